@@ -43,8 +43,8 @@ struct CheckInput {
   const Checkpoint& checkpoint;
   const Spec* spec = nullptr;
   const Mesh* mesh = nullptr;
-  std::span<const Result<ItemHeader>> headers;
-  std::span<const Result<DataCheck>> data;         // one a chunk
+  ItemHeaders headers;
+  ItemDataChecks data;                             // one a chunk
   std::span<const Result<DataCheck>> object_data;  // one an object
   std::span<const TensorTiling> tilings;           // one a tensor
   Depth depth = Depth::kHeaders;

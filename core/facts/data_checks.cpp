@@ -80,21 +80,17 @@ std::uint64_t length_of(const std::optional<ItemPlace>& item) {
   return item && item->length > 0 ? static_cast<std::uint64_t>(item->length) : 0;
 }
 
-// Alone every answer stays where it is: as words millions of them would take hundreds of megabytes.
-// The answer of thing i stands at that of chunk order[i]; at i without an order.
-Result<std::vector<Result<DataCheck>>> check_each(
-    Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
-    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
-    const std::vector<ChunkId>& order = {}) {
-  auto place_of = [&](std::size_t i) { return order.empty() ? i : index_of(order[i]); };
-  std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
+// Alone every answer is kept as it comes: as words millions of them would take hundreds of
+// megabytes. `keep` hears of each thing once, from several threads.
+Status check_each(Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+                  Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
+                  const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
   if (team == nullptr) {
-    SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
+    return each_in_runs(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(progress)) return cancelled_error();
-      out[place_of(i)] = check(i);
+      keep(i, check(i));
       return {};
-    }));
-    return out;
+    });
   }
   EachWork work{step, costs, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
@@ -105,16 +101,25 @@ Result<std::vector<Result<DataCheck>>> check_each(
   };
   SHW_TRY(std::vector<std::string> told, find_each(team, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
-    SHW_TRY(out[place_of(i)], from_words(told[i]));
+    SHW_TRY(Result<DataCheck> one, from_words(told[i]));
+    keep(i, std::move(one));
   }
+  return {};
+}
+
+// The same where there are few: in the order of the things.
+Result<std::vector<Result<DataCheck>>> check_few(
+    Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
+  std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
+  SHW_CHECK(check_each(team, step, costs, progress, check,
+                       [&](std::size_t i, Result<DataCheck> one) { out[i] = std::move(one); }));
   return out;
 }
 
 // By chunk; looked at in the order in which their items lie.
-Result<std::vector<Result<DataCheck>>> check_items(const Checkpoint& checkpoint,
-                                                   const std::vector<Result<ItemHeader>>& headers,
-                                                   Progress* progress, Team* team,
-                                                   CountedChunks* counted) {
+Result<ItemDataChecks> check_items(const Checkpoint& checkpoint, const ItemHeaders& headers,
+                                   Progress* progress, Team* team, CountedChunks* counted) {
   const std::vector<ChunkId> order = chunks_on_disk(checkpoint);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
@@ -123,7 +128,7 @@ Result<std::vector<Result<DataCheck>>> check_items(const Checkpoint& checkpoint,
   Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
   auto check = [&](std::size_t i) -> Result<DataCheck> {
     const ChunkId chunk = order[i];
-    const auto& found = headers[index_of(chunk)];
+    const Result<ItemHeader> found = headers[index_of(chunk)];
     const ItemHeader* header = found ? &*found : nullptr;
     if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
       return checks.take()->check(chunk, progress, header, nullptr);
@@ -133,21 +138,24 @@ Result<std::vector<Result<DataCheck>>> check_items(const Checkpoint& checkpoint,
     if (done && numbers.sums) counted->add(chunk, *numbers.sums);
     return done;
   };
-  return check_each(team, "read items", costs, progress, check, order);
+  ItemDataChecksBuilder out(checkpoint.chunk_count());
+  SHW_CHECK(check_each(
+      team, "read items", costs, progress, check,
+      [&](std::size_t i, Result<DataCheck> one) { out.set(index_of(order[i]), std::move(one)); }));
+  return out.take();
 }
 
 }  // namespace
 
-Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
-                                 const std::vector<Result<ItemHeader>>& headers, Progress* progress,
-                                 Team* team, CountedChunks* counted) {
+Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders& headers,
+                                 Progress* progress, Team* team, CountedChunks* counted) {
   if (progress != nullptr)
     progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
   DataChecks data;
   SHW_TRY(data.chunks, check_items(checkpoint, headers, progress, team, counted));
   std::vector<std::uint64_t> costs;
   for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
-  SHW_TRY(data.objects, check_each(team, "read entries", costs, progress, [&](std::size_t i) {
+  SHW_TRY(data.objects, check_few(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);
           }));
   SHW_CHECK(check_inlined_data(checkpoint, data.objects, progress));
@@ -158,7 +166,7 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
     progress->begin(Phase::kReadingBytes,
                     std::accumulate(costs.begin(), costs.end(), std::uint64_t{0}),
                     /*bytes=*/true);
-  SHW_TRY(data.files, check_each(team, "read files", costs, progress, [&](std::size_t i) {
+  SHW_TRY(data.files, check_few(team, "read files", costs, progress, [&](std::size_t i) {
             return check_file_data(checkpoint, FileId{static_cast<std::uint32_t>(i)}, progress);
           }));
   return data;

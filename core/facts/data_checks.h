@@ -12,14 +12,14 @@
 namespace shw {
 
 struct DataChecks {
-  std::vector<Result<DataCheck>> chunks, objects;
+  ItemDataChecks chunks;
+  std::vector<Result<DataCheck>> objects;
   std::vector<Result<DataCheck>> files;  // one a file, empty where the format has no such checksum
 };
 // `headers`, one a chunk, where they have been read. A team reads each item once. An error only
 // where somebody stopped it, or the team's own. `counted`, where it is not null and there is no
 // team: what statistics are made of comes there, from the same pass.
-Result<DataChecks> read_all_data(const Checkpoint& checkpoint,
-                                 const std::vector<Result<ItemHeader>>& headers, Progress* progress,
-                                 Team* team, CountedChunks* counted = nullptr);
+Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders& headers,
+                                 Progress* progress, Team* team, CountedChunks* counted = nullptr);
 
 }  // namespace shw

@@ -132,8 +132,8 @@ bool fills_one_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t 
 
 // What the item of a chunk holds: its header where it was read, else what the metadata says.
 Extents payload_sizes(const CheckInput& input, ChunkId chunk) {
-  if (index_of(chunk) < input.headers.size() && input.headers[index_of(chunk)])
-    return input.headers[index_of(chunk)]->sizes;
+  const std::size_t at = index_of(chunk);
+  if (at < input.headers.size() && input.headers.has_value(at)) return input.headers[at]->sizes;
   return copy_of(input.checkpoint.sizes(chunk));
 }
 

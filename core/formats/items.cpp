@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "core/base/checked.h"
-#include "core/base/leave_behind.h"
 #include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/formats/item_access.h"
@@ -119,9 +118,8 @@ Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chun
   return std::move(item.header);
 }
 
-Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
-                                                          Progress* progress) {
-  std::vector<Result<ItemHeader>> headers(checkpoint.chunk_count());
+Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* progress) {
+  ItemHeadersBuilder headers(checkpoint.chunk_count());
   std::vector<std::uint32_t> order = by_place(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
   std::vector<Task> tasks = tasks_of(checkpoint, order);
@@ -134,19 +132,13 @@ Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& chec
       ChunkId chunk{order[i]};
       if (auto place = checkpoint.item(chunk)) files.read_around(*place);
       auto item = open_item(files, checkpoint, chunk, ItemPart::kHeader, &how);
-      if (item) {
-        headers[order[i]] = std::move(item->header);
-      } else {
-        headers[order[i]] = tl::unexpected<Error>(std::move(item).error());
-      }
+      headers.set(order[i], item ? Result<ItemHeader>(std::move(item->header))
+                                 : tl::unexpected<Error>(std::move(item).error()));
       if (progress != nullptr) progress->add(1);
     }
   });
-  if (is_cancelled(progress)) {
-    leave_behind(std::move(headers));
-    return cancelled_error();
-  }
-  return headers;
+  if (is_cancelled(progress)) return cancelled_error();
+  return headers.take();
 }
 
 Result<Bytes> read_chunk(const Checkpoint& checkpoint, ChunkId chunk) {

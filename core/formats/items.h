@@ -11,6 +11,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
+#include "core/formats/item_headers.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/statistics_counter.h"
 
@@ -23,8 +24,7 @@ Result<ItemHeader> read_item_header(const Checkpoint& checkpoint, ChunkId chunk)
 
 // Headers of all chunks, read in parallel, in chunk order. A chunk that has no readable item holds
 // the Error.
-Result<std::vector<Result<ItemHeader>>> read_item_headers(const Checkpoint& checkpoint,
-                                                          Progress* progress);
+Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* progress);
 
 // The header of an item that no record points to, as if it were the one of `chunk` (with its
 // transforms).

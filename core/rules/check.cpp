@@ -101,9 +101,9 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
 
 // All that is read before a rule looks.
 struct Looked {
-  std::vector<TensorTiling> tilings;        // most rules ask which tensors are tiled exactly
-  std::vector<Result<ItemHeader>> headers;  // what the items say about themselves
-  DataChecks data;                          // whether their bytes are those that were written
+  std::vector<TensorTiling> tilings;  // most rules ask which tensors are tiled exactly
+  ItemHeaders headers;                // what the items say about themselves
+  DataChecks data;                    // whether their bytes are those that were written
   std::map<TensorId, ReplicaDoubt> doubts;
   std::optional<Integrity> integrity;
 };

@@ -133,7 +133,8 @@ void add_bytes(const CheckInput& input, List& out) {
   };
   std::uint64_t without = 0;
   for (std::uint32_t i = 0; i < input.data.size(); ++i) {
-    if (!input.data[i] || is_checked(input.data[i])) continue;
+    const Result<DataCheck> check = input.data[i];
+    if (!check || is_checked(check)) continue;
     auto item = c.item(ChunkId{i});
     const bool has_file = item && index_of(item->file) < input.file_data.size();
     without += !has_file || !is_checked(input.file_data[index_of(item->file)]);

@@ -87,7 +87,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto item = checkpoint.item(chunk);
       std::size_t i = index_of(chunk);
-      bool header_is_good = facts.headers.empty() || facts.headers[i].has_value();
+      bool header_is_good = facts.headers.empty() || facts.headers.has_value(i);
       if (item) look(checkpoint.fqn(tensor), *item, facts.data[i], header_is_good);
     }
   }

@@ -63,7 +63,7 @@ std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
 // Where one lies in a file, and what it says of its bytes.
 bool is_equal_item(const Facts& facts, ChunkId a, ChunkId b) {
   const Checkpoint& c = facts.checkpoint;
-  const ItemHeader &one = *facts.headers[index_of(a)], &two = *facts.headers[index_of(b)];
+  const ItemHeader one = *facts.headers[index_of(a)], two = *facts.headers[index_of(b)];
   return c.item(a)->offset == c.item(b)->offset && c.item(a)->length == c.item(b)->length &&
          one.dtype == two.dtype && one.sizes == two.sizes && one.strides == two.strides &&
          one.payload_length == two.payload_length && one.payload_crc == two.payload_crc;

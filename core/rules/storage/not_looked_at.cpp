@@ -45,9 +45,9 @@ void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
       auto item = checkpoint.item(chunk);
       // What other rules say already: no file, no range, no record.
       if (!item || !is_reachable(checkpoint, *item)) continue;
-      if (!facts.headers.empty() && !facts.headers[i]) {
+      if (!facts.headers.empty() && !facts.headers.has_value(i)) {
         reasons.add(checkpoint.fqn(tensor), facts.headers[i].error());
-      } else if (!facts.data.empty() && !facts.data[i]) {
+      } else if (!facts.data.empty() && !facts.data.has_value(i)) {
         reasons.add(checkpoint.fqn(tensor), facts.data[i].error());
       }
     }

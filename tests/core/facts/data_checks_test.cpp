@@ -78,7 +78,8 @@ TEST_CASE("every byte of many small items is looked at without opening a file fo
   REQUIRE(data->chunks.size() == 1800);
   for (std::uint32_t c = 0; c < 1800; ++c) {
     const ChunkId chunk{c};
-    auto alone = check_item_data(*many.checkpoint, chunk, nullptr, &*(*headers)[c]);
+    const ItemHeader header = (*headers)[c].value();
+    auto alone = check_item_data(*many.checkpoint, chunk, nullptr, &header);
     REQUIRE(alone.has_value());
     REQUIRE(data->chunks[c].has_value());
     CHECK(data->chunks[c]->actual == alone->actual);

@@ -48,7 +48,7 @@ struct Sums {
 struct Asked {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::vector<TensorTiling> tilings;
-  std::vector<Result<ItemHeader>> headers;
+  ItemHeaders headers;
   Team* team = nullptr;
   Progress* progress = nullptr;
 

@@ -28,7 +28,7 @@ struct Asked {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::shared_ptr<const Spec> spec;
   std::vector<TensorTiling> tilings;
-  std::vector<Result<ItemHeader>> headers;
+  ItemHeaders headers;
   DataChecks data;
 
   Asked(std::shared_ptr<const Checkpoint> opened, std::shared_ptr<const Spec> expected)

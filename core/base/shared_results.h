@@ -1,0 +1,109 @@
+// Results of one kind, one for each of many things, in a few bytes each: of millions of tiles most
+// say the same but for where their bytes lie and what their checksum is. What is the same is kept
+// once; only what each has for itself stands in a row of its own.
+//
+// `Parts` says how a T is taken apart:
+//   struct Own                                  plain values, of each thing itself
+//   static Own take(T& value)                   takes them out; what is left can be shared
+//   static void put(T& value, const Own& own)   puts them back
+//   static bool before(const T& a, const T& b)  an order of what is left
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace shw {
+
+template <class T, class Parts>
+class SharedResultsBuilder;
+
+// Never changes; a copy is the same one.
+template <class T, class Parts>
+class SharedResults {
+ public:
+  SharedResults() = default;  // nobody asked for any
+
+  std::size_t size() const { return columns_ == nullptr ? 0 : columns_->rows.size(); }
+  bool empty() const { return size() == 0; }
+  // Put together anew each time.
+  Result<T> operator[](std::size_t i) const {
+    const Row& row = columns_->rows[i];
+    if (row.shared == kFailed) return tl::unexpected<Error>(columns_->errors.at(i));
+    T value = columns_->shared[row.shared];
+    Parts::put(value, row.own);
+    return value;
+  }
+  bool has_value(std::size_t i) const { return columns_->rows[i].shared != kFailed; }
+
+ private:
+  friend class SharedResultsBuilder<T, Parts>;
+  static constexpr std::uint32_t kFailed = 0xFFFFFFFFu;
+  struct Row {
+    typename Parts::Own own{};
+    std::uint32_t shared = 0;  // in Columns::shared
+  };
+  struct Columns {
+    std::vector<Row> rows;
+    std::vector<T> shared;
+    std::map<std::size_t, Error> errors;  // by thing
+  };
+  std::shared_ptr<const Columns> columns_;
+};
+
+// A thing that nobody sets is T{}.
+template <class T, class Parts>
+class SharedResultsBuilder {
+ public:
+  using Results = SharedResults<T, Parts>;
+
+  explicit SharedResultsBuilder(std::size_t count) {
+    columns_->rows.resize(count);
+    columns_->shared.resize(1);
+  }
+
+  // From several threads, each thing by one of them.
+  void set(std::size_t i, Result<T> result) {
+    typename Results::Row& row = columns_->rows[i];
+    if (!result) {
+      row.shared = Results::kFailed;
+      std::lock_guard lock(guard_);
+      columns_->errors.insert_or_assign(i, std::move(result).error());
+      return;
+    }
+    row.own = Parts::take(*result);
+    row.shared = shared_of(std::move(*result));
+  }
+  // When nobody sets any more.
+  Results take() {
+    Results results;
+    results.columns_ = std::move(columns_);
+    return results;
+  }
+
+ private:
+  struct Before {
+    bool operator()(const T& a, const T& b) const { return Parts::before(a, b); }
+  };
+
+  std::uint32_t shared_of(T value) {
+    std::lock_guard lock(guard_);
+    auto [found, is_new] =
+        known_.try_emplace(std::move(value), static_cast<std::uint32_t>(columns_->shared.size()));
+    if (is_new) columns_->shared.push_back(found->first);
+    return found->second;
+  }
+
+  std::shared_ptr<typename Results::Columns> columns_ =
+      std::make_shared<typename Results::Columns>();
+  std::mutex guard_;
+  std::map<T, std::uint32_t, Before> known_;
+};
+
+}  // namespace shw
