@@ -68,6 +68,12 @@ class SharedResultsBuilder {
     columns_->shared.resize(1);
   }
 
+  static Results of(std::vector<Result<T>> all) {
+    SharedResultsBuilder builder(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) builder.set(i, std::move(all[i]));
+    return builder.take();
+  }
+
   // From several threads, each thing by one of them.
   void set(std::size_t i, Result<T> result) {
     typename Results::Row& row = columns_->rows[i];

@@ -6,6 +6,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/rules/storage/flipped_element.h"
 
 namespace shw {
 namespace {
@@ -27,7 +28,8 @@ void finish_records(Finding& finding, std::vector<std::string> records, std::str
   if (finding.subjects.empty()) return;
   finding.rule = "bad-record";
   finding.cause = std::move(cause);
-  finding.evidence = {{"records", capped(records)}, {"record_count", count_of(records.size())}};
+  finding.evidence.emplace_back("records", capped(records));
+  finding.evidence.emplace_back("record_count", count_of(records.size()));
   findings.push_back(std::move(finding));
 }
 
@@ -61,12 +63,27 @@ std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck&
                      check.record_offset + check.record_length, check.record);
 }
 
+// What single flipped bits would explain, and how much that says.
+void add_flipped(const std::vector<FlippedElement>& flipped, std::string& cause, Finding& finding) {
+  if (flipped.empty()) return;
+  std::vector<std::string> texts;
+  for (const FlippedElement& one : flipped) texts.push_back(one.text);
+  const std::string more =
+      flipped.size() == 1 ? "" : fmt::format(", and so it is with {} more", flipped.size() - 1);
+  cause += fmt::format(
+      " One flipped bit would explain {}{} (other damage looks like that with a chance of {:.2g} "
+      "%).",
+      texts.front(), more, 100 * flipped.front().chance);
+  finding.evidence.emplace_back("flipped_bits", std::move(texts));
+}
+
 // Bytes that differ from their checksum.
 void report_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
   std::string first;  // what is wrong with it
+  std::vector<FlippedElement> flipped;
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
                   bool header_is_good) {
     if (!is_reachable(checkpoint, item)) return;
@@ -88,7 +105,12 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
       auto item = checkpoint.item(chunk);
       std::size_t i = index_of(chunk);
       bool header_is_good = facts.headers.empty() || facts.headers.has_value(i);
-      if (item) look(checkpoint.fqn(tensor), *item, facts.data[i], header_is_good);
+      const Result<DataCheck> data = facts.data[i];
+      if (!item) continue;
+      look(checkpoint.fqn(tensor), *item, data, header_is_good);
+      const bool differs = data && data->crc == DataCheck::Crc::kDiffers;
+      if (!differs || flipped.size() == kMaxEvidence) continue;
+      if (auto one = flipped_element(facts, tensor, chunk, *data)) flipped.push_back(*one);
     }
   }
   for (std::size_t i = 0; i < facts.object_data.size(); ++i) {
@@ -103,9 +125,9 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   std::string count = plural(records.size(), "item");
-  finish_records(finding, records,
-                 "The bytes of " + count + " are not those that were written: " + first + ".",
-                 findings);
+  std::string cause = "The bytes of " + count + " are not those that were written: " + first + ".";
+  add_flipped(flipped, cause, finding);
+  finish_records(finding, records, std::move(cause), findings);
 }
 
 // Where checksums are of files and not of items, any tensor of such a file may be another.
@@ -149,9 +171,10 @@ const Rule kBadRecord = {
         "Each tile is a small archive of its own: a header that says its shape and dtype, the "
         "bytes, and checksums. Here the archive cannot be read, or the bytes differ from their "
         "checksum. torch does not compare the checksum when it loads: such a tile enters the model "
-        "as it is. The disk, the network or an interrupted copy changed them. Fetch the file again "
-        "from where it was written; a tile that is damaged everywhere is lost, its neighbours are "
-        "not.",
+        "as it is. The disk, the network or an interrupted copy changed them. Where one flipped "
+        "bit would explain a checksum (memory, mostly), the element is named with what it was; "
+        "other damage can look like that, so nothing is put back by it. Fetch the file again from "
+        "where it was written; a tile that is damaged everywhere is lost, its neighbours are not.",
     .lesson = {.drawing = R"(
   item of a tile    ┌────────┬──────────────┬────────┬───────────┐
                     │ header │ elements     │ CRC-32 │ directory │

@@ -1,6 +1,6 @@
 #include "core/formats/item_headers.h"
 
-#include <doctest.h>
+#include <doctest/doctest.h>
 
 #include <random>
 #include <vector>

@@ -44,7 +44,8 @@ inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
       headers.emplace_back(std::move(header));
     }
   }
-  CheckInput input{c, options.spec.get(), mesh, headers, {}, {}, tilings};
+  const ItemHeaders kept = ItemHeadersBuilder::of(std::move(headers));
+  CheckInput input{c, options.spec.get(), mesh, kept, {}, {}, tilings};
   Facts facts = build_facts(input);
   std::vector<Finding> findings;
   for (const Rule& rule : all_rules()) {

@@ -92,7 +92,8 @@ TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets ar
     header.sizes = {rows};
     headers.emplace_back(header);
   }
-  CheckInput input{*named.checkpoint, torn.spec.get(), nullptr, headers, {}, {}, {}};
+  const ItemHeaders kept = ItemHeadersBuilder::of(std::move(headers));
+  CheckInput input{*named.checkpoint, torn.spec.get(), nullptr, kept, {}, {}, {}};
   std::vector<Finding> findings;
   find_rule("uneven-strided")->run(build_facts(input), findings);
   REQUIRE(findings.size() == 1);

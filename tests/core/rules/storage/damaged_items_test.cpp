@@ -4,6 +4,7 @@
 #include "core/formats/open.h"
 #include "core/rules/check.h"
 #include "core/rules/on_fixtures.h"
+#include "core/tensor/element_text.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -72,6 +73,34 @@ TEST_CASE("a flipped payload byte is found by its checksum, at depth data alone"
   CHECK(rules_above_info(report) == Names{"bad-record"});
   CHECK(report.findings.front().subjects.size() == 1);
   CHECK(report.findings.front().cause.find(path) != std::string::npos);
+}
+
+TEST_CASE("where one flipped bit explains a checksum its element is named with what it was") {
+  Files files = load("healthy_fsdp");
+  std::string path;
+  auto [item, header] = first_item(files, path);
+  const std::size_t size = size_of(header.dtype);
+  REQUIRE(header.payload_length > 2 * size);
+  std::byte* element = file(files, path).data() + header.payload_offset + size;
+  const std::string before = element_text(header.dtype, {element, size}, 0);
+  element[size - 1] ^= std::byte{0x40};
+  const std::string now = element_text(header.dtype, {element, size}, 0);
+  auto flipped_bits = [&] {
+    const CheckReport report = look(memory_directory("ckpt", files), Depth::kData);
+    REQUIRE(rules_above_info(report) == Names{"bad-record"});
+    for (const auto& [key, value] : report.findings.front().evidence) {
+      if (key == "flipped_bits") return std::get<Names>(value);
+    }
+    return Names{};
+  };
+  const Names told = flipped_bits();
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().find(": " + now + " where " + before + " was: bit 6 of byte ") !=
+        std::string::npos);
+  CHECK(told.front().ends_with(" of " + path));
+  // Two of them are other damage.
+  element[0] ^= std::byte{0x01};
+  CHECK(flipped_bits().empty());
 }
 
 TEST_CASE("an item that is no archive is a bad record, once, at every depth that reads it") {
