@@ -18,7 +18,7 @@ constexpr std::size_t kRunTiles = 256;
 
 FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
                        WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
-                       Progress* progress)
+                       SourceSums& sums, Progress* progress)
     : run_(run),
       laid_out_(run.laid_out),
       directory_(directory),
@@ -27,7 +27,7 @@ FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const E
       came_along_(came_along),
       payloads_(
           run.program, run.inputs, shares, [&directory] { return directory.create_scratch(); },
-          executors, progress),
+          executors, sums, progress),
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {

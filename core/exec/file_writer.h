@@ -24,10 +24,11 @@ inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 
 class FileWriter {
  public:
-  // Refers to all of them. What is copied as it is goes by at `came_along`.
+  // Refers to all of them. What is copied as it is goes by at `came_along`,
+  // what is read to make something at `sums`.
   FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
              WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
-             Progress* progress);
+             SourceSums& sums, Progress* progress);
 
   // Adds the part as it is, or in pieces that threads may write at once.
   void add(const FilePart& part, std::uint64_t piece_bytes);

@@ -97,6 +97,9 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
                      size_of(job.from), to));
   }
   StageClock clock(stages, Stage::kMake, 0);
+  if (storages.sums() != nullptr)
+    SHW_CHECK(storages.sums()->add({job.source, first_byte(program, part), part.common.sizes,
+                                    strides, size_of(job.from), to}));
   add_part(program, part, tile, to.data(), elements);
   return {};
 }

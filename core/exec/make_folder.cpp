@@ -40,6 +40,7 @@ struct Making {
   std::set<std::string> there{};                   // paths of noted files
   std::vector<std::optional<ElementSums>> made{};  // WrittenFolder::made
   PassingItems came_along{};                       // WrittenFolder::came_along
+  std::unique_ptr<SourceSums> sums{};              // of what is read
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
   TeamTraffic traffic{};  // of a team
@@ -202,8 +203,10 @@ Status make_files(Making& making) {
   if (making.team != nullptr) {
     making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
     SHW_CHECK(copy_in_team(making, copies));
-    SHW_TRY(making.made, write_in_team(run, making.shares, making.executors, there, *making.folder,
-                                       *making.team_journal, making.came_along, making.progress));
+    SHW_TRY(making.made,
+            write_in_team(run, making.shares, making.executors, there, *making.folder,
+                          *making.team_journal, making.came_along, *making.sums, making.progress));
+    SHW_CHECK(making.sums->share(*making.team));
     add_noted_elements(run.laid_out, making.noted.files, making.made);
     SHW_TRY(making.traffic, traffic_of_all(*making.team));
     SHW_TRY(making.device, use_of_all(*making.team, making.executors.use()));
@@ -212,7 +215,7 @@ Status make_files(Making& making) {
   SHW_CHECK(copy_files(making, copies));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
   SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
-                                   done, making.came_along, making.progress));
+                                   done, making.came_along, *making.sums, making.progress));
   add_noted_elements(run.laid_out, making.noted.files, making.made);
   making.device = making.executors.use();
   return {};
@@ -266,6 +269,8 @@ void tidy(Making& making) {
 
 Status build(Making& making) {
   SHW_CHECK(make_files(making));
+  SHW_CHECK(making.sums->settle(making.team));
+  making.sums.reset();
   SHW_CHECK(write_metadata(making));
   SHW_CHECK(making.meet("write metadata"));
   making.is_written = true;
@@ -397,6 +402,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
   making.shares = share_memory(run.program, run.inputs, run.memory, workers, order);
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
+  SHW_TRY(making.sums, SourceSums::of(run.program, run.inputs, progress));
   // Of millions of chunks it takes much memory: it is there once.
   std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));

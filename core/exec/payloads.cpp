@@ -4,7 +4,7 @@ namespace shw {
 
 Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
                    const MemoryShares& shares, MakeScratch make_scratch, const Executors& executors,
-                   Progress* progress)
+                   SourceSums& sums, Progress* progress)
     : program_(program),
       inputs_(inputs),
       limits_(shares.limits),
@@ -12,9 +12,9 @@ Payloads::Payloads(const Program& program, const std::vector<const Checkpoint*>&
       on_disk_(std::make_shared<ScratchItems>(program, inputs, shares.decoded,
                                               std::move(make_scratch), progress)),
       left_(decodes_items(program) ? program.sources.size() : 0),
-      workspaces_([this, executors] {
+      workspaces_([this, executors, &sums] {
         return std::make_unique<Workspace>(
-            Workspace{Storages(program_, inputs_, decoded_, on_disk_), executors.make()});
+            Workspace{Storages(program_, inputs_, decoded_, on_disk_, &sums), executors.make()});
       }),
       progress_(progress) {}
 

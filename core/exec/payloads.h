@@ -11,11 +11,11 @@ namespace shw {
 
 class Payloads {
  public:
-  // Refers to the program, which is proved, and to its inputs. `make_scratch` makes files for what
-  // MemoryShares::decoded puts on the disk.
+  // Refers to the program, which is proved, to its inputs, and to `sums`. `make_scratch` makes
+  // files for what MemoryShares::decoded puts on the disk.
   Payloads(const Program& program, const std::vector<const Checkpoint*>& inputs,
            const MemoryShares& shares, MakeScratch make_scratch, const Executors& executors,
-           Progress* progress);
+           SourceSums& sums, Progress* progress);
   Payloads(const Payloads&) = delete;
   Payloads& operator=(const Payloads&) = delete;
 

@@ -27,11 +27,13 @@ class DecodedSource final : public ByteSource {
 }  // namespace
 
 Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<ScratchItems> on_disk)
+                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<ScratchItems> on_disk,
+                   SourceSums* sums)
     : program_(program),
       inputs_(std::move(inputs)),
       decoded_(std::move(decoded)),
-      on_disk_(std::move(on_disk)) {}
+      on_disk_(std::move(on_disk)),
+      sums_(sums) {}
 
 Status Storages::check_is_open(const ProgramSource& source) const {
   if (source.input < inputs_.size() && inputs_[source.input]->directory() != nullptr) return {};

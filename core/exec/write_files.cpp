@@ -33,8 +33,8 @@ std::vector<std::size_t> begins_of_runs(const FileWriter& writer) {
 Result<std::vector<std::optional<ElementSums>>> write_files(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
-    PassingItems& came_along, Progress* progress) {
-  FileWriter writer(run, shares, executors, directory, done, came_along, progress);
+    PassingItems& came_along, SourceSums& sums, Progress* progress) {
+  FileWriter writer(run, shares, executors, directory, done, came_along, sums, progress);
   SHW_TRY(const std::vector<bool> has_parts, add_parts(run.laid_out, there, writer));
   writer.expect(writer.parts());
   const std::vector<std::size_t> runs = begins_of_runs(writer);

@@ -366,9 +366,9 @@ Result<std::vector<std::optional<ElementSums>>> share_elements(
 Result<std::vector<std::optional<ElementSums>>> write_in_team(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
-    PassingItems& came_along, Progress* progress) {
+    PassingItems& came_along, SourceSums& sums, Progress* progress) {
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
-  FileWriter writer(run, shares, executors, directory, done, came_along, progress);
+  FileWriter writer(run, shares, executors, directory, done, came_along, sums, progress);
   SHW_TRY(auto machines, machines_of(*run.team));
   TeamWriting writing(run, shares, *run.team, deal_files(run, there, machines), writer, journal,
                       progress);

@@ -19,6 +19,6 @@ namespace shw {
 Result<std::vector<std::optional<ElementSums>>> write_in_team(
     const FolderRun& run, const MemoryShares& shares, const Executors& executors,
     const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
-    PassingItems& came_along, Progress* progress);
+    PassingItems& came_along, SourceSums& sums, Progress* progress);
 
 }  // namespace shw

@@ -49,6 +49,7 @@ ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
     storage.strides[d] = steps ? header.strides[d] * static_cast<std::int64_t>(element) : 0;
   }
   storage.first = header.storage_offset * static_cast<std::int64_t>(element);
+  storage.crc = header.payload_crc;
   return storage;
 }
 

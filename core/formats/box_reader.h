@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/formats/common/item_reader.h"
@@ -22,6 +23,7 @@ struct ChunkStorage {
   std::uint64_t length = 0;  // of the storage; of the elements where they are decoded
   Extents strides;
   std::int64_t first = 0;
+  std::optional<std::uint32_t> crc = {};  // CRC-32 of the whole storage, as the item has it
 };
 // Reads the header, not the payload. Errors as of read_chunk(), and kDamaged where the payload is
 // not what the metadata says of the chunk.

@@ -118,6 +118,21 @@ std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::siz
   return box;
 }
 
+bool each_run(
+    std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
+    const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
+  const Walk walk = walk_of(first, sizes, strides, element);
+  std::vector<std::int64_t> index(walk.dims.size(), 0);
+  std::int64_t at = walk.first;
+  std::size_t done = 0;
+  do {
+    if (!visit(at, done, walk.run)) return false;
+    done += static_cast<std::size_t>(walk.run);
+  } while (step(walk.dims, index, at));
+  return true;
+}
+
 Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,
               std::size_t element, std::span<std::byte> out) {
   if (out.empty()) return {};

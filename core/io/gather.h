@@ -2,6 +2,7 @@
 // what it lies in is.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "core/io/source.h"
@@ -18,6 +19,13 @@ struct PackedBox {
 };
 // A stride of 0 repeats an element and takes no room. Nothing where that leaves int64.
 std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::size_t element);
+
+// The runs of bytes that the box is made of, in the order in which they come to lie side by side:
+// visit(byte of the source, byte of the packed box, length). Until one is false, which is then
+// told.
+bool each_run(
+    std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
+    const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit);
 
 // Fills `out`, packed().length bytes, with the box whose first element begins at byte `first`.
 Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,

@@ -1,0 +1,257 @@
+#include "core/exec/source_sums.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/base/checked.h"
+#include "core/base/packed.h"
+#include "core/formats/box_reader.h"
+#include "core/formats/common/crc32.h"
+#include "core/formats/common/item_reader.h"
+#include "core/formats/item_pass.h"
+#include "core/formats/items.h"
+#include "core/io/gather.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+namespace {
+
+// Of shorter runs each costs more than its bytes.
+constexpr std::int64_t kShortRun = 64;
+
+bool has_checksum(const Checkpoint& checkpoint, ChunkId chunk) {
+  const Codec& codec = checkpoint.codec(chunk);
+  return codec.reader != nullptr && codec.reader->check != nullptr;
+}
+
+// Items of a checkpoint by where they lie.
+class ItemsByPlace {
+ public:
+  explicit ItemsByPlace(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), order_(chunks_on_disk(checkpoint)) {
+    std::erase_if(order_, [&](ChunkId chunk) { return !checkpoint.item(chunk); });
+    for (std::uint32_t i = 0; i < checkpoint.file_count(); ++i)
+      files_.emplace(checkpoint.file(FileId{i}).path, i);
+  }
+
+  // The one in which a byte of a file lies.
+  std::optional<ChunkId> at(const std::string& path, std::uint64_t offset) const {
+    const auto file = files_.find(path);
+    if (file == files_.end()) return std::nullopt;
+    const std::pair place{file->second, offset};
+    auto after = std::upper_bound(
+        order_.begin(), order_.end(), place,
+        [&](const auto& wanted, ChunkId chunk) { return wanted < place_of(chunk); });
+    if (after == order_.begin()) return std::nullopt;
+    const ChunkId chunk = *std::prev(after);
+    const auto [its_file, begin] = place_of(chunk);
+    const auto length =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(checkpoint_.item(chunk)->length, 0));
+    const bool inside = its_file == file->second && offset - begin < length;
+    return inside ? std::optional(chunk) : std::nullopt;
+  }
+
+ private:
+  std::pair<std::uint32_t, std::uint64_t> place_of(ChunkId chunk) const {
+    const ItemPlace item = *checkpoint_.item(chunk);
+    return {static_cast<std::uint32_t>(index_of(item.file)),
+            static_cast<std::uint64_t>(std::max<std::int64_t>(item.offset, 0))};
+  }
+
+  const Checkpoint& checkpoint_;
+  std::vector<ChunkId> order_;
+  std::map<std::string, std::uint32_t> files_;
+};
+
+// Nothing where the job reads an element more than once.
+std::optional<std::uint64_t> bytes_of_job(const Program& program, const ProgramJob& job) {
+  ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && strides[d] == 0) return std::nullopt;
+  }
+  const auto elements = volume(sizes);
+  return elements
+             ? checked_mul(static_cast<std::uint64_t>(*elements), std::uint64_t{size_of(job.from)})
+             : std::nullopt;
+}
+
+Error bent_error(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
+  return {
+      ErrorKind::kDamaged,
+      "the bytes are not those that were saved (record " + check.record +
+          " does not match its checksum), and in a new file with good checksums nobody could "
+          "tell any more",
+      {checkpoint.file(checkpoint.item(chunk)->file).path, check.record_offset,
+       std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))},
+      "`check --data` names all that is damaged; `repair --data` mends the rest and leaves that "
+      "as it is."};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SourceSums>> SourceSums::of(const Program& program,
+                                                   const std::vector<const Checkpoint*>& inputs,
+                                                   Progress* progress) {
+  std::unique_ptr<SourceSums> sums(new SourceSums(program, inputs, progress));
+  for (std::uint32_t input = 0; input < inputs.size(); ++input) {
+    if (inputs[input]->directory() != nullptr) SHW_CHECK(sums->find_items(input));
+  }
+  sums->count_bytes();
+  return sums;
+}
+
+// What each source of an input was saved with.
+Status SourceSums::find_items(std::uint32_t input) {
+  const Checkpoint& checkpoint = *inputs_[input];
+  const ItemsByPlace items(checkpoint);
+  std::vector<ChunkId> chunks;
+  std::vector<std::uint32_t> sources;  // whose chunks these are
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    const ProgramSource& source = program_.sources[i];
+    if (source.input != input) continue;
+    const bool is_item = source.form == SourceForm::kItem;
+    const auto chunk = is_item ? std::optional(ChunkId{source.chunk})
+                               : items.at(program_.names[source.file], source.offset);
+    if (!chunk || index_of(*chunk) >= checkpoint.chunk_count() || !has_checksum(checkpoint, *chunk))
+      continue;
+    rows_[i].chunk = *chunk;
+    rows_[i].left = kApart;
+    if (is_item) continue;
+    chunks.push_back(*chunk);
+    sources.push_back(i);
+  }
+  auto note = [&](std::size_t i, const ChunkStorage& storage) {
+    const ProgramSource& source = program_.sources[sources[i]];
+    const bool is_all = storage.is_stored && storage.offset == source.offset &&
+                        storage.length == source.length && source.length < kApart;
+    if (!is_all) return;
+    if (!storage.crc) {
+      rows_[sources[i]].left = kSettled;
+      return;
+    }
+    rows_[sources[i]].left = source.length;
+    rows_[sources[i]].wanted = *storage.crc ^ crc32_of_zeros(0, source.length);
+  };
+  return each_storage(checkpoint, chunks, note, progress_);
+}
+
+// Only what is read from its first byte to its last, and once, can be told on the way.
+void SourceSums::count_bytes() {
+  std::vector<std::uint64_t> read(rows_.size(), 0);
+  for (const ProgramJob& job : program_.jobs) {
+    if (job.source == SourceId::kNone) continue;
+    // The four bytes of a factor are no part.
+    if (job.factor != SourceId::kNone) read[static_cast<std::size_t>(job.factor)] = UINT64_MAX;
+    std::uint64_t& bytes = read[static_cast<std::size_t>(job.source)];
+    bytes =
+        checked_add(bytes, bytes_of_job(program_, job).value_or(UINT64_MAX)).value_or(UINT64_MAX);
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const std::uint64_t left = rows_[i].left;
+    if (left != kSettled && left != read[i]) rows_[i].left = read[i] == 0 ? kSettled : kApart;
+  }
+}
+
+Status SourceSums::add(const BytesRead& read) {
+  const auto at = static_cast<std::size_t>(read.source);
+  Row& row = rows_[at];
+  const std::uint64_t left = row.left;
+  if (left == kSettled || left == kApart || read.bytes.empty()) return {};
+  CrcChange change(program_.source(read.source).length);
+  const bool is_long =
+      each_run(read.first, read.sizes, read.strides, read.element,
+               [&](std::int64_t begin, std::size_t done, std::int64_t length) {
+                 if (length < kShortRun && static_cast<std::size_t>(length) != read.bytes.size())
+                   return false;
+                 change.add(static_cast<std::uint64_t>(begin),
+                            read.bytes.subspan(done, static_cast<std::size_t>(length)));
+                 return true;
+               });
+  if (!is_long) {
+    row.left = kApart;
+    return {};
+  }
+  row.change ^= change.value();
+  const std::uint64_t bytes = read.bytes.size();
+  // Another thread may have found that it cannot be told.
+  for (std::uint64_t now = row.left; now != kApart && now != kSettled;) {
+    if (!row.left.compare_exchange_weak(now, now - bytes)) continue;
+    return now == bytes && row.change != row.wanted ? look(at) : Status{};
+  }
+  return {};
+}
+
+// Two numbers a source. All members come to the same: what one has looked at is settled, what one
+// could not tell is to be looked at.
+Status SourceSums::share(Team& team) {
+  std::vector<std::uint64_t> own;
+  own.reserve(2 * rows_.size());
+  for (const Row& row : rows_) {
+    own.push_back(row.left);
+    own.push_back(row.change);
+  }
+  Packer words;
+  words.add(own);
+  SHW_TRY(auto told, team.tell_all(words.take(), "checksums of what was read"));
+  std::vector<std::uint64_t> left(rows_.size()), change(rows_.size(), 0);
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = program_.sources[i].length;
+  for (const Bytes& message : told) {
+    Unpacker words_of_one(message);
+    SHW_TRY(own, words_of_one.numbers());
+    if (own.size() != 2 * left.size())
+      return fail(ErrorKind::kIo, "another worker reads other sources");
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      left[i] = left_after(left[i], own[2 * i], program_.sources[i].length);
+      change[i] ^= own[2 * i + 1];
+    }
+  }
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    rows_[i].left = left[i];
+    rows_[i].change = static_cast<std::uint32_t>(change[i]);
+  }
+  return {};
+}
+
+// Of what is left to all when one more has read its share.
+std::uint64_t SourceSums::left_after(std::uint64_t left, std::uint64_t of_one,
+                                     std::uint64_t length) {
+  if (left == kSettled || of_one == kSettled) return kSettled;
+  if (left == kApart || of_one > length) return kApart;
+  const std::uint64_t read = length - of_one;
+  return read > left ? kApart : left - read;
+}
+
+Status SourceSums::look(std::size_t at) {
+  const Checkpoint& checkpoint = *inputs_[program_.sources[at].input];
+  auto seen = check_item_data(checkpoint, rows_[at].chunk, progress_);
+  // What cannot be read is for who needs it to say.
+  if (!seen && seen.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(std::move(seen).error());
+  if (seen && seen->crc == DataCheck::Crc::kDiffers)
+    return tl::unexpected<Error>(bent_error(checkpoint, rows_[at].chunk, *seen));
+  rows_[at].left = kSettled;
+  return {};
+}
+
+Status SourceSums::settle(Team* team) {
+  std::vector<std::uint64_t> costs;
+  std::vector<std::size_t> unsettled;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (row.left == kSettled || (row.left == 0 && row.change == row.wanted)) continue;
+    unsettled.push_back(i);
+    costs.push_back(program_.sources[i].length);
+  }
+  EachWork work{"hold what was read against its checksums", costs, {}, progress_};
+  work.find = [&](std::size_t i) -> Result<std::string> {
+    if (is_cancelled(progress_)) return cancelled_error();
+    SHW_CHECK(look(unsettled[i]));
+    return std::string();
+  };
+  SHW_TRY([[maybe_unused]] std::vector<std::string> told, find_each(team, work));
+  return {};
+}
+
+}  // namespace shw
