@@ -12,6 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/exec/folder_space.h"
 #include "core/exec/journal.h"
 #include "core/exec/memory_shares.h"
 #include "core/exec/partial_folder.h"
@@ -58,78 +59,6 @@ struct Making {
 
 const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
-}
-
-// How much of a file lies on disk: what is made of holes is mostly holes again.
-class DiskShare {
- public:
-  explicit DiskShare(const FolderRun& run) : run_(run) {}
-  std::uint64_t of(const ProgramSource& source, std::uint64_t bytes) {
-    auto [found, is_new] = shares_.try_emplace({source.input, source.file}, 1.0);
-    if (is_new) found->second = share(source);
-    return static_cast<std::uint64_t>(static_cast<double>(bytes) * found->second);
-  }
-
- private:
-  double share(const ProgramSource& source) const {
-    const auto& folder = run_.inputs[source.input]->directory();
-    if (folder == nullptr || source.form != SourceForm::kStored) return 1;
-    Entry entry = folder->stat(run_.program.names[source.file]);
-    if (entry.size == 0 || entry.disk_bytes >= entry.size) return 1;
-    return static_cast<double>(entry.disk_bytes) / static_cast<double>(entry.size);
-  }
-
-  const FolderRun& run_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares_;
-};
-
-// The bytes that an output takes on disk: zeros take none.
-std::uint64_t bytes_made(const Program& program, OutputId output, DiskShare& share) {
-  std::uint64_t bytes = 0;
-  JobRange jobs = jobs_of(program, output);
-  for (std::size_t j = jobs.first; j < jobs.last; ++j) {
-    const ProgramJob& job = program.jobs[j];
-    bool zeros = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
-    if (zeros) continue;
-    std::uint64_t made =
-        static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
-    bytes += job.source == SourceId::kNone ? made : share.of(program.source(job.source), made);
-  }
-  return bytes;
-}
-
-Status check_space(const Making& making) {
-  const FolderRun& run = making.run;
-  std::uint64_t needed = std::uint64_t{1} << 20;
-  auto add = [&](std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); };
-  auto is_there = [&](std::uint32_t file) { return making.has(run.laid_out.files[file].path); };
-  for (const Entry& entry : run.copied) {
-    if (!making.has(entry.path)) add(std::min(entry.size, entry.disk_bytes));
-  }
-  std::map<std::string_view, std::uint64_t> kept;  // in files that are made anew
-  for (const OutputCopy& copy : run.laid_out.copies) {
-    if (!is_there(copy.file)) kept[copy.from] += copy.length;
-  }
-  for (const auto& [path, length] : kept)
-    add(std::min(length, source_of(run).stat(std::string(path)).disk_bytes));
-  DiskShare share(run);
-  for (std::size_t i = 0; i < run.made.size(); ++i) {
-    if (!is_there(run.laid_out.made[i].file)) add(bytes_made(run.program, run.made[i], share));
-  }
-  std::uint64_t tiles = 0;
-  for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();
-  add(400 * tiles);
-  const std::uint64_t decoded = making.shares.decoded.most_at_once;
-  add(decoded);
-  SHW_TRY(std::uint64_t available, making.store.free_bytes(parent_of(run.out)));
-  if (available >= needed) return {};
-  std::string why = fmt::format("{} bytes are needed there, and {} are free", needed, available);
-  std::string advice = "choose a directory on another disk with --out";
-  if (decoded != 0) {
-    why += fmt::format("; {} of them are for items that are decoded on the way", decoded);
-    advice += ", or let it decode them in memory with --memory";
-  }
-  return fail(ErrorKind::kIo, std::move(why), {parent_of(run.out)}, std::move(advice));
 }
 
 // This one's share of the files that come along.
@@ -305,7 +234,7 @@ Status go_on(Making& making) {
   SHW_TRY(making.noted.files,
           keep_durable(making.store, *making.folder, making.run, making.noted.files));
   for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
-  SHW_CHECK(check_space(making));
+  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
   return {};
 }
@@ -319,7 +248,7 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 
 // A folder with its name always says who makes it, and what: both are written before it gets it.
 Status begin(Making& making) {
-  SHW_CHECK(check_space(making));
+  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   const std::string& out = making.run.out;
   std::string first =
       free_partial_name(making.store, fmt::format("{}{}new-{}", out, kPartialMark, ::getpid()));
