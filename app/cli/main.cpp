@@ -212,7 +212,9 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
 }
 
 int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSession& session) {
-  auto transport = session.transport({});
+  MpiOptions options;
+  options.stopped = &run_progress.cancelled;
+  auto transport = session.transport(options);
   if (!transport) return keep_for_the_end(context, transport.error());
   const char* machine = std::getenv(kMachineVariable);
   TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
