@@ -12,6 +12,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/base/worker_error.h"
 #include "core/exec/folder_space.h"
 #include "core/exec/journal.h"
 #include "core/exec/memory_shares.h"
@@ -43,6 +44,7 @@ struct Making {
   PassingItems came_along{};                       // WrittenFolder::came_along
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
+  bool went_on = false;   // with what another run has left
   TeamTraffic traffic{};  // of a team
   DeviceUse device{};
 
@@ -171,17 +173,30 @@ Status prove_folder(Making& making) {
   return making.prove({*result, *making.folder, making.made, making.came_along, making.team});
 }
 
-Status check_inputs_unchanged(const FolderRun& run) {
+// The first file that is another one than when the run began, or, where `or_gone`, is there no
+// more.
+std::optional<std::string> changed_file(const FolderRun& run, bool or_gone) {
   for (const auto& [input, before] : run.watched) {
-    Entry now = run.inputs[input]->directory()->stat(before.path);
-    if (now.size == before.size && now.modified_ns == before.modified_ns &&
-        now.kind == before.kind) {
-      continue;
-    }
-    return fail(ErrorKind::kIo, "changed while it was being read", {before.path},
-                "wait until nothing writes to the checkpoint, then do this again");
+    const Entry now = run.inputs[input]->directory()->stat(before.path);
+    const bool is_same =
+        now.size == before.size && now.modified_ns == before.modified_ns && now.kind == before.kind;
+    if (!is_same && (or_gone || now.kind != EntryKind::kMissing)) return before.path;
   }
-  return {};
+  return std::nullopt;
+}
+
+Status check_inputs_unchanged(const FolderRun& run) {
+  const auto changed = changed_file(run, true);
+  if (!changed) return {};
+  return fail(ErrorKind::kIo, "changed while it was being read", {*changed},
+              "wait until nothing writes to the checkpoint, then do this again");
+}
+
+// Bytes that are not what was promised may be so because somebody writes there, which says more.
+Error with_cause(const FolderRun& run, Error error) {
+  if (error.kind != ErrorKind::kDamaged) return error;
+  Status inputs = check_inputs_unchanged(run);
+  return inputs ? error : std::move(inputs).error();
 }
 
 // The result is there and whole: what is left of its making harms nobody.
@@ -229,6 +244,7 @@ Status find_begun(Making& making, const JournalHeader& header) {
 
 // Of two runs that find the same folder, one gets it.
 Status go_on(Making& making) {
+  making.went_on = true;
   SHW_TRY(making.partial, take_over(making.store, making.run.partial, kPartialMark));
   SHW_TRY(making.folder, making.store.edit_folder(making.partial));
   SHW_TRY(making.noted.files,
@@ -265,28 +281,49 @@ Status begin(Making& making) {
   return {};
 }
 
-// After an error nothing is left of what this run began. What it went on with stays as long as the
-// error says nothing against it.
+void say_how_to_go_on(const Making& making, Error& error) {
+  const std::string& out = making.run.out;
+  error.advice += fmt::format(
+      "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
+      "`shardwright resume --roll-back {}`",
+      error.advice.empty() ? "" : "; ", out, out);
+}
+
+// Whether another run may come farther with what is there than this one did.
+bool is_to_stay(const Making& making, const Error& error) {
+  if (making.went_on && !making.is_written) return true;
+  // Only the GPU is at fault: another device may go on.
+  if (!making.is_written && making.executors.has_stopped()) return true;
+  const bool is_stopped = error.kind == ErrorKind::kCancelled;
+  if (is_stopped && making.progress != nullptr && making.progress->keeps) return true;
+  // Whoever stopped another worker may want to go on later. A disk is full, or gone, or a worker
+  // is; an input that cannot be seen just now may be there again.
+  const bool may_go_on = is_stopped
+                             ? is_of_another(error.message)
+                             : error.kind == ErrorKind::kIo && !changed_file(making.run, false);
+  return may_go_on && (making.went_on || has_durable(making.store, making.partial));
+}
+
+// What is durable stays; who goes on makes the rest anew. Whoever stops a run may not wait until it
+// has been taken away.
+void keep_for_later(const Making& making, Error& error) {
+  if (error.kind != ErrorKind::kCancelled) drop_unfinished(making.store, making.partial);
+  // Where that fails it is this process' as long as it lives.
+  static_cast<void>(give_up_directory(making.store, making.partial));
+  say_how_to_go_on(making, error);
+}
+
+// After an error nothing is left of what this run began, but for what another run can go on with.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (making.team != nullptr) making.team->stop(error);
   if (!making.is_first()) return tl::unexpected<Error>(std::move(error));
   if (making.is_published) error.advice = "the result is whole and proved: " + making.run.out;
   const std::string& partial = making.partial;
-  bool went_on = !making.run.partial.empty() && !making.is_written;
-  // Only the GPU is at fault: another device may go on.
-  bool device_failed = !making.is_written && making.executors.has_stopped();
-  // Others may still be writing into it.
-  bool in_team = !making.is_written && making.team != nullptr;
-  bool is_kept = went_on || device_failed || in_team ||
-                 (error.kind == ErrorKind::kCancelled && making.progress->keeps);
+  if (partial.empty() && making.went_on && error.kind == ErrorKind::kIo)
+    say_how_to_go_on(making, error);
   if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
-  if (is_kept) {
-    // Where that fails it is this process' as long as it lives.
-    static_cast<void>(give_up_directory(making.store, partial));
-    error.advice += fmt::format(
-        "{}what is finished stays: go on with `shardwright resume {}`, or "
-        "take it away with `shardwright resume --roll-back {}`",
-        error.advice.empty() ? "" : "\n", making.run.out, making.run.out);
+  if (is_to_stay(making, error)) {
+    keep_for_later(making, error);
   } else if (auto discarded = making.store.discard(partial, kPartialMark); !discarded) {
     error.advice = "what was made so far could not be removed and lies in " + partial + " (" +
                    discarded.error().message + ")";
@@ -338,7 +375,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;
   }
-  return give_up(making, std::move(made).error());
+  return give_up(making, with_cause(run, std::move(made).error()));
 }
 
 Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs) {
