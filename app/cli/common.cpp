@@ -68,9 +68,10 @@ Error with_places(Error error, const Context& context) {
       end = at + name.size();
       is_named = is_named || end == words.size() || words[end] < '0' || words[end] > '9';
     }
-    if (!is_named) continue;
+    const std::string place = name + " is " + context.workers[i];
+    if (!is_named || error.advice.find(place) != std::string::npos) continue;
     if (!error.advice.empty()) error.advice += "; ";
-    error.advice += name + " is " + context.workers[i];
+    error.advice += place;
   }
   return error;
 }

@@ -76,8 +76,9 @@ void cancel_on_signal(int signal) {
     ::raise(signal);  // when this handler has returned
     return;
   }
-  // Whoever sends SIGTERM (a scheduler that takes the machine away) wants to go on later.
-  if (signal == SIGTERM) run_progress.keeps.store(true, std::memory_order_relaxed);
+  // Whoever sends SIGTERM (a scheduler that takes the machine away), or has lost the line to it,
+  // wants to go on later.
+  if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
   run_progress.cancelled.store(true, std::memory_order_relaxed);
   static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);
@@ -91,10 +92,16 @@ void install_signal_handlers() {
   action.sa_handler = cancel_on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // As nohup(1) leaves it.
+  struct sigaction hang_up {};
+  if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &action, nullptr);
   // A reader that leaves is an error of write(2), not the end of a repair.
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
+  // So is a file that grows beyond what `ulimit -f` allows.
+  sigaction(SIGXFSZ, &ignore, nullptr);
 }
 
 int run_verb(const Verb& verb, Context& context) {
@@ -205,7 +212,9 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
 }
 
 int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSession& session) {
-  auto transport = session.transport({});
+  MpiOptions options;
+  options.stopped = &run_progress.cancelled;
+  auto transport = session.transport(options);
   if (!transport) return keep_for_the_end(context, transport.error());
   const char* machine = std::getenv(kMachineVariable);
   TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());

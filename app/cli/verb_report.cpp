@@ -14,8 +14,12 @@ namespace {
 Status write_file(const std::string& path, std::string_view text) {
   HalfMadeFile half_made(path);
   SHW_TRY(auto folder, posix_store().edit_folder(parent_of(path)));
-  SHW_CHECK(write_text(*folder, half_made.path().substr(half_made.path().rfind('/') + 1), text));
-  return half_made.replace();
+  const std::string name = half_made.path().substr(half_made.path().rfind('/') + 1);
+  Status written = write_text(*folder, name, text);
+  if (written) written = half_made.replace();
+  // What it was called on the way is nothing to anybody.
+  if (!written) written.error().place.file = path;
+  return written;
 }
 
 // Where bytes may be read, and for the forms that show them.

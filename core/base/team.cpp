@@ -6,12 +6,14 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <utility>
 
 #include "core/base/hash.h"
 #include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/base/words.h"
+#include "core/base/worker_error.h"
 
 namespace shw {
 namespace {
@@ -59,32 +61,43 @@ class Movement {
   std::vector<Seen> seen_;
 };
 
-// What it does besides, and what it has done of it.
-Bytes beat_of(bool is_done, const BesideWork& beside) {
+// What it does besides, what it has done of it, and why it goes on no more.
+Bytes beat_of(const std::optional<Status>& done, const BesideWork& beside) {
+  auto add = [](Packer& words, const Bytes& bytes) {
+    words.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  };
   Packer words;
-  words.add(std::uint64_t{is_done});
+  words.add(std::uint64_t{done.has_value()});
   words.add(beside.progress == nullptr ? 0 : beside.progress->done.load());
-  Bytes news = beside.news ? beside.news() : Bytes{};
-  words.add(std::string_view(reinterpret_cast<const char*>(news.data()), news.size()));
+  add(words, beside.news ? beside.news() : Bytes{});
+  add(words, done && !*done ? packed_error(done->error()) : Bytes{});
   return words.take();
 }
 
-// Whether all have done their work.
-Result<bool> hear_beats(const std::vector<Bytes>& told, const BesideWork& beside,
-                        Movement& movement) {
-  bool all = true;
+struct Heard {
+  bool all_done = true;               // nobody works any more
+  std::optional<Error> stopped = {};  // of the first that cannot go on
+  Status took_news = {};
+};
+Result<Heard> hear_beats(const std::vector<Bytes>& told, const BesideWork& beside,
+                         Movement& movement) {
+  Heard heard;
   for (std::size_t member = 0; member < told.size(); ++member) {
     Unpacker words(told[member]);
     SHW_TRY(std::uint64_t is_done, words.number());
     SHW_TRY(std::uint64_t moved, words.number());
     SHW_TRY(std::string news, words.text());
-    all = all && is_done != 0;
+    SHW_TRY(std::string error, words.text());
+    heard.all_done = heard.all_done && is_done != 0;
+    if (!error.empty() && !heard.stopped)
+      heard.stopped =
+          error_of_worker(static_cast<int>(member), std::as_bytes(std::span(std::as_const(error))));
     if (beside.progress != nullptr)
       SHW_CHECK(movement.note(member, is_done != 0, moved, beside.step));
-    if (beside.hear && !news.empty())
-      SHW_CHECK(beside.hear(member, std::as_bytes(std::span(news))));
+    if (beside.hear && !news.empty() && heard.took_news)
+      heard.took_news = beside.hear(member, std::as_bytes(std::span(std::as_const(news))));
   }
-  return all;
+  return heard;
 }
 
 // The others have stopped: nothing more of it is needed.
@@ -95,27 +108,46 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
   progress->cancelled = false;
 }
 
+// What becomes of work that is not to go on because of `why`: what it met itself counts for more.
+Status stopped_work(std::future<Status>& work, Progress* progress, const Error& why) {
+  const bool was_cancelled = is_cancelled(progress);
+  stop_waiting(work, progress);
+  Status done = work.get();
+  if (!done && (was_cancelled || done.error().kind != ErrorKind::kCancelled)) return done;
+  return tl::unexpected<Error>(why);
+}
+
 Status not_heard(Error error, const Movement& movement) {
   // Where it was told why, how far each had come explains nothing.
-  const bool was_told = error.message.find(" stopped: ") != std::string::npos;
+  const bool was_told =
+      error.kind == ErrorKind::kCancelled || error.message.find(" stopped: ") != std::string::npos;
   if (const std::string words = movement.words(); !was_told && !words.empty())
     error.message += " (when last heard, " + words + ")";
   return tl::unexpected<Error>(std::move(error));
 }
 
+// Where one cannot go on, all stop their work and return together: whoever clears away what they
+// made knows that nobody writes into it any more.
 Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>& work) {
   Movement movement(team.size());
   std::optional<Status> own;
-  for (bool all = false; !all;) {
-    if (!own && work.wait_for(kBeat) == std::future_status::ready) {
-      own = work.get();
-      if (!*own) return *own;
-    }
-    auto told = team.tell_all(beat_of(own.has_value(), beside), beside.step);
+  while (true) {
+    if (!own && work.wait_for(kBeat) == std::future_status::ready) own = work.get();
+    // Whoever stops a process waits for no other, and may end it soon.
+    if (own && !*own && is_cancelled(beside.progress)) return *own;
+    auto told = team.tell_all(beat_of(own, beside), beside.step);
+    // Who has heard it may have left before all have.
+    if (!told && own && !*own) return *own;
     if (!told) return not_heard(std::move(told).error(), movement);
-    SHW_TRY(all, hear_beats(*told, beside, movement));
+    SHW_TRY(Heard heard, hear_beats(*told, beside, movement));
+    const Error* why = heard.stopped ? &*heard.stopped : nullptr;
+    if (!heard.took_news) why = &heard.took_news.error();
+    if (why != nullptr && !own)
+      own = stopped_work(work, beside.progress, *why);
+    else if (why != nullptr && *own && (heard.all_done || !heard.took_news))
+      own = tl::unexpected<Error>(*why);
+    if (heard.all_done) return *own;
   }
-  return {};
 }
 
 // As many at once as fit, of those from `first` on; runs of neighbours where nobody counts.

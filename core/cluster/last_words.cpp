@@ -39,6 +39,19 @@ Result<LastWords> unpacked_words(BytesView bytes) {
   return words;
 }
 
+namespace {
+
+// What to do now is known to the first worker, who clears away what was made, whatever it was that
+// others met.
+void add_advice(const LastWords& first, std::vector<Saying>& out) {
+  const std::string& advice = first.error->advice;
+  if (advice.empty() || out.empty()) return;
+  std::string& last = out.back().words.error->advice;
+  if (last.find(advice) == std::string::npos) last += (last.empty() ? "" : "; ") + advice;
+}
+
+}  // namespace
+
 std::vector<Saying> sayings(const std::vector<std::optional<LastWords>>& by_rank) {
   std::vector<Saying> out;
   const LastWords* hearsay = nullptr;
@@ -56,6 +69,9 @@ std::vector<Saying> sayings(const std::vector<std::optional<LastWords>>& by_rank
     known->of_all = known->workers.size() == by_rank.size();
   }
   if (out.empty() && hearsay != nullptr) out.push_back({{}, true, *hearsay});
+  const bool has_first = !by_rank.empty() && by_rank.front() && by_rank.front()->error;
+  if (has_first && is_of_another(by_rank.front()->error->message))
+    add_advice(*by_rank.front(), out);
   return out;
 }
 

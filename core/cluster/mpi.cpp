@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/progress.h"
+
 namespace shw {
 namespace {
 
@@ -70,7 +72,12 @@ struct Piece {
 class MpiTransport final : public Transport {
  public:
   MpiTransport(MPI_Comm data, MPI_Comm notes, int rank, int size, const MpiOptions& options)
-      : data_(data), notes_(notes), rank_(rank), size_(size), piece_(options.piece_bytes) {}
+      : data_(data),
+        notes_(notes),
+        rank_(rank),
+        size_(size),
+        piece_(options.piece_bytes),
+        stopped_(options.stopped) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -90,6 +97,8 @@ class MpiTransport final : public Transport {
       auto error = look(step);
       if (!error && pieces_.empty()) return {};
       if (!error) error = note_of_another();
+      if (!error && stopped_ != nullptr && stopped_->load(std::memory_order_relaxed))
+        error = cancelled_error().value();
       if (!error && Clock::now() > deadline) {
         auto late = std::find_if(pieces_.begin(), pieces_.end(),
                                  [](const Piece& piece) { return piece.is_receive; });
@@ -225,6 +234,7 @@ class MpiTransport final : public Transport {
   MPI_Comm data_, notes_;  // they go with the session: freeing them would wait for the others
   const int rank_, size_;
   const std::size_t piece_;
+  const std::atomic<bool>* stopped_;
   bool is_dead_ = false;
   Bytes told_;
   std::list<Piece> pieces_;
@@ -238,6 +248,7 @@ class OpenedMpi final : public MpiSession {
   int size() const override { return size_; }
 
   Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) override {
+    if (options.stopped != nullptr) stopped_ = options.stopped;
     MPI_Comm data = MPI_COMM_NULL, notes = MPI_COMM_NULL;
     SHW_CHECK(check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &data), "MPI_Comm_dup"));
     SHW_CHECK(check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &notes), "MPI_Comm_dup"));
@@ -282,7 +293,7 @@ class OpenedMpi final : public MpiSession {
   void hear_others(std::vector<std::optional<Bytes>>& words) const {
     const auto deadline = Clock::now() + kFarewell;
     Pause pause;
-    for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline;) {
+    for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline && !is_stopped();) {
       int there = 0, count = 0;
       MPI_Status status{};
       if (MPI_Iprobe(MPI_ANY_SOURCE, kWordsTag, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
@@ -325,8 +336,13 @@ class OpenedMpi final : public MpiSession {
     return false;
   }
 
+  bool is_stopped() const {
+    return stopped_ != nullptr && stopped_->load(std::memory_order_relaxed);
+  }
+
   const int rank_, size_;
-  Bytes said_;  // until it has gone
+  const std::atomic<bool>* stopped_ = nullptr;  // MpiOptions::stopped
+  Bytes said_;                                  // until it has gone
   bool is_one_missing_ = false;
 };
 

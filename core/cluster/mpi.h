@@ -2,6 +2,7 @@
 // MPI is: mpi.cpp, and absent.cpp where it is not to be had.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +16,9 @@ namespace shw {
 struct MpiOptions {
   // MPI counts in an int: larger messages are sent in pieces of so many bytes.
   std::size_t piece_bytes = std::size_t{1} << 30;
+  // Where it is set nobody is waited for any more: a launcher that ends all of them, since one was
+  // killed, leaves each a second or two to say what is left. May be null.
+  const std::atomic<bool>* stopped = nullptr;
 };
 
 // This process as one of several: one session in a process, used by one thread, which is also the

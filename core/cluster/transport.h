@@ -14,6 +14,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
+#include "core/base/worker_error.h"
 
 namespace shw {
 
@@ -57,11 +58,5 @@ Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_
 Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more);
 Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender = true);
 Error used_after_error();
-// What others are told of an error, and what they make of it.
-// "worker 12 stopped: ...": what another one met.
-bool is_of_another(std::string_view message);
-inline constexpr std::size_t kMostOfError = 1000;  // bytes
-Bytes packed_error(const Error& error);
-Error error_of_worker(int worker, BytesView packed);
 
 }  // namespace shw

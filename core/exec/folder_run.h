@@ -73,8 +73,9 @@ struct FolderMade {
   DeviceUse device = {};
   TeamTraffic traffic = {};  // of all workers
 };
-// After an error nothing is left of it; where it was cancelled and Progress::keeps says so, what is
-// durable is, and so it is where one of several workers failed while others wrote.
+// After an error nothing is left of it, unless something is durable that another run can go on
+// with: where a disk is full or lost, a worker is gone, or it was cancelled and Progress::keeps
+// says so. The error then says how to go on.
 Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
                                Progress* progress);
 

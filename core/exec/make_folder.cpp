@@ -12,6 +12,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/base/worker_error.h"
+#include "core/exec/folder_space.h"
 #include "core/exec/journal.h"
 #include "core/exec/memory_shares.h"
 #include "core/exec/partial_folder.h"
@@ -43,6 +45,7 @@ struct Making {
   std::unique_ptr<SourceSums> sums{};              // of what is read
   bool is_written = false;                         // and has still to be proved
   bool is_published = false;
+  bool went_on = false;   // with what another run has left
   TeamTraffic traffic{};  // of a team
   DeviceUse device{};
 
@@ -59,78 +62,6 @@ struct Making {
 
 const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
-}
-
-// How much of a file lies on disk: what is made of holes is mostly holes again.
-class DiskShare {
- public:
-  explicit DiskShare(const FolderRun& run) : run_(run) {}
-  std::uint64_t of(const ProgramSource& source, std::uint64_t bytes) {
-    auto [found, is_new] = shares_.try_emplace({source.input, source.file}, 1.0);
-    if (is_new) found->second = share(source);
-    return static_cast<std::uint64_t>(static_cast<double>(bytes) * found->second);
-  }
-
- private:
-  double share(const ProgramSource& source) const {
-    const auto& folder = run_.inputs[source.input]->directory();
-    if (folder == nullptr || source.form != SourceForm::kStored) return 1;
-    Entry entry = folder->stat(run_.program.names[source.file]);
-    if (entry.size == 0 || entry.disk_bytes >= entry.size) return 1;
-    return static_cast<double>(entry.disk_bytes) / static_cast<double>(entry.size);
-  }
-
-  const FolderRun& run_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares_;
-};
-
-// The bytes that an output takes on disk: zeros take none.
-std::uint64_t bytes_made(const Program& program, OutputId output, DiskShare& share) {
-  std::uint64_t bytes = 0;
-  JobRange jobs = jobs_of(program, output);
-  for (std::size_t j = jobs.first; j < jobs.last; ++j) {
-    const ProgramJob& job = program.jobs[j];
-    bool zeros = job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
-    if (zeros) continue;
-    std::uint64_t made =
-        static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.to);
-    bytes += job.source == SourceId::kNone ? made : share.of(program.source(job.source), made);
-  }
-  return bytes;
-}
-
-Status check_space(const Making& making) {
-  const FolderRun& run = making.run;
-  std::uint64_t needed = std::uint64_t{1} << 20;
-  auto add = [&](std::uint64_t bytes) { needed = checked_add(needed, bytes).value_or(UINT64_MAX); };
-  auto is_there = [&](std::uint32_t file) { return making.has(run.laid_out.files[file].path); };
-  for (const Entry& entry : run.copied) {
-    if (!making.has(entry.path)) add(std::min(entry.size, entry.disk_bytes));
-  }
-  std::map<std::string_view, std::uint64_t> kept;  // in files that are made anew
-  for (const OutputCopy& copy : run.laid_out.copies) {
-    if (!is_there(copy.file)) kept[copy.from] += copy.length;
-  }
-  for (const auto& [path, length] : kept)
-    add(std::min(length, source_of(run).stat(std::string(path)).disk_bytes));
-  DiskShare share(run);
-  for (std::size_t i = 0; i < run.made.size(); ++i) {
-    if (!is_there(run.laid_out.made[i].file)) add(bytes_made(run.program, run.made[i], share));
-  }
-  std::uint64_t tiles = 0;
-  for (const OutputTensor& tensor : run.outputs.tensors) tiles += tensor.tiles.size();
-  add(400 * tiles);
-  const std::uint64_t decoded = making.shares.decoded.most_at_once;
-  add(decoded);
-  SHW_TRY(std::uint64_t available, making.store.free_bytes(parent_of(run.out)));
-  if (available >= needed) return {};
-  std::string why = fmt::format("{} bytes are needed there, and {} are free", needed, available);
-  std::string advice = "choose a directory on another disk with --out";
-  if (decoded != 0) {
-    why += fmt::format("; {} of them are for items that are decoded on the way", decoded);
-    advice += ", or let it decode them in memory with --memory";
-  }
-  return fail(ErrorKind::kIo, std::move(why), {parent_of(run.out)}, std::move(advice));
 }
 
 // This one's share of the files that come along.
@@ -245,17 +176,30 @@ Status prove_folder(Making& making) {
   return making.prove({*result, *making.folder, making.made, making.came_along, making.team});
 }
 
-Status check_inputs_unchanged(const FolderRun& run) {
+// The first file that is another one than when the run began, or, where `or_gone`, is there no
+// more.
+std::optional<std::string> changed_file(const FolderRun& run, bool or_gone) {
   for (const auto& [input, before] : run.watched) {
-    Entry now = run.inputs[input]->directory()->stat(before.path);
-    if (now.size == before.size && now.modified_ns == before.modified_ns &&
-        now.kind == before.kind) {
-      continue;
-    }
-    return fail(ErrorKind::kIo, "changed while it was being read", {before.path},
-                "wait until nothing writes to the checkpoint, then do this again");
+    const Entry now = run.inputs[input]->directory()->stat(before.path);
+    const bool is_same =
+        now.size == before.size && now.modified_ns == before.modified_ns && now.kind == before.kind;
+    if (!is_same && (or_gone || now.kind != EntryKind::kMissing)) return before.path;
   }
-  return {};
+  return std::nullopt;
+}
+
+Status check_inputs_unchanged(const FolderRun& run) {
+  const auto changed = changed_file(run, true);
+  if (!changed) return {};
+  return fail(ErrorKind::kIo, "changed while it was being read", {*changed},
+              "wait until nothing writes to the checkpoint, then do this again");
+}
+
+// Bytes that are not what was promised may be so because somebody writes there, which says more.
+Error with_cause(const FolderRun& run, Error error) {
+  if (error.kind != ErrorKind::kDamaged) return error;
+  Status inputs = check_inputs_unchanged(run);
+  return inputs ? error : std::move(inputs).error();
 }
 
 // The result is there and whole: what is left of its making harms nobody.
@@ -305,12 +249,13 @@ Status find_begun(Making& making, const JournalHeader& header) {
 
 // Of two runs that find the same folder, one gets it.
 Status go_on(Making& making) {
+  making.went_on = true;
   SHW_TRY(making.partial, take_over(making.store, making.run.partial, kPartialMark));
   SHW_TRY(making.folder, making.store.edit_folder(making.partial));
   SHW_TRY(making.noted.files,
           keep_durable(making.store, *making.folder, making.run, making.noted.files));
   for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
-  SHW_CHECK(check_space(making));
+  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
   return {};
 }
@@ -324,7 +269,7 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 
 // A folder with its name always says who makes it, and what: both are written before it gets it.
 Status begin(Making& making) {
-  SHW_CHECK(check_space(making));
+  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   const std::string& out = making.run.out;
   std::string first =
       free_partial_name(making.store, fmt::format("{}{}new-{}", out, kPartialMark, ::getpid()));
@@ -341,28 +286,49 @@ Status begin(Making& making) {
   return {};
 }
 
-// After an error nothing is left of what this run began. What it went on with stays as long as the
-// error says nothing against it.
+void say_how_to_go_on(const Making& making, Error& error) {
+  const std::string& out = making.run.out;
+  error.advice += fmt::format(
+      "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
+      "`shardwright resume --roll-back {}`",
+      error.advice.empty() ? "" : "; ", out, out);
+}
+
+// Whether another run may come farther with what is there than this one did.
+bool is_to_stay(const Making& making, const Error& error) {
+  if (making.went_on && !making.is_written) return true;
+  // Only the GPU is at fault: another device may go on.
+  if (!making.is_written && making.executors.has_stopped()) return true;
+  const bool is_stopped = error.kind == ErrorKind::kCancelled;
+  if (is_stopped && making.progress != nullptr && making.progress->keeps) return true;
+  // Whoever stopped another worker may want to go on later. A disk is full, or gone, or a worker
+  // is; an input that cannot be seen just now may be there again.
+  const bool may_go_on = is_stopped
+                             ? is_of_another(error.message)
+                             : error.kind == ErrorKind::kIo && !changed_file(making.run, false);
+  return may_go_on && (making.went_on || has_durable(making.store, making.partial));
+}
+
+// What is durable stays; who goes on makes the rest anew. Whoever stops a run may not wait until it
+// has been taken away.
+void keep_for_later(const Making& making, Error& error) {
+  if (error.kind != ErrorKind::kCancelled) drop_unfinished(making.store, making.partial);
+  // Where that fails it is this process' as long as it lives.
+  static_cast<void>(give_up_directory(making.store, making.partial));
+  say_how_to_go_on(making, error);
+}
+
+// After an error nothing is left of what this run began, but for what another run can go on with.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (making.team != nullptr) making.team->stop(error);
   if (!making.is_first()) return tl::unexpected<Error>(std::move(error));
   if (making.is_published) error.advice = "the result is whole and proved: " + making.run.out;
   const std::string& partial = making.partial;
-  bool went_on = !making.run.partial.empty() && !making.is_written;
-  // Only the GPU is at fault: another device may go on.
-  bool device_failed = !making.is_written && making.executors.has_stopped();
-  // Others may still be writing into it.
-  bool in_team = !making.is_written && making.team != nullptr;
-  bool is_kept = went_on || device_failed || in_team ||
-                 (error.kind == ErrorKind::kCancelled && making.progress->keeps);
+  if (partial.empty() && making.went_on && error.kind == ErrorKind::kIo)
+    say_how_to_go_on(making, error);
   if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
-  if (is_kept) {
-    // Where that fails it is this process' as long as it lives.
-    static_cast<void>(give_up_directory(making.store, partial));
-    error.advice += fmt::format(
-        "{}what is finished stays: go on with `shardwright resume {}`, or "
-        "take it away with `shardwright resume --roll-back {}`",
-        error.advice.empty() ? "" : "\n", making.run.out, making.run.out);
+  if (is_to_stay(making, error)) {
+    keep_for_later(making, error);
   } else if (auto discarded = making.store.discard(partial, kPartialMark); !discarded) {
     error.advice = "what was made so far could not be removed and lies in " + partial + " (" +
                    discarded.error().message + ")";
@@ -415,7 +381,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
     for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
     return result;
   }
-  return give_up(making, std::move(made).error());
+  return give_up(making, with_cause(run, std::move(made).error()));
 }
 
 Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs) {

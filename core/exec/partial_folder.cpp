@@ -106,6 +106,14 @@ Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory
   return others;
 }
 
+// Durable as the journal of a folder says.
+Result<std::vector<DurableFile>> noted_files(const Store& store, const std::string& partial) {
+  SHW_TRY(auto folder, store.read_folder(partial));
+  if (folder->stat(kJournalFile).kind == EntryKind::kMissing) return std::vector<DurableFile>{};
+  SHW_TRY(JournalText journal, read_journal(*folder));
+  return std::move(journal.files);
+}
+
 }  // namespace
 
 Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
@@ -230,6 +238,24 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
     files.push_back(std::move(file));
   }
   return files;
+}
+
+bool has_durable(const Store& store, const std::string& partial) {
+  auto noted = noted_files(store, partial);
+  return noted ? !noted->empty() : noted.error().kind == ErrorKind::kIo;
+}
+
+void drop_unfinished(Store& store, const std::string& partial) {
+  auto noted = noted_files(store, partial);
+  auto folder = store.edit_folder(partial);
+  auto now = store.read_folder(partial);
+  auto entries = now ? (*now)->list() : Result<std::vector<Entry>>(std::vector<Entry>{});
+  if (!noted || !folder || !entries) return;
+  std::set<std::string> kept = {kOwnerFile, kJournalFile};
+  for (const DurableFile& file : *noted) kept.insert(file.path);
+  for (const Entry& entry : *entries) {
+    if (!kept.contains(entry.path)) static_cast<void>((*folder)->remove(entry.path));
+  }
 }
 
 void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,

@@ -46,6 +46,14 @@ Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirect
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted);
 
+// Whether a folder holds anything that a run could go on with, as its journal says; also where that
+// cannot be known, since the disk does not answer.
+bool has_durable(const Store& store, const std::string& partial);
+
+// Removes what its journal does not say to be durable, so that the disk has room for others. What
+// cannot be removed stays.
+void drop_unfinished(Store& store, const std::string& partial);
+
 // Of tiles in files that are kept, by index in LaidOut::made, what was read for each when it was
 // made.
 void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,

@@ -53,6 +53,10 @@ Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offse
 
 }  // namespace
 
+std::uint64_t shared_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+  return blocks_in(offset, length, at).length;
+}
+
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
                   const RangeParts* passing) {

@@ -28,4 +28,8 @@ Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t 
 Status share_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
                       OutputFile& out, std::uint64_t at);
 
+// How many bytes of a run that begins at `offset` of a file, and is to stand at `at` of another,
+// the two share if their file system can.
+std::uint64_t shared_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at);
+
 }  // namespace shw

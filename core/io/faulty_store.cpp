@@ -122,6 +122,9 @@ Result<std::string> StoreOver::resolved(const std::string& path) const {
 Result<std::uint64_t> StoreOver::free_bytes(const std::string& path) const {
   return inner_.free_bytes(path);
 }
+bool StoreOver::can_share(const std::string& folder, const ByteSource& source) const {
+  return inner_.can_share(folder, source);
+}
 std::vector<std::string> StoreOver::names(const std::string& folder) const {
   return inner_.names(folder);
 }

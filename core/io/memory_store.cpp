@@ -390,6 +390,11 @@ Result<std::uint64_t> MemoryStore::free_bytes(const std::string&) const {
   return std::uint64_t{1} << 40;
 }
 
+bool MemoryStore::can_share(const std::string&, const ByteSource& source) const {
+  std::lock_guard lock(tree_->guard);
+  return tree_->shares && source.size() >= kShareBlock;
+}
+
 std::vector<std::string> MemoryStore::names(const std::string& folder) const {
   std::lock_guard lock(tree_->guard);
   std::vector<std::string> found;

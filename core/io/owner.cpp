@@ -178,7 +178,10 @@ Result<std::string> take_over(Store& store, const std::string& path, const std::
   std::string to = base;
   for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
   SHW_CHECK(store.publish(from, to));
-  SHW_CHECK(write_owner(store, to, this_process()));
+  if (Status owned = write_owner(store, to, this_process()); !owned) {
+    static_cast<void>(store.publish(to, from));  // nobody's again
+    return tl::unexpected<Error>(std::move(owned).error());
+  }
   return to;
 }
 

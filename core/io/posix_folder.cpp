@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +23,17 @@
 
 namespace shw {
 namespace {
+
+// An errno, or 0.
+int share_range(int to, std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                std::uint64_t length) {
+  file_clone_range range{source.descriptor(), begin, length, offset};
+  int code = 0;
+  do {
+    code = ::ioctl(to, FICLONERANGE, &range) == 0 ? 0 : errno;
+  } while (code == EINTR);
+  return code;
+}
 
 class PosixFile final : public OutputFile {
  public:
@@ -56,11 +68,7 @@ class PosixFile final : public OutputFile {
                         std::uint64_t length) override {
     if (fd_ < 0) return was_finished();
     if (source.descriptor() < 0) return false;
-    file_clone_range range{source.descriptor(), begin, length, offset};
-    int code = 0;
-    do {
-      code = ::ioctl(fd_, FICLONERANGE, &range) == 0 ? 0 : errno;
-    } while (code == EINTR);
+    const int code = share_range(fd_, offset, source, begin, length);
     // Another file system, one that shares nothing, other blocks, a swap file: there are many words
     // for no.
     if (code == EIO || code == ENOSPC || code == EDQUOT || code == EFBIG)
@@ -189,6 +197,15 @@ class PosixWritableDirectory final : public WritableDirectory {
     return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
   }
 
+  // The system has one word for two things: a disk may have room, and be out of files.
+  tl::unexpected<Error> cannot_create(const std::string& name, int code) const {
+    struct statvfs disk {};
+    const bool has_no_files = code == ENOSPC && ::fstatvfs(fd_, &disk) == 0 && disk.f_files != 0 &&
+                              disk.f_favail == 0 && disk.f_bavail != 0;
+    if (!has_no_files) return system_error("cannot create it", name, code);
+    return fail(ErrorKind::kIo, "cannot create it: the disk has room, and no inodes left", {name});
+  }
+
   Status make_folders(const std::string& relative) {
     for (std::size_t slash = relative.find('/'); slash != std::string::npos;
          slash = relative.find('/', slash + 1)) {
@@ -196,7 +213,7 @@ class PosixWritableDirectory final : public WritableDirectory {
       if (::mkdirat(fd_, folder.c_str(), 0777) == 0) {
         folders_.insert(std::move(folder));
       } else if (errno != EEXIST) {
-        return system_error("cannot make the folder", folder, errno);
+        return cannot_create(name_of(folder), errno);
       }
     }
     return {};
@@ -210,7 +227,7 @@ class PosixWritableDirectory final : public WritableDirectory {
     }
     int fd =
         ::openat(fd_, relative.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return system_error("cannot create it", name_of(relative), errno);
+    if (fd < 0) return cannot_create(name_of(relative), errno);
     return fd;
   }
 
@@ -221,6 +238,16 @@ class PosixWritableDirectory final : public WritableDirectory {
 };
 
 }  // namespace
+
+bool can_share_into_posix_folder(const std::string& path, const ByteSource& source) {
+  if (source.descriptor() < 0 || source.size() < kShareBlock) return false;
+  // What shares blocks knows files without a name.
+  const int file = ::open(path.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  const int code = share_range(file, 0, source, 0, kShareBlock);
+  ::close(file);
+  return code == 0;
+}
 
 Result<std::unique_ptr<WritableDirectory>> open_posix_folder(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

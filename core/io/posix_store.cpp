@@ -52,6 +52,10 @@ class PosixStore final : public Store {
         .value_or(UINT64_MAX);
   }
 
+  bool can_share(const std::string& folder, const ByteSource& source) const override {
+    return can_share_into_posix_folder(folder, source);
+  }
+
   std::vector<std::string> names(const std::string& folder) const override {
     std::vector<std::string> found;
     DIR* stream = ::opendir(folder.c_str());

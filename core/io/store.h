@@ -58,6 +58,9 @@ class Store {
   virtual Result<std::string> resolved(const std::string& path) const = 0;
   // Free for this user where `path` lies.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
+  // Whether a new file in the folder can have the blocks of `source` (OutputFile::share_at): tried
+  // with one, of which nothing is left.
+  virtual bool can_share(const std::string& folder, const ByteSource& source) const = 0;
   // Of all that lies in a folder; none where it cannot be read.
   virtual std::vector<std::string> names(const std::string& folder) const = 0;
 

@@ -244,6 +244,20 @@ TEST_CASE(
   CHECK(none);
 }
 
+TEST_CASE("a file that may not grow is an error with words, and goes on where it may") {
+  Killing killing(Making::kConversion);
+  std::string words;
+  for (const std::string& word : killing.making) words += " '" + word + "'";
+  // In KiB: tensors of 4 MiB do not fit.
+  Run run = shell("ulimit -f 2000; $SHARDWRIGHT" + words);
+  CHECK(run.code == 4);
+  CHECK(run.err.find("File too large") != std::string::npos);
+  CHECK(killing.half_made().empty());
+  CHECK(files_below(killing.checkpoint) == killing.source);
+  REQUIRE(shardwright(killing.making).code == 0);
+  killing.check_result();
+}
+
 TEST_CASE("--memory bounds what is taken, and says so where it is no number of bytes") {
   Killing killing;
   auto words = killing.making;

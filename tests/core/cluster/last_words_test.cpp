@@ -56,6 +56,20 @@ TEST_CASE("where the one that stopped is gone what was heard of it is said") {
   CHECK(sayings(ByRank(4, LastWords{})).empty());
 }
 
+TEST_CASE("what to do now is said by whoever met what and known to the one who cleared away") {
+  LastWords first = met("worker 2 stopped: ck: is full");
+  first.error->advice = "go on with it";
+  auto said = sayings({first, LastWords{}, met("is full", "ck"), met("is full", "ck")});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].words.error->message == "is full");
+  CHECK(said[0].words.error->advice == "go on with it");
+  LastWords named = met("is full", "ck");
+  named.error->advice = "make room; go on with it";
+  said = sayings({first, named});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].words.error->advice == named.error->advice);
+}
+
 TEST_CASE("last words come out of a message as they went in") {
   LastWords words{Error{ErrorKind::kUsage, "no such option", {"f", 12, "t"}, "try --help"}, "raw"};
   const Bytes bytes = packed(words);

@@ -7,6 +7,7 @@
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
 #include "core/exec/deal_parts.h"
+#include "core/exec/journal.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
 #include "core/io/place.h"
@@ -146,10 +147,28 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
   CHECK(moved > 10);
 }
 
+namespace {
+
+// Something that another run can use, nothing else, and the words for it.
+void check_half_made(const Store& store, const Error& first) {
+  REQUIRE(half_made_of(store).size() == 1);
+  auto folder = store.read_folder("/" + half_made_of(store).front());
+  REQUIRE(folder.has_value());
+  auto journal = read_journal(**folder);
+  REQUIRE(journal.has_value());
+  CHECK_FALSE(journal->files.empty());
+  auto entries = (*folder)->list();
+  REQUIRE(entries.has_value());
+  CHECK(entries->size() == journal->files.size() + 2);
+  CHECK(first.advice.find("`shardwright resume /out`") != std::string::npos);
+}
+
+}  // namespace
+
 TEST_CASE(
     "a worker whose disk is full ends all, and what is durable is gone on with by any number") {
-  int failed = 0, kept = 0;
-  for (int i = 0; i < 12; ++i) {
+  int failed = 0, kept = 0, gone = 0;
+  for (int i = 0; i < 24; ++i) {
     Dice dice(static_cast<unsigned>(520'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
@@ -174,7 +193,12 @@ TEST_CASE(
       CHECK(all_ended);
       CHECK_FALSE(plan.store.exists("/out"));
     }
-    if (!half_made_of(plan.store).empty()) ++kept;
+    if (!half_made_of(plan.store).empty()) {
+      ++kept;
+      check_half_made(plan.store, ended.front().error());
+    } else if (!plan.store.exists("/out")) {
+      ++gone;
+    }
     if (plan.store.exists("/out")) continue;
     // What is left of it is found by whoever makes the same again.
     ended = make_in_team(plan.store, plan, all, "/out", 1 + i % 4, 1, 1u << 30);
@@ -182,8 +206,9 @@ TEST_CASE(
     CHECK(half_made_of(plan.store).empty());
     CHECK(proved_files(plan, all, "/out") == wanted);
   }
-  CHECK(failed > 6);
+  CHECK(failed > 12);
   CHECK(kept > 3);
+  CHECK(gone > 3);
 }
 
 TEST_CASE("workers that were asked for other things write nothing") {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "core/base/packed.h"
 #include "core/cluster/loopback.h"
@@ -94,6 +96,76 @@ TEST_CASE("What one member cannot do ends all, who are told why") {
   CHECK(ended[1].error().message == "no more room");
   CHECK(ended[0].error().message == "worker 1 stopped: no more room");
   CHECK(ended[2].error().message == "worker 1 stopped: no more room");
+}
+
+TEST_CASE("When one member cannot go on nobody works any more as soon as any has heard of it") {
+  constexpr int kMembers = 4;
+  for (int failing = 0; failing < kMembers; ++failing) {
+    std::atomic<int> working{0};
+    std::vector<std::string> news(kMembers);  // that the first one has heard
+    auto ended = run_on_threads(kMembers, {}, [&](Transport& transport) -> Status {
+      TransportTeam team(transport, kPatience);
+      Progress progress;
+      BesideWork beside{"work", {}, &progress};
+      const auto self = static_cast<std::size_t>(team.rank());
+      bool is_told = false;
+      beside.work = [&, self]() -> Status {
+        if (self == static_cast<std::size_t>(failing))
+          return fail(ErrorKind::kIo, "no more room", {"ck"});
+        ++working;
+        while (!is_cancelled(&progress)) std::this_thread::yield();
+        --working;
+        return cancelled_error();
+      };
+      // Also what was done just before is told.
+      beside.news = [&] {
+        const std::string_view words = std::exchange(is_told, true) ? "" : "done";
+        auto bytes = std::as_bytes(std::span(words));
+        return Bytes(bytes.begin(), bytes.end());
+      };
+      beside.hear = [&, self](std::size_t member, BytesView told) -> Status {
+        if (self == 0) news[member].append(reinterpret_cast<const char*>(told.data()), told.size());
+        return {};
+      };
+      Status done = work_beside(team, beside);
+      CHECK(working == 0);
+      CHECK_FALSE(is_cancelled(&progress));
+      return done;
+    });
+    for (int member = 0; member < kMembers; ++member) {
+      const Error& error = ended[static_cast<std::size_t>(member)].error();
+      CHECK(error.kind == ErrorKind::kIo);
+      CHECK(error.message == (member == failing ? "no more room"
+                                                : "worker " + std::to_string(failing) +
+                                                      " stopped: ck: no more room"));
+    }
+    CHECK(news == std::vector<std::string>(kMembers, "done"));
+  }
+}
+
+TEST_CASE("What the first member cannot take of the others' news ends all of them") {
+  std::atomic<int> working{0};
+  auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, kPatience);
+    Progress progress;
+    BesideWork beside{"work", {}, &progress};
+    beside.work = [&]() -> Status {
+      ++working;
+      while (!is_cancelled(&progress)) std::this_thread::yield();
+      --working;
+      return cancelled_error();
+    };
+    beside.news = [] { return Bytes(3); };
+    beside.hear = [&](std::size_t, BytesView) -> Status {
+      return team.rank() == 0 ? Status(fail(ErrorKind::kIo, "the journal is full")) : Status{};
+    };
+    Status done = work_beside(team, beside);
+    CHECK(working == 0);
+    return done;
+  });
+  CHECK(ended[0].error().message == "the journal is full");
+  CHECK(ended[1].error().message == "worker 0 stopped: the journal is full");
+  CHECK(ended[2].error().message == "worker 0 stopped: the journal is full");
 }
 
 TEST_CASE("Who passes on why another one stopped does not put itself in front of it") {

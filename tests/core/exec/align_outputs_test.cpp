@@ -274,3 +274,52 @@ TEST_CASE("a folder with shared bytes is whole or not there wherever the power i
   CHECK(finished);
   CHECK(shares >= 2);  // it has died while it shared, too
 }
+
+namespace {
+
+struct NearlyFull : StoreOver {
+  NearlyFull(Store& inner, std::uint64_t free) : StoreOver(inner), free_(free) {}
+  Result<std::uint64_t> free_bytes(const std::string&) const override { return free_; }
+  std::uint64_t free_;
+};
+
+// What a run says that it needs where there is nothing free.
+std::uint64_t needed_by(Store& store, const LargeRun& wanted) {
+  NearlyFull full(store, 0);
+  auto made = make_of(full, open_in(store, wanted.from), wanted);
+  REQUIRE_FALSE(made.has_value());
+  const std::string& said = made.error().message;
+  CHECK(said.ends_with(" bytes are needed there, and 0 are free"));
+  return std::strtoull(said.c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("what a file system shares with the source needs no room there") {
+  RetileStep halves{{"d"}, {}};
+  halves.tiles = {{{{0, 0}, {10, 999}}, 0}, {{{10, 0}, {591, 999}}, 1}};
+  const std::vector<LargeRun> runs = {
+      {.steps = {RenameStep{"a", "x.a"}, DropStep{{"c"}}, halves}},  // made, and copied in parts
+      {.steps = {RenameStep{"a", "x.a"}}},                           // copied as they are
+      {.format = "safetensors"}};
+  for (const LargeRun& wanted : runs) {
+    CAPTURE(wanted.format);
+    MemoryStore copies, shares;
+    shares.share_blocks();
+    save_large(copies, large_tensors());
+    save_large(shares, large_tensors());
+    const std::uint64_t all = needed_by(copies, wanted), without = needed_by(shares, wanted);
+    const std::uint64_t shared = shared_by(shares, wanted);
+    CHECK(shared != 0);
+    // Files that are copied whole share all that they have, and of pieces the ends may not be.
+    CHECK(all - without <= shared + shared / 50 + (wanted.format == "dcp" ? 1'000'000 : 0));
+    CHECK(all - without + shared / 50 >= shared);
+    NearlyFull enough(shares, without);
+    LargeRun again = wanted;
+    again.out = "/again";
+    CHECK(make_of(enough, open_in(shares, "/ck"), again).has_value());
+    NearlyFull less(shares, without - 1);
+    again.out = "/less";
+    CHECK_FALSE(make_of(less, open_in(shares, "/ck"), again).has_value());
+  }
+}

@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include "core/dead_process.h"
+#include "core/io/faulty_store.h"
+#include "core/io/memory_store.h"
 #include "core/io/place.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
@@ -142,4 +144,20 @@ TEST_CASE("what a repair is still making is no part of a folder that is listed")
   auto partial = open_directory(folder / "a.shardwright-partial-7");
   REQUIRE(partial.has_value());
   CHECK((*partial)->list()->size() == 2);
+}
+
+TEST_CASE("a directory that cannot be taken over on a full disk is still nobody's") {
+  MemoryStore memory;
+  const std::string dead = dead_process(), path = "/out.shardwright-partial-1";
+  auto bytes = std::as_bytes(std::span(dead));
+  memory.put(path + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
+  FaultyStore full(memory, [](const std::string& step, const std::string& where) {
+    return step == "write" ? std::optional<Error>(Error{ErrorKind::kIo, "full", {where}})
+                           : std::nullopt;
+  });
+  auto taken = take_over(full, path, kPartialMark);
+  REQUIRE_FALSE(taken.has_value());
+  CHECK(memory.names("/") == std::vector<std::string>{path.substr(1)});
+  CHECK(made_by(memory, path) == MadeBy::kDeadProcess);
+  CHECK(take_over(memory, path, kPartialMark).has_value());
 }

@@ -168,14 +168,14 @@ TEST_CASE("the output may be neither the checkpoint, in it, around it, nor there
   CHECK(entries_of(folder.path()) == 2);
 }
 
-TEST_CASE("a repair that fails at any step leaves the source alone and nothing behind") {
+TEST_CASE("a repair that fails at any step leaves the source alone, and no more than can be used") {
   TemporaryFolder folder;
   write_broken(folder / "ckpt");
   auto before = all_files(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
   bool finished = false;
-  int step = 0;
+  int step = 0, kept = 0;
   for (; !finished && step < 500; ++step) {
     CAPTURE(step);
     int at = 0;
@@ -187,10 +187,22 @@ TEST_CASE("a repair that fails at any step leaves the source alone and nothing b
     auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
     finished = result.has_value();
     CHECK(all_files(folder / "ckpt") == before);
-    CHECK(entries_of(folder.path()) == (finished ? 2 : 1));
+    const bool is_kept = !finished && entries_of(folder.path()) == 2;
+    CHECK(entries_of(folder.path()) == (finished || is_kept ? 2 : 1));
+    if (finished) break;
+    CHECK((result.error().advice.find("shardwright resume") != std::string::npos) == is_kept);
+    if (!is_kept) continue;
+    ++kept;
+    auto again = apply_plan(*checkpoint, plan, {folder / "out"});
+    if (!again) FAIL(again.error().message);
+    CHECK(again->files_kept != 0);
+    CHECK(verdict(folder / "out") == VerifyReport::Outcome::kProved);
+    CHECK(entries_of(folder.path()) == 2);
+    std::filesystem::remove_all(folder / "out");
   }
   CHECK(finished);
   CHECK(step > 10);
+  CHECK(kept > 3);
 }
 
 TEST_CASE("what cannot be taken away is named, and the final name stays free") {
@@ -199,7 +211,7 @@ TEST_CASE("what cannot be taken away is named, and the final name stays free") {
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
   FaultyStore store(posix_store(), [](const std::string& name, const std::string& path) {
-    bool fails = name == "publish" || name == "discard";
+    bool fails = name == "copy" || name == "finish" || name == "discard";
     return fails ? std::optional<Error>(Error{ErrorKind::kIo, "gone", {path}}) : std::nullopt;
   });
   auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
@@ -240,6 +252,26 @@ TEST_CASE("a source that changes meanwhile stops the repair") {
   auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().place.file == "common.pt");
+  CHECK(entries_of(folder.path()) == 1);
+}
+
+TEST_CASE("a source that is cut short meanwhile is said to have changed, not to be damaged") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  FaultyStore store(posix_store(), [&](const std::string& step, const std::string&) {
+    if (step == "make directory") {
+      for (const auto& entry : std::filesystem::directory_iterator(folder / "ckpt")) {
+        if (entry.path().extension() == ".distcp") std::filesystem::resize_file(entry.path(), 10);
+      }
+    }
+    return std::optional<Error>();
+  });
+  Plan plan = plan_of(*checkpoint, {axis_moved()});
+  auto result = apply_plan(store, *checkpoint, plan, {folder / "out"}, nullptr);
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.error().kind == ErrorKind::kIo);
+  CHECK(result.error().message.find("changed while it was being read") != std::string::npos);
   CHECK(entries_of(folder.path()) == 1);
 }
 

@@ -3,15 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include "core/dead_process.h"
 #include "core/exec/journal.h"
 #include "core/io/faulty_store.h"
-#include "core/io/memory_store.h"
-#include "core/io/place.h"
 #include "core/repair/apply.h"
 #include "core/repair/row_plan.h"
-#include "core/temporary_folder.h"
-#include "core/verbs/killed_repair.h"
+#include "core/verbs/repair_in_memory.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -26,50 +22,6 @@ WriteFault killed_at(int step) {
     return (*at)++ >= step ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}})
                            : std::nullopt;
   };
-}
-
-struct InMemory {
-  MemoryStore store;
-  InMemory() {
-    // Once: its .metadata names the folder.
-    static const Files files = [] {
-      TemporaryFolder folder;
-      write_three(folder / "ckpt");
-      return files_below(posix_store(), folder / "ckpt");
-    }();
-    for (const auto& [path, bytes] : files) store.put("/ckpt/" + path, bytes);
-  }
-  std::shared_ptr<const Checkpoint> open(const std::string& path) const {
-    auto folder = store.read_folder(path);
-    REQUIRE(folder.has_value());
-    auto checkpoint = open_checkpoint(*folder);
-    if (!checkpoint) FAIL(checkpoint.error().message);
-    return *checkpoint;
-  }
-  std::vector<std::string> half_made() const {
-    std::vector<std::string> found;
-    for (const std::string& name : store.names("/")) {
-      if (name.find(kPartialMark) != std::string::npos) found.push_back("/" + name);
-    }
-    return found;
-  }
-  // The process that made it is gone: every step that it could still do has failed.
-  void bury() {
-    auto bytes = std::as_bytes(std::span(dead));
-    for (const std::string& path : half_made()) {
-      if (!store.get(path + "/" + kOwnerFile)) continue;
-      store.put(path + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
-      // The name may say that it was taken over by this pid, which runs.
-      if (path.find("taken") != std::string::npos)
-        REQUIRE(store.publish(path, std::string("/out") + kPartialMark + "1"));
-    }
-  }
-  std::string dead = dead_process();
-};
-
-Result<RepairResult> repair_in(Store& store, const InMemory& made, bool moves = true) {
-  auto checkpoint = made.open("/ckpt");
-  return apply_plan(store, *checkpoint, plan_of_rows(*checkpoint, moves), {"/out"});
 }
 
 }  // namespace
