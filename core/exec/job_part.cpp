@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "core/formats/common/crc32.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -87,7 +88,7 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
                  Storages& storages, std::span<std::byte> to, ElementSums& elements,
-                 StageWorks* stages) {
+                 StageWorks* stages, std::optional<std::uint32_t>* crc) {
   const ProgramJob& job = part.job;
   ExtentsView strides = program.source_strides(job);
   SHW_TRY(auto source, storages.open(job.source));
@@ -97,9 +98,12 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
                      size_of(job.from), to));
   }
   StageClock clock(stages, Stage::kMake, 0);
-  if (storages.sums() != nullptr)
-    SHW_CHECK(storages.sums()->add({job.source, first_byte(program, part), part.common.sizes,
-                                    strides, size_of(job.from), to}));
+  if (SourceSums* sums = storages.sums(); sums != nullptr && sums->asks_for(job.source)) {
+    BytesRead read{job.source, first_byte(program, part), part.common.sizes,
+                   strides,    size_of(job.from),         to};
+    if (crc != nullptr && begin_of_run(program, part)) *crc = read.crc = crc32_of(to);
+    SHW_CHECK(sums->add(read));
+  }
   add_part(program, part, tile, to.data(), elements);
   return {};
 }

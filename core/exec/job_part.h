@@ -35,10 +35,11 @@ Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
 void add_part(const Program& program, const JobPart& part, const TileJob& tile,
               const std::byte* bytes, ElementSums& elements);
 
-// Reads the part into `to`, length() bytes, and adds its elements up.
+// Reads the part into `to`, length() bytes, and adds its elements up. `crc`, where it is not null,
+// becomes the CRC-32 of those bytes where it had to be found anyway.
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
                  Storages& storages, std::span<std::byte> to, ElementSums& elements,
-                 StageWorks* stages);
+                 StageWorks* stages, std::optional<std::uint32_t>* crc = nullptr);
 
 // The parts of those jobs of an output that are `wanted`, in the order in which write_blocks()
 // takes them: block by block, and in each by job.

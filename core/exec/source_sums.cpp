@@ -134,7 +134,9 @@ Status SourceSums::find_items(std::uint32_t input) {
     rows_[sources[i]].left = source.length;
     rows_[sources[i]].wanted = *storage.crc ^ crc32_of_zeros(0, source.length);
   };
-  return each_storage(checkpoint, chunks, note, progress_);
+  // What cannot be read, or holds something else than is recorded, is looked at by itself.
+  Status read = each_storage(checkpoint, chunks, note, progress_);
+  return read || read.error().kind != ErrorKind::kCancelled ? Status{} : read;
 }
 
 // Only what is read from its first byte to its last, and once, can be told on the way.
@@ -157,16 +159,17 @@ void SourceSums::count_bytes() {
 Status SourceSums::add(const BytesRead& read) {
   const auto at = static_cast<std::size_t>(read.source);
   Row& row = rows_[at];
-  const std::uint64_t left = row.left;
-  if (left == kSettled || left == kApart || read.bytes.empty()) return {};
+  if (!asks_for(read.source) || read.bytes.empty()) return {};
   CrcChange change(program_.source(read.source).length);
   const bool is_long =
       each_run(read.first, read.sizes, read.strides, read.element,
                [&](std::int64_t begin, std::size_t done, std::int64_t length) {
                  if (length < kShortRun && static_cast<std::size_t>(length) != read.bytes.size())
                    return false;
-                 change.add(static_cast<std::uint64_t>(begin),
-                            read.bytes.subspan(done, static_cast<std::size_t>(length)));
+                 const BytesView run = read.bytes.subspan(done, static_cast<std::size_t>(length));
+                 const bool is_known = read.crc && run.size() == read.bytes.size();
+                 change.add(static_cast<std::uint64_t>(begin), run.size(),
+                            is_known ? *read.crc : crc32_of(run));
                  return true;
                });
   if (!is_long) {

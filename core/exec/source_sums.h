@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -28,6 +29,7 @@ struct BytesRead {
   ExtentsView sizes, strides;
   std::size_t element = 0;
   BytesView bytes;
+  std::optional<std::uint32_t> crc = {};  // of them, where they are one run and it is known
 };
 
 class SourceSums {
@@ -38,6 +40,11 @@ class SourceSums {
                                                 const std::vector<const Checkpoint*>& inputs,
                                                 Progress* progress);
 
+  // Whether what is read of it counts: otherwise it is not looked at on the way.
+  bool asks_for(SourceId source) const {
+    const std::uint64_t left = rows_[static_cast<std::size_t>(source)].left;
+    return left != kSettled && left != kApart;
+  }
   // From several threads. An error where all of the source has been read by now, and is not what
   // was saved.
   Status add(const BytesRead& read);

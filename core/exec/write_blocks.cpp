@@ -37,6 +37,7 @@ struct BlockWork {
   // Where all its bytes lie as they are to lie, in one run.
   std::shared_ptr<const ByteSource> file = nullptr;
   std::uint64_t begin = 0;
+  std::optional<std::uint32_t> crc = {};  // of all of `out`, where it is known already
 
   std::uint64_t bytes() const { return held + out.size(); }
 };
@@ -75,9 +76,11 @@ Status read_job(const JobPart& part, BlockWork& work) {
     if (work.sent != nullptr) {
       SHW_TRY(is_here, work.sent->take(part.job.source, to));
     }
-    if (!is_here)
-      SHW_CHECK(
-          read_part(program, part, tile, work.space.storages, to, work.elements, work.stages));
+    if (!is_here) {
+      const bool is_all = alike && length == work.out.size();
+      SHW_CHECK(read_part(program, part, tile, work.space.storages, to, work.elements, work.stages,
+                          is_all ? &work.crc : nullptr));
+    }
     if (alike) return is_here ? Status{} : find_run(part, work);
     work.held += length;
   } else {
@@ -107,10 +110,9 @@ class PayloadPart {
     written_.in_order = in_order;
   }
 
-  // `file`: where the same bytes lie from `begin` on; null where that is not known.
-  Status put(const Box& block, BytesView bytes, const ByteSource* file, std::uint64_t begin) {
-    written_.length += bytes.size();
-    return written_.in_order ? append(block, bytes, file, begin) : scatter(block, bytes);
+  Status put(const BlockWork& work) {
+    written_.length += work.out.size();
+    return written_.in_order ? append(work) : scatter(work.block, work.out);
   }
   WrittenBlocks written() const {
     WrittenBlocks written = written_;
@@ -125,15 +127,18 @@ class PayloadPart {
     return static_cast<std::uint64_t>(at);
   }
 
-  Status append(const Box& block, BytesView bytes, const ByteSource* file, std::uint64_t begin) {
-    written_.crc = crc32_of(bytes, written_.crc);
+  Status append(const BlockWork& work) {
+    BytesView bytes = work.out;
+    written_.crc = work.crc ? crc32_joined(written_.crc, *work.crc, bytes.size())
+                            : crc32_of(bytes, written_.crc);
+    std::uint64_t begin = work.begin;
     // Piece by piece: holes are found, and whoever wants to stop it does not wait for a slow disk.
-    for (std::uint64_t at = begin_ + offset_of(block); !bytes.empty();) {
+    for (std::uint64_t at = begin_ + offset_of(work.block); !bytes.empty();) {
       if (is_cancelled(progress_)) return cancelled_error();
       BytesView piece = bytes.first(std::min(bytes.size(), kWritten));
       if (piece.size() < kHole || !is_zero(piece)) {
-        SHW_CHECK(file == nullptr ? file_.write_at(at, piece)
-                                  : share_or_write(*file, begin, piece, file_, at));
+        SHW_CHECK(work.file == nullptr ? file_.write_at(at, piece)
+                                       : share_or_write(*work.file, begin, piece, file_, at));
       }
       at += piece.size();
       begin += piece.size();
@@ -219,7 +224,7 @@ class BlocksUnderWay {
       SHW_TRY([[maybe_unused]] Fingerprint none, executor_.finish());
     }
     StageClock clock(stages_of(progress_), Stage::kWrite, work.out.size());
-    SHW_CHECK(part_.put(work.block, work.out, work.file.get(), work.begin));
+    SHW_CHECK(part_.put(work));
     if (progress_ != nullptr) progress_->add(work.out.size());
     return {};
   }

@@ -24,10 +24,10 @@ std::uint32_t crc32_joined(std::uint32_t first, std::uint32_t second, std::uint6
 
 // CRCs of equal length are linear: a run changes that of as many zeros by the difference of the
 // two, and what stands behind it carries the difference on, as it would a CRC that begins at 0.
-void CrcChange::add(std::uint64_t at, BytesView run) {
-  if (run.empty()) return;
-  if (run.size() != zeros_) {
-    zeros_ = run.size();
+void CrcChange::add(std::uint64_t at, std::uint64_t length, std::uint32_t crc) {
+  if (length == 0) return;
+  if (length != zeros_) {
+    zeros_ = length;
     crc_of_zeros_ = crc32_of_zeros(0, zeros_);
   }
   if (at < end_) {
@@ -35,13 +35,13 @@ void CrcChange::add(std::uint64_t at, BytesView run) {
     held_ = 0;
     end_ = 0;
   }
-  std::uint64_t leap = at + run.size() - end_;
+  std::uint64_t leap = at + length - end_;
   if (leap != leap_) {
     leap_ = leap;
     leap_operator_ = static_cast<std::uint32_t>(::crc32_combine_gen(static_cast<z_off_t>(leap)));
   }
-  held_ = static_cast<std::uint32_t>(
-      ::crc32_combine_op(held_, crc32_of(run) ^ crc_of_zeros_, leap_operator_));
+  held_ =
+      static_cast<std::uint32_t>(::crc32_combine_op(held_, crc ^ crc_of_zeros_, leap_operator_));
   end_ += leap;
 }
 

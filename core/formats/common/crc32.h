@@ -20,7 +20,9 @@ class CrcChange {
  public:
   explicit CrcChange(std::uint64_t length) : length_(length) {}
   // Run lies inside of the payload; no byte comes twice.
-  void add(std::uint64_t at, BytesView run);
+  void add(std::uint64_t at, BytesView run) { add(at, run.size(), crc32_of(run)); }
+  // The same of a run whose CRC is known.
+  void add(std::uint64_t at, std::uint64_t length, std::uint32_t crc);
   std::uint32_t value() const;
 
  private:
