@@ -66,8 +66,10 @@ constexpr Note kCodes[] = {
 };
 
 constexpr const char* kSignals =
-    "SIGINT once stops cleanly and leaves nothing half made; twice stops at once. SIGTERM stops "
-    "cleanly and keeps the files that are finished: resume goes on with them.";
+    "SIGINT once stops cleanly and leaves nothing half made; twice stops at once. SIGTERM and "
+    "SIGHUP "
+    "stop cleanly and keep the files that are finished: resume goes on with them. So it is where a "
+    "disk is full or lost.";
 
 // As roff reads it: a backslash, dashes that are typed, and lines that begin like a request.
 std::string plain(std::string_view text) {

@@ -309,6 +309,13 @@ bool is_to_stay(const Making& making, const Error& error) {
   return may_go_on && (making.went_on || has_durable(making.store, making.partial));
 }
 
+// What has been written and cannot be read back is made again by whoever goes on.
+void drop_unreadable(const Making& making, const Error& error) {
+  const std::string& file = error.place.file;
+  if (making.is_written && error.kind == ErrorKind::kIo && is_safe_relative_path(file))
+    static_cast<void>(making.folder->remove(file));
+}
+
 // What is durable stays; who goes on makes the rest anew. Whoever stops a run may not wait until it
 // has been taken away.
 void keep_for_later(const Making& making, Error& error) {
@@ -327,6 +334,7 @@ tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (partial.empty() && making.went_on && error.kind == ErrorKind::kIo)
     say_how_to_go_on(making, error);
   if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
+  drop_unreadable(making, error);
   if (is_to_stay(making, error)) {
     keep_for_later(making, error);
   } else if (auto discarded = making.store.discard(partial, kPartialMark); !discarded) {

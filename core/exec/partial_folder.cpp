@@ -106,11 +106,14 @@ Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory
   return others;
 }
 
-// Durable as the journal of a folder says.
+// Durable as the journal of a folder says, and still there.
 Result<std::vector<DurableFile>> noted_files(const Store& store, const std::string& partial) {
   SHW_TRY(auto folder, store.read_folder(partial));
   if (folder->stat(kJournalFile).kind == EntryKind::kMissing) return std::vector<DurableFile>{};
   SHW_TRY(JournalText journal, read_journal(*folder));
+  std::erase_if(journal.files, [&](const DurableFile& file) {
+    return folder->stat(file.path).kind != EntryKind::kFile;
+  });
   return std::move(journal.files);
 }
 
