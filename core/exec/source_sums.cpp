@@ -85,8 +85,7 @@ Error bent_error(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& c
           "tell any more",
       {checkpoint.file(checkpoint.item(chunk)->file).path, check.record_offset,
        std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))},
-      "`check --data` names all that is damaged; `repair --data` mends the rest and leaves that "
-      "as it is."};
+      "fetch the file again from where it was written: `check --data` names all that is damaged"};
 }
 
 }  // namespace
