@@ -152,6 +152,7 @@ void SourceSums::count_bytes() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const std::uint64_t left = rows_[i].left;
     if (left != kSettled && left != read[i]) rows_[i].left = read[i] == 0 ? kSettled : kApart;
+    rows_[i].is_counted = rows_[i].left == left && left != kSettled && left != kApart;
   }
 }
 
@@ -185,33 +186,32 @@ Status SourceSums::add(const BytesRead& read) {
   return {};
 }
 
-// Two numbers a source. All members come to the same: what one has looked at is settled, what one
-// could not tell is to be looked at.
+// Three numbers a source that something was read of. All members come to the same: what one has
+// looked at is settled, what one could not tell is to be looked at.
 Status SourceSums::share(Team& team) {
   std::vector<std::uint64_t> own;
-  own.reserve(2 * rows_.size());
-  for (const Row& row : rows_) {
-    own.push_back(row.left);
-    own.push_back(row.change);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[i];
+    const std::uint64_t length = program_.sources[i].length;
+    if (!row.is_counted || row.left == length) continue;
+    own.insert(own.end(), {i, row.left, row.change});
+    row.left = length;
+    row.change = 0;
   }
   Packer words;
   words.add(own);
   SHW_TRY(auto told, team.tell_all(words.take(), "checksums of what was read"));
-  std::vector<std::uint64_t> left(rows_.size()), change(rows_.size(), 0);
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = program_.sources[i].length;
   for (const Bytes& message : told) {
-    Unpacker words_of_one(message);
-    SHW_TRY(own, words_of_one.numbers());
-    if (own.size() != 2 * left.size())
-      return fail(ErrorKind::kIo, "another worker reads other sources");
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      left[i] = left_after(left[i], own[2 * i], program_.sources[i].length);
-      change[i] ^= own[2 * i + 1];
+    Unpacker theirs(message);
+    SHW_TRY(own, theirs.numbers());
+    for (std::size_t i = 0; i + 2 < own.size(); i += 3) {
+      if (own[i] >= rows_.size() || !rows_[static_cast<std::size_t>(own[i])].is_counted)
+        return fail(ErrorKind::kIo, "another worker reads other sources");
+      Row& row = rows_[static_cast<std::size_t>(own[i])];
+      const std::uint64_t length = program_.sources[static_cast<std::size_t>(own[i])].length;
+      row.left = left_after(row.left, own[i + 1], length);
+      row.change ^= static_cast<std::uint32_t>(own[i + 2]);
     }
-  }
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    rows_[i].left = left[i];
-    rows_[i].change = static_cast<std::uint32_t>(change[i]);
   }
   return {};
 }

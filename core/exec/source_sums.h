@@ -62,7 +62,8 @@ class SourceSums {
     std::atomic<std::uint64_t> left = kSettled;  // bytes that are still to be read
     std::atomic<std::uint32_t> change = 0;       // of those that were
     std::uint32_t wanted = 0;
-    ChunkId chunk{};  // whose item it is
+    ChunkId chunk{};          // whose item it is
+    bool is_counted = false;  // `left` is, or was, a number of bytes
   };
 
   SourceSums(const Program& program, const std::vector<const Checkpoint*>& inputs,
