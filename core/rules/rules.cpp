@@ -22,7 +22,7 @@ const Rule* const kInOrder[] = {
     &kUnexpectedKey, &kOtherModel, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState,
     &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
     &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kPortability, &kMeshContradicted};
+    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted};
 
 }  // namespace
 
