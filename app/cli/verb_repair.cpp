@@ -16,10 +16,10 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
     if (!options.fill.empty())
       return fail(ErrorKind::kUsage, "--plan and --fill exclude each other", {},
                   "A plan says already what it fills with; make a new one with --fill.");
-    return verbs::read_plan(opened, options.plan);
+    return verbs::read_plan(opened, options.plan, &context.progress, context.team);
   }
   SHW_TRY(CheckReport report, check_now(context, opened));
-  SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress));
+  SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress, context.team));
   if (plan.checkpoint.empty()) plan.checkpoint = options.checkpoint;
   return plan;
 }

@@ -38,6 +38,8 @@ std::string in_words(const verbs::StepOutlook& outlook) {
   if (!jobs.empty())
     text += "  jobs: " + jobs + "; reads " + human_bytes(outlook.bytes_read) + "\n";
   for (const std::string& cast : outlook.out_of_range) text += "  " + cast + "\n";
+  if (!outlook.of_other_ranks.empty())
+    text += "  " + printable(left_behind_in_words(outlook.of_other_ranks)) + "\n";
   return text + "  " + plural(outlook.tensors, "tensor") + ", " +
          human_bytes(outlook.bytes_written) + " as " + outlook.format + ": " +
          human_count(outlook.tiles_made) + " tiles made, " + human_count(outlook.tiles_kept) +

@@ -66,6 +66,13 @@ void add(Packer& words, const TilePlaces& places) {
     add_box(words, move.recorded);
     add_box(words, move.found);
   }
+  words.add(std::vector<std::uint64_t>(places.right.begin(), places.right.end()));
+  words.add(std::uint64_t{places.strange.size()});
+  for (const StrangeTile& tile : places.strange) {
+    words.add(std::uint64_t{tile.chunk});
+    words.add(std::string_view(tile.holds));
+    words.add(std::string_view(tile.wanted));
+  }
 }
 
 Result<TilePlaces> unpacked_places(Unpacker& words) {
@@ -87,6 +94,16 @@ Result<TilePlaces> unpacked_places(Unpacker& words) {
     SHW_TRY(move.recorded, unpacked_box(words));
     SHW_TRY(move.found, unpacked_box(words));
     places.moves.push_back(std::move(move));
+  }
+  SHW_TRY(auto right, words.numbers());
+  places.right.assign(right.begin(), right.end());
+  SHW_TRY(std::uint64_t strange, words.number());
+  for (std::uint64_t i = 0; i < strange; ++i) {
+    StrangeTile tile;
+    SHW_TRY(tile.chunk, words.number());
+    SHW_TRY(tile.holds, words.text());
+    SHW_TRY(tile.wanted, words.text());
+    places.strange.push_back(std::move(tile));
   }
   return places;
 }

@@ -91,7 +91,17 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     out.push_back(std::move(*item));
   }
   // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
-  if (!out.empty() && layout_agreement(input, found).contradicts()) out.clear();
+  // Those of the same mesh are asked; where there are none, all.
+  std::map<std::string, bool> contradicted;
+  std::erase_if(out, [&](const OtherOrder& item) {
+    auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));
+    if (added) {
+      Agreement agreement = layout_agreement(input, found, &*item.entry->mesh);
+      if (agreement.says_nothing()) agreement = layout_agreement(input, found);
+      at->second = agreement.contradicts();
+    }
+    return at->second;
+  });
   return out;
 }
 

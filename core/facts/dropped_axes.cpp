@@ -23,6 +23,8 @@ struct ShortTensor {
   std::vector<std::size_t> order;   // axes in the order in which they cut
   std::vector<ChunkId> chunks;      // those with elements
   std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
+  std::vector<ChunkId> empty;       // those without, of writers that are known
+  std::vector<std::int64_t> empty_ranks;
   bool inside = true;  // false where writers of uneven parts recorded more rows than the first did
 };
 
@@ -45,15 +47,19 @@ std::optional<ShortTensor> short_tensor(const CheckInput& input, TensorId tensor
   std::vector<std::size_t> dims = short_dims(c.shape(tensor), entry->shape);
   auto order = dims.empty() ? std::nullopt : cut_order(*entry);
   if (!order) return std::nullopt;
-  ShortTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}};
+  ShortTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}, {}, {}};
   bool known = true;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
     found.inside = found.inside && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
-    if (volume(c.sizes(chunk)) == 0) continue;
-    found.chunks.push_back(chunk);
     auto writer = c.writer(chunk);
     auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+    if (volume(c.sizes(chunk)) == 0) {
+      if (rank) found.empty.push_back(chunk);
+      if (rank) found.empty_ranks.push_back(*rank);
+      continue;
+    }
+    found.chunks.push_back(chunk);
     known = known && rank.has_value();
     if (known) found.ranks.push_back(*rank);
   }
@@ -86,37 +92,61 @@ struct Reading {
   bool plain = false;    // who leaves an axis out may leave out the strides as well
 };
 
-// The saved chunks are those of the same layout without `axis`, chunk by chunk from their writers.
+// The saved chunks are those that their writers cut, one by one; and who saved a chunk without
+// elements cut none: a rank that would have had some knew the axis that is said to be left out.
+// `cut_by` a rank: the shape that it took for the whole, and its box in that.
+template <class CutBy>
+bool gives_every_chunk(const Checkpoint& c, const ShortTensor& tensor, CutBy cut_by) {
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    auto [shape, box] = cut_by(tensor.ranks[i]);
+    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
+  }
+  for (std::size_t i = 0; i < tensor.empty.size(); ++i) {
+    auto [shape, box] = cut_by(tensor.empty_ranks[i]);
+    // Behind its own whole nobody begins.
+    bool behind = c.offsets(tensor.empty[i])[tensor.dim] > shape[tensor.dim];
+    if (behind || !box || volume(box->sizes) != 0) return false;
+  }
+  return true;
+}
+
+// By the same layout without `axis`.
 bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, Reading reading) {
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   if (reading.plain) reduced.placements = as_plain(reduced.placements);
-  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
-    std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
+  return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
+    std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     Extents shape = copy_of(c.shape(tensor.tensor));
     if (reading.by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
     coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
     auto box = nested_box(shape, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
-    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
+    return std::pair(std::move(shape), std::move(box));
+  });
+}
+
+// Where a rank stands on the axes that cut, but for one of them.
+std::vector<std::int64_t> place_without(const ShortTensor& tensor, std::size_t axis,
+                                        std::int64_t rank) {
+  std::vector<std::int64_t> coordinates = tensor.entry->mesh->coordinates(rank);
+  for (std::size_t other = 0; other < coordinates.size(); ++other) {
+    bool cuts = cut_dim(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
+    if (other == axis || !cuts) coordinates[other] = 0;
   }
-  return true;
+  return coordinates;
 }
 
 // Ranks that differ in the axis alone claimed one box, and one of them is left: no two chunks come
 // from ranks that the other cutting axes do not tell apart. Without it every tensor that is a half
 // of what a spec of a larger model expects would pass.
 bool one_writer_a_box(const ShortTensor& tensor, std::size_t axis) {
-  const Mesh& mesh = *tensor.entry->mesh;
   std::set<std::vector<std::int64_t>> boxes;
   for (std::int64_t rank : tensor.ranks) {
-    std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
-    for (std::size_t other = 0; other < coordinates.size(); ++other) {
-      bool cuts = cut_dim(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
-      if (other == axis || !cuts) coordinates[other] = 0;
-    }
-    if (!boxes.insert(std::move(coordinates)).second) return false;
+    if (!boxes.insert(place_without(tensor, axis, rank)).second) return false;
   }
-  return true;
+  return std::none_of(tensor.empty_ranks.begin(), tensor.empty_ranks.end(), [&](std::int64_t rank) {
+    return boxes.contains(place_without(tensor, axis, rank));
+  });
 }
 
 // No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
@@ -236,18 +266,17 @@ DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::siz
 // ranks). One chunk says little of its grid: then the spec must call it an expert's.
 bool explains_without(const Checkpoint& c, const ShortTensor& tensor, const AxisSet& axes) {
   const Mesh& mesh = *tensor.entry->mesh;
-  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+  return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
     MeshLayout reduced{mesh, tensor.entry->placements};
-    std::vector<std::int64_t> coordinates = mesh.coordinates(tensor.ranks[i]);
+    std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       reduced = without_axis(reduced.mesh, reduced.placements, *axis);
       coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(*axis));
     }
     auto box = nested_box(c.shape(tensor.tensor), reduced.mesh, reduced.placements,
                           reduced.mesh.rank(coordinates));
-    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
-  }
-  return true;
+    return std::pair(copy_of(c.shape(tensor.tensor)), std::move(box));
+  });
 }
 
 // The smallest sets of axes without which the layout gives every chunk to its writer.

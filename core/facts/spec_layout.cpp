@@ -149,7 +149,8 @@ bool is_expert(const SpecEntry& entry) {
   });
 }
 
-Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip) {
+Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
+                           const Mesh* of_mesh) {
   constexpr int kTensors = 200;
   constexpr std::uint32_t kChunks = 64;
   Agreement agreement;
@@ -160,7 +161,7 @@ Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& sk
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr || c.chunks(tensor).size() < 2 || !same(c.shape(tensor), entry->shape))
       continue;
-    if (skip.contains(tensor)) continue;
+    if (skip.contains(tensor) || (of_mesh != nullptr && *entry->mesh != *of_mesh)) continue;
     ++looked_at;
     bool agrees = true;
     for (std::uint32_t i = 0; i < std::min(c.chunks(tensor).size(), kChunks) && agrees; ++i) {

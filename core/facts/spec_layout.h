@@ -78,11 +78,14 @@ bool is_expert_axis(std::string_view name);
 bool is_expert(const SpecEntry& entry);
 
 // Do other tensors, cut by several ranks, lie as the spec says for their writers? Looks at no more
-// than 200 of them; `skip` names those that are in question.
+// than 200 of them; `skip` names those that are in question. Those of one mesh say nothing of
+// another one: buckets that are cut at any row beside a grid.
 struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
+  bool says_nothing() const { return disagree == 0 && agree == 0; }
 };
-Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip);
+Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
+                           const Mesh* of_mesh = nullptr);  // null: of any
 
 }  // namespace shw

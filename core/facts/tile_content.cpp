@@ -188,4 +188,12 @@ std::optional<BoxContent> TensorBoxes::content_of(ChunkId chunk, const Extents& 
                  [&](const Box& slab) { return counted(cast(items_.read_item(chunk, slab))); });
 }
 
+std::set<std::uint64_t> TensorBoxes::values_at_start(ChunkId chunk, const Extents& sizes) {
+  std::set<std::uint64_t> values;
+  auto bytes = cast(items_.read_item(
+      chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
+  if (bytes) collect_values(*bytes, size_of(dtype_), values);
+  return values;
+}
+
 }  // namespace shw

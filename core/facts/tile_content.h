@@ -42,6 +42,8 @@ class TensorBoxes {
   // The same of an item as it was saved, wherever it is said to lie.
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);
+  // The values among its leading elements, as many as start_of looks at.
+  std::set<std::uint64_t> values_at_start(ChunkId chunk, const Extents& sizes);
 
  private:
   using Key = std::pair<Extents, Extents>;

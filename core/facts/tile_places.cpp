@@ -72,7 +72,21 @@ class Solver {
 
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) tell_tiles();
     return std::move(out_);
+  }
+
+  void tell_tiles() {
+    for (const Tile& tile : tiles_) {
+      std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
+      if (values.size() * bits_a_value() < kTellingBits) continue;
+      if (tile.in_place) {
+        out_.right.push_back(tile.index);
+        continue;
+      }
+      auto wanted = tile.inside ? there_.start_of(tile.box) : std::nullopt;
+      out_.strange.push_back({tile.index, *tile.start, wanted.value_or("")});
+    }
   }
 
   // Tiles as their items are; false where an item cannot be read, or they are not as many elements

@@ -2,7 +2,9 @@
 // at its own place, at another one, or nowhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/facts/check_input.h"
@@ -22,6 +24,13 @@ struct TileMove {
   Box found;     // where the reference has these elements
 };
 
+// A tile that says something, so few values as it may have, and that is not what the reference has
+// at its place: by the first 4 KiB.
+struct StrangeTile {
+  std::size_t chunk = 0;      // among the tensor's
+  std::string holds, wanted;  // hashes of what begins the tile and its place; `wanted` may be empty
+};
+
 struct TilePlaces {
   PlacesAnswer answer = PlacesAnswer::kUnread;
   bool sampled = false;  // kInPlace, by the first 4 KiB of each tile
@@ -33,6 +42,9 @@ struct TilePlaces {
   std::int64_t tiles = 0;
   std::int64_t nowhere = 0;  // kPartly: tiles whose elements the reference has at no tile's place
   std::int64_t doubled = 0;  // kPartly: found where another tile stands that holds them rightly
+  // kPartly, kStrange: of those tiles that say something.
+  std::vector<std::size_t> right;  // in place, by number among the tensor's chunks
+  std::vector<StrangeTile> strange;
 };
 
 // `every_byte`: tiles whose first 4 KiB are in place are read to the end as well. Tiles that hold

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/checked.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 #include "core/tensor/strided_copy.h"
@@ -144,6 +145,16 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
   return all;
 }
 
+// What comparing all ranks' items of an entry reads.
+std::uint64_t cost_of(const ObjectRow& row) {
+  std::uint64_t bytes = 0;
+  for (const ItemPlace& other : row.of_other_ranks) {
+    const std::int64_t length = std::clamp<std::int64_t>(other.length, 0, INT64_MAX / 2);
+    bytes = checked_add(bytes, 2 * static_cast<std::uint64_t>(length)).value_or(UINT64_MAX);
+  }
+  return bytes;
+}
+
 // By their bytes: torch pickles equal values alike.
 Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const ObjectRow& row,
                                 Progress* progress) {
@@ -222,16 +233,41 @@ Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& che
   return out;
 }
 
+Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
+                               Progress* progress) {
+  OwnEntries found;
+  if (checkpoint.format().traits.index_of_rank == nullptr) return found;
+  for (const ObjectRow& row : checkpoint.objects()) {
+    const std::uint64_t cost = cost_of(row);
+    if (cost > most) {
+      ++found.not_compared;
+      continue;
+    }
+    most -= cost;
+    SHW_TRY(bool alike, ranks_say_the_same(checkpoint, row, progress));
+    if (!alike) found.differing.push_back(row.fqn);
+  }
+  return found;
+}
+
 Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
-                                                        Progress* progress) {
+                                                        Progress* progress, Team* team) {
   std::vector<std::string> names;
   if (checkpoint.format().traits.index_of_rank == nullptr) return names;
-  SHW_TRY(auto tensors, doubtful_replicas(checkpoint, progress));
+  SHW_TRY(auto tensors, doubtful_replicas(checkpoint, progress, team));
   for (const auto& [tensor, doubt] : tensors) names.emplace_back(checkpoint.fqn(tensor));
-  for (const ObjectRow& row : checkpoint.objects()) {
-    SHW_TRY(bool alike, ranks_say_the_same(checkpoint, row, progress));
-    if (!alike) names.push_back(row.fqn);
-  }
+  SHW_TRY(OwnEntries entries, own_entries(checkpoint, UINT64_MAX, progress));
+  names.insert(names.end(), entries.differing.begin(), entries.differing.end());
+  return names;
+}
+
+Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
+                                             const std::vector<std::string>& dropped,
+                                             Progress* progress) {
+  SHW_TRY(std::vector<std::string> names, entries_of_other_ranks(checkpoint, progress));
+  std::erase_if(names, [&](const std::string& fqn) {
+    return std::find(dropped.begin(), dropped.end(), fqn) != dropped.end();
+  });
   return names;
 }
 

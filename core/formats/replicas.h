@@ -31,9 +31,23 @@ Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& che
                                                            Progress* progress,
                                                            Team* team = nullptr);
 
-// Where each rank has an index of its own: tensors, then other entries, of which another rank did
-// not save what the lowest one did, or cannot be read. What is made of the checkpoint lacks those.
+// Where each rank has an index of its own: entries that are no tensors and of which another rank
+// did not save what the lowest one did, or cannot be read. Of those that take more than `most`
+// bytes to compare together only the number is told.
+struct OwnEntries {
+  std::vector<std::string> differing;
+  std::size_t not_compared = 0;
+};
+Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
+                               Progress* progress);
+
+// The same of tensors, then of other entries. What is made of the checkpoint lacks those.
 Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
-                                                        Progress* progress);
+                                                        Progress* progress, Team* team = nullptr);
+
+// The same without what is dropped: of that nothing is said to come along.
+Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
+                                             const std::vector<std::string>& dropped,
+                                             Progress* progress);
 
 }  // namespace shw

@@ -243,11 +243,7 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
     certificate.tensors.push_back(std::move(tensor));
   }
   SHW_TRY(certificate.of_other_ranks,
-          entries_of_other_ranks(proving.all.source(), proving.progress));
-  std::erase_if(certificate.of_other_ranks, [&](const std::string& fqn) {
-    const auto& dropped = certificate.dropped;
-    return std::find(dropped.begin(), dropped.end(), fqn) != dropped.end();
-  });
+          left_behind(proving.all.source(), certificate.dropped, proving.progress));
   certificate.lossless = certificate.lossless && certificate.dropped.empty() &&
                          certificate.trimmed == 0 && certificate.of_other_ranks.empty();
   SHW_CHECK(certify_replaced(proving, certificate));

@@ -13,6 +13,11 @@ std::string decoded_in_words(const Forecast& forecast) {
                      plural(forecast.decoded_items, "item"), human_bytes(forecast.decoded_on_disk));
 }
 
+std::string left_behind_in_words(const std::vector<std::string>& of_other_ranks) {
+  if (of_other_ranks.empty()) return {};
+  return "What other ranks had under the name of " + some_of(of_other_ranks) + " stays behind.";
+}
+
 std::string in_words(const Plan& plan) {
   std::uint64_t moved = 0, tiles = 0;
   std::int64_t lost = 0;
@@ -23,9 +28,13 @@ std::string in_words(const Plan& plan) {
   }
   std::string text = plural(plan.operations.size(), "operation") + " on " +
                      plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
-  text += lost > 0 ? plural(static_cast<std::uint64_t>(lost), "element") +
-                         (lost == 1 ? " is" : " are") + " lost; the certificate names every one. "
-                   : "Nothing is lost. ";
+  const std::string left = left_behind_in_words(plan.of_other_ranks);
+  if (lost > 0)
+    text += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
+            " lost; the certificate names every one. ";
+  else if (left.empty())
+    text += "Nothing is lost. ";
+  text += left.empty() ? "" : left + " ";
   return text + (moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.");
 }
 

@@ -209,7 +209,7 @@ Json json_of(const Finding& finding) {
 RunningHash begun_hash(const Json& plan) {
   RunningHash hash;
   Json done = plan;
-  for (const char* key : {"checkpoint", "undecided"}) done.erase(key);
+  for (const char* key : {"checkpoint", "undecided", "of_other_ranks"}) done.erase(key);
   const std::string text = dumped(done, -1);
   hash.add(std::as_bytes(std::span(text)));
   return hash;
@@ -277,6 +277,7 @@ Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
                               {"fqn", checkpoint.objects()[object.object].fqn},
                               {"new_fqn", object.fqn}});
   }
+  if (!plan.of_other_ranks.empty()) out["of_other_ranks"] = plan.of_other_ranks;
   write_names_as_text(out);
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   return out;

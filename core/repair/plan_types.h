@@ -77,6 +77,8 @@ struct Plan {
   std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
   std::vector<RenamedObject> objects = {};
   std::vector<PlannedEntry> entries = {};
+  // Of which other ranks, with indices of their own, saved something else: that stays behind.
+  std::vector<std::string> of_other_ranks = {};
   std::vector<Finding> undecided;  // findings above info that nothing here mends, and why
   bool lossless = true;
   bool empty() const { return operations.empty(); }

@@ -195,9 +195,9 @@ Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* repor
   SHW_CHECK(drop_tensors(checkpoint, whole, off, plan));
   drop_operations(whole, off, plan);
   tell_what_stays(report, whole, off, plan);
-  plan.lossless =
-      keeps_every_entry(plan) && std::all_of(plan.tensors.begin(), plan.tensors.end(),
-                                             [](const auto& t) { return t.lost_elements == 0; });
+  plan.lossless = plan.of_other_ranks.empty() && keeps_every_entry(plan) &&
+                  std::all_of(plan.tensors.begin(), plan.tensors.end(),
+                              [](const auto& t) { return t.lost_elements == 0; });
   // Held against the same proofs as a plan that somebody wrote by hand.
   auto proved = plan_from_json(checkpoint, plan_to_json(checkpoint, plan), "the plan");
   if (!proved) return tl::unexpected<Error>(needs_more(proved.error()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/repair/outlook_words.h"
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
@@ -191,8 +192,11 @@ std::string plan_section(const ReportInput& input) {
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }
   html += "</table></div>\n<p>";
-  html += input.plan->lossless
-              ? "<span class=\"badge good\">nothing is lost</span>"
+  const std::string left = left_behind_in_words(input.plan->of_other_ranks);
+  if (!left.empty()) html += escaped(left) + "</p>\n<p>";
+  html += input.plan->lossless ? "<span class=\"badge good\">nothing is lost</span>"
+          : loses_no_element(*input.plan) && !left.empty()
+              ? "<span class=\"badge gold\">no element is lost</span>"
               : "<span class=\"badge bad\">" +
                     plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
                     " lost</span>";
@@ -201,7 +205,7 @@ std::string plan_section(const ReportInput& input) {
 }
 
 std::string lost_section(const ReportInput& input) {
-  if (input.plan == nullptr || input.plan->lossless) return "";
+  if (input.plan == nullptr || loses_no_element(*input.plan)) return "";
   std::string html =
       "<h2>What is lost</h2><div class=\"wide\"><table><tr><th>tensor</th><th "
       "class=\"n\">elements</th>"

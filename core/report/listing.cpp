@@ -11,6 +11,7 @@
 #include "core/facts/filled.h"
 #include "core/facts/gone.h"
 #include "core/model/named_only.h"
+#include "core/repair/outlook_words.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 
@@ -311,12 +312,17 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
     text += plan.undecided.empty() ? "Nothing to repair.\n" : "Nothing here can be mended.\n";
   } else {
     text += plural(plan.operations.size(), "operation") + separator(style);
+    const bool keeps = std::all_of(plan.operations.begin(), plan.operations.end(),
+                                   [](const Operation& one) { return one.lossless; });
     text += plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
+            : keeps       ? inked(style, Ink::kGold, "no element is lost")
             : lost == 0   ? inked(style, Ink::kRed, "what was lost stays lost")
                           : inked(style, Ink::kRed,
                                   plural(static_cast<std::uint64_t>(lost), "element") + " lost");
     text += separator(style) +
             (moved == 0 ? "no tensor byte moves" : human_bytes(moved) + " move") + "\n";
+    if (!plan.of_other_ranks.empty())
+      text += printable(left_behind_in_words(plan.of_other_ranks)) + "\n";
   }
   for (const Finding& finding : plan.undecided) {
     text += "\n" + inked(style, Ink::kGold, "not mended  ") + finding.rule + ": " +

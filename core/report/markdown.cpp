@@ -2,6 +2,7 @@
 // is markup.
 #include <algorithm>
 
+#include "core/repair/outlook_words.h"
 #include "core/report/listing.h"
 #include "core/report/map_text.h"
 #include "core/report/markdown_tables.h"
@@ -85,12 +86,15 @@ std::string plan_list(const ReportInput& input) {
               human_bytes(operation.bytes_moved) + " | " +
               human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
     }
-    text +=
-        "\n" +
-        (input.plan->lossless ? std::string("Nothing is lost")
-                              : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
-                                    (sum.elements_lost == 1 ? " is lost" : " are lost")) +
-        "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
+    text += "\n" +
+            (input.plan->lossless ? std::string("Nothing is lost")
+             : loses_no_element(*input.plan) && !input.plan->of_other_ranks.empty()
+                 ? std::string("No element is lost")
+                 : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +
+                       (sum.elements_lost == 1 ? " is lost" : " are lost")) +
+            "; " + human_bytes(sum.bytes_moved) + " of tensors move.\n\n";
+    const std::string left = left_behind_in_words(input.plan->of_other_ranks);
+    if (!left.empty()) text += prose(left) + "\n\n";
   }
   if (!input.plan->undecided.empty()) {
     text += "## What a repair does not mend\n\n";
@@ -103,7 +107,7 @@ std::string plan_list(const ReportInput& input) {
 }
 
 std::string lost_list(const ReportInput& input) {
-  if (input.plan == nullptr || input.plan->lossless) return "";
+  if (input.plan == nullptr || loses_no_element(*input.plan)) return "";
   std::string text =
       "## What is lost\n\n| tensor | elements | filled with | boxes |\n|---|---:|---|---|\n";
   std::size_t all = 0;

@@ -171,6 +171,11 @@ std::vector<TensorId> listed_tensors(const ReportInput& input) {
   return tensors;
 }
 
+bool loses_no_element(const Plan& plan) {
+  return std::all_of(plan.tensors.begin(), plan.tensors.end(),
+                     [](const PlannedTensor& tensor) { return tensor.lost_elements == 0; });
+}
+
 PlanSum sum_of(const Plan& plan) {
   PlanSum sum;
   for (const Operation& operation : plan.operations) {

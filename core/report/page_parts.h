@@ -59,5 +59,7 @@ struct PlanSum {
   std::int64_t elements_lost = 0;
 };
 PlanSum sum_of(const Plan& plan);
+// It may still leave behind what other ranks had under the name of an entry.
+bool loses_no_element(const Plan& plan);
 
 }  // namespace shw

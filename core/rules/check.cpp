@@ -18,6 +18,8 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
+// Of entries of single ranks, below Depth::kData: a generator's state is 5 kB, a loader's few.
+constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
 
 std::size_t rank_of(std::string_view rule) {
   auto rules = all_rules();
@@ -105,6 +107,7 @@ struct Looked {
   ItemHeaders headers;                // what the items say about themselves
   DataChecks data;                    // whether their bytes are those that were written
   std::map<TensorId, ReplicaDoubt> doubts;
+  OwnEntries own_entries;
   std::optional<Integrity> integrity;
 };
 
@@ -117,6 +120,9 @@ Status read_all(const Checkpoint& checkpoint, Depth depth, const CheckOptions& o
   const bool has_files = checkpoint.directory() != nullptr;
   if (depth >= Depth::kHeaders && has_files) {
     SHW_TRY(out.headers, read_item_headers(checkpoint, progress));
+    SHW_TRY(
+        out.own_entries,
+        own_entries(checkpoint, depth == Depth::kData ? UINT64_MAX : kMostOwnEntries, progress));
   }
   if (depth == Depth::kData && has_files) {
     SHW_TRY(out.data,
@@ -142,6 +148,7 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
                    expected.names.in_reference};
   input.integrity = looked.integrity ? &*looked.integrity : nullptr;
   input.replica_doubts = std::move(looked.doubts);
+  input.own_entries = std::move(looked.own_entries);
   input.file_data = looked.data.files;
   input.progress = progress;
   input.team = options.team;

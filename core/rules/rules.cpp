@@ -14,15 +14,15 @@ const Rule* const kInOrder[] = {
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
     // What only another checkpoint can tell.
-    &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kDiffersFromReference, &kVocabularyPadding,
-    &kTiedWeights, &kLayersRenumbered,
+    &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
+    &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState,
     &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
     &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kPortability, &kMeshContradicted};
+    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted};
 
 }  // namespace
 

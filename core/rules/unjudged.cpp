@@ -148,6 +148,29 @@ void add_bytes(const CheckInput& input, List& out) {
                    "the program that wrote them"});
 }
 
+// Where each rank has an index of its own and another one's may not be the lowest one's.
+void add_own_entries(const CheckInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.format().traits.index_of_rank == nullptr || c.directory() == nullptr) return;
+  std::size_t entries = input.own_entries.not_compared, tensors = 0;
+  if (input.depth == Depth::kMetadata) {
+    for (const ObjectRow& object : c.objects()) entries += object.of_other_ranks.empty() ? 0 : 1;
+  }
+  auto has_copies = [&](TensorId tensor) {
+    for (ChunkId chunk : c.chunks(tensor)) {
+      if (!c.replicas(chunk).empty()) return true;
+    }
+    return false;
+  };
+  for (TensorId tensor : each_tensor(input)) tensors += has_copies(tensor) ? 1 : 0;
+  const char* alike = " that several ranks saved are alike";
+  if (entries != 0)
+    out.push_back({"whether " + plural(entries, "object") + alike,
+                   input.depth == Depth::kMetadata ? "--depth headers" : "--data"});
+  if (tensors != 0 && input.depth < Depth::kData)
+    out.push_back({"whether copies of " + plural(tensors, "tensor") + alike, "--data"});
+}
+
 // Optimizer states that were held against what they belong to only in parts.
 void add_values(const ValueLooks& looks, List& out) {
   if (looks.looked_at >= looks.elements) return;
@@ -219,6 +242,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_hints(facts, findings, out);
   add_expectations(facts, out);
   add_bytes(facts, out);
+  add_own_entries(facts, out);
   add_values(facts.looks, out);
   add_integrity(facts, out);
   add_left_open(findings, out);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/formats/open.h"
+#include "core/formats/replicas.h"
 #include "core/io/store.h"
 #include "core/repair/arrange_plan.h"
 #include "core/repair/carry_out.h"
@@ -191,6 +192,7 @@ std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook) {
                     {"tiles_made", outlook.tiles_made},
                     {"jobs", outlook.jobs},
                     {"out_of_range", outlook.out_of_range},
+                    {"of_other_ranks", outlook.of_other_ranks},
                     {"bytes_read", outlook.bytes_read},
                     {"bytes_written", outlook.bytes_written},
                     {"program", outlook.program_hash},
@@ -250,6 +252,7 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::
         size_of(job.from);
   }
   outlook.out_of_range = lossy_casts(lowered.program);
+  SHW_TRY(outlook.of_other_ranks, left_behind(*opened.checkpoint, prepared.all.dropped, progress));
   outlook.program_hash = to_hex(shw::hash_of(lowered.program));
   SHW_TRY(outlook.forecast, forecast(lowered.program, lowered.inputs, copied, memory));
   return outlook;

@@ -34,6 +34,8 @@ struct StepOutlook {
   std::map<std::string, std::uint64_t> jobs;   // by what they do: "rows", "strided", "cast", ...
   std::vector<std::string> out_of_range = {};  // what becomes of numbers that casts cannot say
   std::uint64_t bytes_read = 0, bytes_written = 0;
+  // Of which other ranks, with indices of their own, saved something else: that stays behind.
+  std::vector<std::string> of_other_ranks = {};
   std::string program_hash;
   Forecast forecast;
 };

@@ -4,6 +4,7 @@
 #include "core/exec/team_device.h"
 #include "core/facts/filled.h"
 #include "core/formats/open.h"
+#include "core/formats/replicas.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/model/named_only.h"
@@ -79,20 +80,37 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
   return std::move(counted.tensors);
 }
 
+namespace {
+
+// The certificate will say it; so does the plan, before anything is written.
+Status note_other_ranks(const Checkpoint& checkpoint, Plan& plan, Progress* progress, Team* team) {
+  if (plan.empty() || checkpoint.directory() == nullptr) return {};
+  SHW_TRY(plan.of_other_ranks, entries_of_other_ranks(checkpoint, progress, team));
+  plan.lossless = plan.lossless && plan.of_other_ranks.empty();
+  return {};
+}
+
+}  // namespace
+
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,
-                  Progress* progress) {
+                  Progress* progress, Team* team) {
   PlanOptions options;
   options.spec = report.spec;
   options.mesh = opened.mesh;
   SHW_CHECK(choose_fill(fill, options, progress));
-  return make_plan(*opened.checkpoint, report, options, progress);
+  SHW_TRY(Plan made, make_plan(*opened.checkpoint, report, options, progress));
+  SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));
+  return made;
 }
 
-Result<Plan> read_plan(const Opened& opened, const std::string& path) {
+Result<Plan> read_plan(const Opened& opened, const std::string& path, Progress* progress,
+                       Team* team) {
   SHW_TRY(auto source, open_file(path, path));
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return plan_from_json(*opened.checkpoint, text, path);
+  SHW_TRY(Plan made, plan_from_json(*opened.checkpoint, text, path));
+  SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));
+  return made;
 }
 
 Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyOptions& options,

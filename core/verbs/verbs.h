@@ -55,11 +55,13 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
                                 const DeviceWish& device, Progress* progress = nullptr,
                                 Team* team = nullptr, const CountedChunks* known = nullptr);
 
-// From the findings of `report`, filled as `fill` says (VerbOptions::fill).
+// From the findings of `report`, filled as `fill` says (VerbOptions::fill). Where each rank has an
+// index of its own, what several ranks saved is compared: what differs stays behind.
 Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::string& fill,
-                  Progress* progress = nullptr);
+                  Progress* progress = nullptr, Team* team = nullptr);
 // As a person wrote it down (VerbOptions::plan): nothing is checked again.
-Result<Plan> read_plan(const Opened& opened, const std::string& path);
+Result<Plan> read_plan(const Opened& opened, const std::string& path, Progress* progress = nullptr,
+                       Team* team = nullptr);
 
 Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyOptions& options,
                             Progress* progress = nullptr);

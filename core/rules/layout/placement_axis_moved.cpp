@@ -9,6 +9,7 @@
 #include "core/facts/expert_family.h"
 #include "core/facts/facts.h"
 #include "core/facts/grown_axis.h"
+#include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -39,19 +40,30 @@ struct Evidence {
   }
 };
 
-// The spec shards the shrunk axis into as many parts as the factor says: what the save should have
-// recorded.
-bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
-  if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return false;
+// Into how many parts the spec shards the shrunk axis; nothing where it has no layout.
+std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRelation& relation) {
+  if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return std::nullopt;
   std::int64_t parts = 1;
   for (std::size_t i = 0; i < entry.placements.size(); ++i) {
-    const Placement& placement = entry.placements[i];
-    bool shards = placement.kind == Placement::Kind::kShard ||
-                  placement.kind == Placement::Kind::kStridedShard;
-    if (shards && placement.dim == static_cast<std::int64_t>(relation.shrunk))
-      parts *= entry.mesh->axes[i].size;
+    auto dim = cut_dim(entry.placements[i], entry.shape.size());
+    if (dim == relation.shrunk) parts *= entry.mesh->axes[i].size;
   }
-  return parts == relation.factor;
+  return parts;
+}
+
+// As many as the factor says: what the save should have recorded.
+bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
+  return parts_of_shrunk(entry, relation) == relation.factor;
+}
+
+// The spec does not shard the axis on which the shards would be put together: what it asks for is
+// another shape and no other placement. A mesh of another size is the one that loads, which cuts
+// the axis into other parts.
+bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
+  auto parts = parts_of_shrunk(entry, relation);
+  if (!parts) return false;
+  if (entry.mesh->size() == facts.ranks) return *parts % relation.factor != 0;
+  return *parts < 2 && entry.mesh->size() > facts.ranks;
 }
 
 // Whether the way it was saved fits: by its tiles, or, consolidated, by what else speaks for it.
@@ -82,6 +94,8 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
     moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
     moved.tie = !moved.in_request && is_also_transposed(entry->shape, *relation) &&
                 saved != State::kMoved && !spec_agrees(*entry, *relation);
+    if (saved == State::kUnknown && !moved.in_request && spec_denies(facts, *entry, *relation))
+      continue;
     if (moved.in_request || fits(checkpoint, moved, saved == State::kMoved))
       found.push_back(std::move(moved));
   }

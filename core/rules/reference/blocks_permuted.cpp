@@ -19,6 +19,7 @@
 #include "core/facts/tile_pattern.h"
 #include "core/facts/tile_places.h"
 #include "core/facts/transposed_law.h"
+#include "core/rules/reference/foreign_tiles.h"
 #include "core/rules/reference/tiles_exchanged.h"
 #include "core/rules/rules.h"
 
@@ -46,6 +47,7 @@ bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockO
 struct BlockOutcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
   std::vector<MovedTiles> tiles, partly;
+  std::vector<MovedTiles> strange;  // of `partly` and `other`, those of which tiles are told apart
   std::vector<std::string> ambiguous, other, few_values;
   std::set<TensorId> right;  // known to hold the reference's values
   std::int64_t equal = 0, unread = 0;
@@ -105,7 +107,7 @@ struct Compared {
     kPartly,     // some of them are: `moved`
     kPermuted,   // its rows are all there: `order`
     kAmbiguous,  // they are, with equal rows among them
-    kOther,
+    kOther,      // `moved`: of tiles that say something
   };
   Answer answer = Answer::kNothing;
   MovedTiles moved = {};
@@ -113,11 +115,15 @@ struct Compared {
 };
 using Answer = Compared::Answer;
 
+bool tells_of_tiles(Answer answer) {
+  return answer == Answer::kExchanged || answer == Answer::kPartly || answer == Answer::kOther;
+}
+
 std::string words_of(const Compared& compared) {
   Packer words;
   words.add(static_cast<std::uint64_t>(compared.answer));
   if (compared.answer == Answer::kPermuted) add(words, compared.order);
-  if (compared.answer == Answer::kExchanged || compared.answer == Answer::kPartly) {
+  if (tells_of_tiles(compared.answer)) {
     words.add(
         std::vector<std::uint64_t>(compared.moved.expected.begin(), compared.moved.expected.end()));
     add(words, compared.moved.places);
@@ -134,7 +140,7 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
   out.answer = static_cast<Answer>(answer);
   if (out.answer == Answer::kPermuted) {
     SHW_TRY(out.order, unpacked_order(words));
-  } else if (out.answer == Answer::kExchanged || out.answer == Answer::kPartly) {
+  } else if (tells_of_tiles(out.answer)) {
     SHW_TRY(auto expected, words.numbers());
     out.moved.tensor = tensor;
     out.moved.expected.assign(expected.begin(), expected.end());
@@ -189,6 +195,7 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   // Tiles say something where rows say nothing.
   bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
+  if (out.answer == Answer::kOther) out.moved = std::move(moved);
   return out;
 }
 
@@ -208,6 +215,7 @@ void settle(const Checkpoint& c, TensorId tensor, Compared compared, BlockOutcom
       outcome.tiles.push_back(std::move(compared.moved));
       return;
     case Answer::kPartly:
+      outcome.strange.push_back(compared.moved);
       outcome.partly.push_back(std::move(compared.moved));
       return;
     case Answer::kPermuted:
@@ -218,6 +226,9 @@ void settle(const Checkpoint& c, TensorId tensor, Compared compared, BlockOutcom
       return;
     case Answer::kOther:
       outcome.other.emplace_back(c.fqn(tensor));
+      compared.moved.tensor = tensor;
+      if (!compared.moved.places.strange.empty())
+        outcome.strange.push_back(std::move(compared.moved));
       return;
   }
 }
@@ -242,6 +253,9 @@ void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding
   }
   report_exchanged(facts, exchanged, outcome.right, findings);
   report_partly(facts, outcome.partly, findings);
+  std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
+  told.merge(report_foreign(facts, outcome.strange, outcome.right, findings));
+  std::erase_if(outcome.other, [&](const std::string& fqn) { return told.contains(fqn); });
 }
 
 void report_differing(const BlockOutcome& outcome, std::vector<Finding>& findings) {

@@ -107,7 +107,7 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
                 "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
                     some_of(of_rank.subjects) +
                     "): the state of its generator, or of what feeds it. They differ as they "
-                    "should.",
+                    "should, and what is made of this checkpoint has the lowest rank's alone.",
                 findings);
 }
 

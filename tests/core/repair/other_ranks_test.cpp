@@ -1,8 +1,10 @@
 // Each rank has its own back where it loads by an index of its own; what is made of such a
 // checkpoint has one of each, and says what it lacks.
 #include <filesystem>
+#include <fstream>
 
 #include "core/repair/apply.h"
+#include "core/repair/outlook_words.h"
 #include "core/rules/make_rank_local.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
@@ -52,6 +54,59 @@ void check_other_ranks(const std::string& out, const Result<RepairResult>& made,
 }
 
 }  // namespace
+
+// Two ranks' halves of a tensor, put together along the wrong axis: [1, 6, 2] for [1, 3, 4].
+std::string moved_by_ranks(const std::string& folder, bool own_entry) {
+  std::vector<MadeModel> models(2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    models[rank].add("w", Dtype::kFloat32, {1, 6, 2}, distinct(12));
+    models[rank].tensors[0].tiles = {
+        {{0, 3 * static_cast<std::int64_t>(rank), 0}, {1, 3, 2}, rank}};
+    models[rank].entries = {{"seed", pickled_real(own_entry ? rank : 7)}};
+  }
+  return rank_local(folder, models);
+}
+
+TEST_CASE("a plan says beforehand what stays behind as its repair says afterwards") {
+  TemporaryFolder scratch;
+  for (bool own_entry : {false, true}) {
+    CAPTURE(own_entry);
+    VerbOptions said;
+    said.checkpoint = moved_by_ranks(scratch / std::to_string(own_entry), own_entry);
+    auto opened = verbs::open(said);
+    REQUIRE(opened.has_value());
+    Spec spec;
+    spec.entries["w"].shape = {1, 3, 4};
+    opened->spec = std::make_shared<const Spec>(spec);
+    auto report = verbs::check(*opened, Depth::kHeaders);
+    REQUIRE(report.has_value());
+    auto plan = verbs::plan(*opened, *report, "");
+    REQUIRE(plan.has_value());
+    REQUIRE_FALSE(plan->empty());
+    const std::vector<std::string> lacks(own_entry ? 1 : 0, "seed");
+    CHECK(plan->of_other_ranks == lacks);
+    CHECK(plan->lossless == lacks.empty());
+    const std::string json = plan_to_json(*opened->checkpoint, *plan);
+    CHECK((json.find("\"of_other_ranks\"") != std::string::npos) == own_entry);
+    CHECK((in_words(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
+    CHECK((in_words(*plan).find("seed stays behind") != std::string::npos) == own_entry);
+    // As a person gives it back.
+    const std::string path = said.checkpoint + ".json";
+    std::ofstream(path) << json;
+    auto again = verbs::read_plan(*opened, path);
+    REQUIRE(again.has_value());
+    CHECK(again->of_other_ranks == lacks);
+    CHECK(again->lossless == plan->lossless);
+    const std::string out = said.checkpoint + "-repaired";
+    check_other_ranks(out, verbs::repair(*opened, *plan, {out}), lacks);
+    StepPlan steps;
+    steps.format = "dcp";
+    steps.steps = {DropStep{{"w"}}};
+    auto outlook = verbs::look_ahead(*opened, steps, kDefaultMemory, nullptr);
+    REQUIRE(outlook.has_value());
+    CHECK(outlook->of_other_ranks == lacks);
+  }
+}
 
 TEST_CASE("what other ranks had and did not come along is told by the answer and the certificate") {
   TemporaryFolder scratch;

@@ -38,6 +38,32 @@ TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that
   CHECK(look(elsewhere).quiet());
 }
 
+TEST_CASE("tensors that another mesh cut at any row do not excuse a strided shard") {
+  std::vector<SavedTile> plain, grid;
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    const auto writer = static_cast<std::uint32_t>(rank);
+    plain.push_back({{rank}, {1}, writer});
+    grid.push_back({{rank / 2 * 2, rank % 2}, {2, 1}, writer});
+  }
+  for (bool same_mesh : {false, true}) {
+    CAPTURE(same_mesh);
+    Made made;
+    made.tensor("fc1.weight", {8}, plain)
+        .expect("fc1.weight", {8}, "dp=4,tp=2", {"SS(0,2)", "S(0)"}, "column");
+    made.tensor("fc2.weight", {8, 2}, grid)
+        .expect("fc2.weight", {8, 2}, "dp=4,tp=2", {"S(0)", "S(1)"}, "row");
+    // Flat buckets, as Megatron-FSDP has them.
+    for (const char* name : {"a", "b", "c"}) {
+      made.tensor(name, {8}, {{{0}, {5}, 1}, {{5}, {3}, 2}});
+      if (same_mesh)
+        made.expect(name, {8}, "dp=4,tp=2", {"S(0)", "R"});
+      else
+        made.expect(name, {8}, "dp_cp=8", {"S(0)"});
+    }
+    CHECK((look(made).find("strided-recorded-plain") == nullptr) == same_mesh);
+  }
+}
+
 TEST_CASE("F5.4: survivors of a forgotten tp axis, with and without a mosaic") {
   auto make = [](Made& made, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
     made.tensor("w1", {4}, {{{0}, {2}, a}, {{2}, {2}, b}})

@@ -180,6 +180,20 @@ TEST_CASE("what a plain transpose explains as well needs the spec's placements o
   CHECK(findings[0].subjects.size() == 3);
 }
 
+TEST_CASE("a spec that does not shard the short axis asks for another shape alone") {
+  auto checkpoint = saved({{kDown, {2, 6, 2}, {1, 3, 2}}});
+  for (const char* placements : {"Shard(1)", "Replicate"}) {
+    CAPTURE(placements);
+    auto findings = found_above_info(*checkpoint, {{kDown, {2, 3, 4}}}, placements);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].rule == "shape-mismatch");
+    CHECK(findings[0].diagnoses.empty());
+  }
+  // Where the tensors beside it say that it moved, the spec is of the same mind about shapes.
+  CHECK(found_above_info(*saved(broken(4, 8, 20, 2)), shapes(healthy(4, 8, 20, 2)), "Shard(1)")[0]
+            .rule == "placement-axis-moved");
+}
+
 TEST_CASE("two models of the same kind are no moved axes") {
   auto findings = found_above_info(*saved(healthy(4, 8, 20, 2)), shapes(healthy(4, 16, 10, 2)));
   REQUIRE_FALSE(findings.empty());

@@ -132,3 +132,23 @@ TEST_CASE("a moment of another optimizer with the same number gives up nothing")
   CHECK(seen.survivors("first_optimizer.state.0.exp_avg") == "4+4<1");
   CHECK(seen.survivors("second_optimizer.state.0.exp_avg").empty());
 }
+
+TEST_CASE("a rank that saved an empty part knew the axis that is said to be left out") {
+  // One row over three ranks, and a spec of three.
+  for (bool with_empty : {true, false}) {
+    CAPTURE(with_empty);
+    Made made;
+    std::vector<SavedTile> tiles{{{0, 0}, {1, 6}, 0}};
+    if (with_empty) tiles.push_back({{1, 0}, {0, 6}, 2});
+    made.tensor("model.w", {1, 6}, tiles);
+    made.expect("model.w", {3, 6}, "tp=3", {"Shard(0)"});
+    Seen seen = look(made);
+    CHECK((seen.find("axis-dropped") == nullptr) == with_empty);
+    CHECK((seen.find("shape-mismatch") == nullptr) != with_empty);
+  }
+  // Parts of one rank alone, each of another size: the last rank of data has nothing of either.
+  Made uneven;
+  uneven.tensor("model.w", {4, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 3}, {{4, 0}, {0, 2}, 5}});
+  uneven.expect("model.w", {8, 2}, "dp=3,tp=2", {"StridedShard(0,sf=2)", "Shard(0)"});
+  CHECK(look(uneven).find("axis-dropped") != nullptr);
+}

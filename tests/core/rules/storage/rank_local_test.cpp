@@ -130,3 +130,52 @@ TEST_CASE("an entry of any rank that is no tensor and is damaged or cut off is t
     CHECK(is_among(warned_of(gone), "missing-file: " + file.substr(1)));
   }
 }
+
+TEST_CASE("entries of which each rank has its own are told and are no damage") {
+  TemporaryFolder scratch;
+  auto report_of = [&](const std::string& name, bool differing, Depth depth) {
+    std::vector<MadeModel> models(3);
+    for (std::size_t rank = 0; rank < models.size(); ++rank) {
+      models[rank].add("b", Dtype::kFloat32, {4}, distinct(4));
+      models[rank].entries = {{"lr", pickled_real(.5)},
+                              {"seed", pickled_real(differing ? static_cast<double>(rank) : 7)}};
+    }
+    auto opened = open_checkpoint(rank_local(scratch / name, models));
+    REQUIRE(opened.has_value());
+    auto report = check(**opened, CheckOptions{depth, nullptr, std::nullopt});
+    REQUIRE(report.has_value());
+    CHECK(report->verdict == Verdict::kClean);
+    return std::move(*report);
+  };
+  auto own_in = [](const CheckReport& report) {
+    std::vector<std::string> subjects;
+    for (const Finding& finding : report.findings) {
+      if (finding.rule != "own-entries") continue;
+      CHECK(finding.severity == Severity::kInfo);
+      subjects = finding.subjects;
+    }
+    return subjects;
+  };
+  auto is_open = [](const CheckReport& report, const std::string& what) {
+    return std::any_of(report.unjudged.begin(), report.unjudged.end(),
+                       [&](const Unjudged& one) { return one.what == what; });
+  };
+  const std::string objects = "whether 2 objects that several ranks saved are alike";
+  const std::string copies = "whether copies of 1 tensor that several ranks saved are alike";
+  for (bool differing : {false, true}) {
+    CAPTURE(differing);
+    const std::vector<std::string> own =
+        differing ? std::vector<std::string>{"seed"} : std::vector<std::string>{};
+    const std::string name = differing ? "own" : "alike";
+    const CheckReport metadata = report_of(name + "0", differing, Depth::kMetadata);
+    CHECK(own_in(metadata).empty());
+    CHECK(is_open(metadata, objects));
+    const CheckReport headers = report_of(name + "1", differing, Depth::kHeaders);
+    CHECK(own_in(headers) == own);
+    CHECK_FALSE(is_open(headers, objects));
+    CHECK(is_open(headers, copies));
+    const CheckReport data = report_of(name + "2", differing, Depth::kData);
+    CHECK(own_in(data) == own);
+    CHECK_FALSE(is_open(data, copies));
+  }
+}

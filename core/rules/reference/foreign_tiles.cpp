@@ -1,0 +1,188 @@
+// A rank's file of another save, and tiles of two tensors under each other's names: complete,
+// whole, and of the right size, so that only a reference of the same step tells.
+#include "core/rules/reference/foreign_tiles.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+ChunkId chunk_at(const Checkpoint& c, const MovedTiles& of, std::size_t number) {
+  return c.chunks(of.tensor)[static_cast<std::uint32_t>(number)];
+}
+
+std::string tile_text(const Checkpoint& c, ChunkId chunk) {
+  return std::string(c.fqn(c.tensor_of(chunk))) + " at " +
+         to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))});
+}
+
+// What two tiles must share before one can stand for the other.
+using Look = std::tuple<Extents, Dtype, std::string>;
+Look look_of(const Checkpoint& c, ChunkId chunk, const std::string& start) {
+  return {copy_of(c.sizes(chunk)), c.dtype(c.tensor_of(chunk)), start};
+}
+
+// What the tiles of one rank are beside the reference.
+struct OfWriter {
+  std::int64_t right = 0;       // of tensors that other tiles differ in
+  std::int64_t strange = 0;     // of any tensor
+  std::int64_t equal = 0;       // of tensors that are the reference's
+  std::set<std::string> files;  // of the first two
+};
+using ByWriter = std::map<std::uint32_t, OfWriter>;
+
+bool straddles(const MovedTiles& one) {
+  return !one.places.right.empty() && !one.places.strange.empty();
+}
+
+// Nothing where a tile has no writer.
+std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>& looked,
+                              const std::set<TensorId>& right) {
+  const Checkpoint& c = facts.checkpoint;
+  ByWriter out;
+  bool all_known = true;
+  auto add = [&](ChunkId chunk, std::int64_t OfWriter::*count) {
+    auto writer = c.writer(chunk);
+    all_known = all_known && writer.has_value();
+    if (!writer) return;
+    OfWriter& one = out[*writer];
+    ++(one.*count);
+    auto item = c.item(chunk);
+    if (count != &OfWriter::equal && item) one.files.insert(c.file(item->file).path);
+  };
+  for (const MovedTiles& one : looked) {
+    for (std::size_t number : one.places.right) add(chunk_at(c, one, number), &OfWriter::right);
+    for (const StrangeTile& tile : one.places.strange)
+      add(chunk_at(c, one, tile.chunk), &OfWriter::strange);
+  }
+  for (TensorId tensor : right) {
+    for (ChunkId chunk : c.chunks(tensor)) {
+      if (volume(c.sizes(chunk)) != 0) add(chunk, &OfWriter::equal);
+    }
+  }
+  return all_known ? std::optional(std::move(out)) : std::nullopt;
+}
+
+// Ranks with nothing but strange tiles, where all others have none: training goes on in all ranks
+// alike, and a frozen part of a model lies on all of them.
+bool are_parted(const ByWriter& writers) {
+  return std::all_of(writers.begin(), writers.end(), [](const auto& entry) {
+    const OfWriter& one = entry.second;
+    return one.strange == 0 || (one.right == 0 && one.strange > one.equal);
+  });
+}
+
+}  // namespace
+
+std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
+                                          std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<Look, std::vector<ChunkId>> wanted;
+  for (const MovedTiles& one : looked) {
+    for (const StrangeTile& tile : one.places.strange) {
+      ChunkId chunk = chunk_at(c, one, tile.chunk);
+      if (!tile.wanted.empty()) wanted[look_of(c, chunk, tile.wanted)].push_back(chunk);
+    }
+  }
+  std::set<std::string_view> told;
+  std::vector<std::string> moves;
+  for (const MovedTiles& one : looked) {
+    if (!straddles(one)) continue;  // a whole tensor under another name is for other rules to say
+    for (const StrangeTile& tile : one.places.strange) {
+      ChunkId chunk = chunk_at(c, one, tile.chunk);
+      auto found = wanted.find(look_of(c, chunk, tile.holds));
+      if (found == wanted.end() || found->second.size() != 1) continue;
+      ChunkId home = found->second.front();
+      if (c.tensor_of(home) == one.tensor) continue;
+      moves.push_back(tile_text(c, chunk) + " begins as the reference does in " +
+                      tile_text(c, home));
+      told.insert(c.fqn(one.tensor));
+    }
+  }
+  if (moves.empty()) return told;
+  Finding finding;
+  finding.rule = kTilesExchanged.id;
+  for (std::string_view fqn : told) finding.subjects.emplace_back(fqn);
+  finding.cause = plural(moves.size(), "tile") + (moves.size() == 1 ? " lies" : " lie") +
+                  " in another tensor than in the reference (" + moves.front() +
+                  "): items or their records were confused. It loads without a message.";
+  finding.evidence = {{"family", std::string("between tensors")},
+                      {"tiles elsewhere", count_of(moves.size())},
+                      {"moves", capped(moves)},
+                      {"decided", false}};
+  findings.push_back(std::move(finding));
+  return told;
+}
+
+std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<MovedTiles>& looked,
+                                          const std::set<TensorId>& right,
+                                          std::vector<Finding>& findings) {
+  // One tensor may have rows that nothing trained, as an embedding has.
+  if (std::count_if(looked.begin(), looked.end(), straddles) < 2) return {};
+  auto writers = tally(facts, looked, right);
+  if (!writers || !are_parted(*writers)) return {};
+  std::set<std::string> files;
+  std::int64_t strange = 0, same = 0;
+  for (const auto& [writer, one] : *writers) {
+    if (one.strange != 0) files.insert(one.files.begin(), one.files.end());
+    strange += one.strange;
+    same += one.right;
+  }
+  // Of another step most is other, and what is not may be experts that no token came to.
+  if (strange > same) return {};
+  std::set<std::string_view> told;
+  std::vector<std::string> names;
+  for (const MovedTiles& one : looked) {
+    if (told.insert(facts.checkpoint.fqn(one.tensor)).second)
+      names.emplace_back(facts.checkpoint.fqn(one.tensor));
+  }
+  Finding finding;
+  finding.rule = kForeignFile.id;
+  finding.severity = Severity::kWarning;
+  finding.subjects.assign(files.begin(), files.end());
+  const bool is_one = files.size() == 1;
+  finding.cause = some_of(finding.subjects) + (is_one ? " holds" : " hold") +
+                  " other numbers than the reference throughout (" +
+                  plural(static_cast<std::uint64_t>(strange), "tile") + " of " +
+                  plural(names.size(), "tensor") +
+                  "), and what the other ranks wrote of these tensors is the reference's: the " +
+                  (is_one ? "file is" : "files are") +
+                  " of another step or of another run, unless nothing but these parts was trained "
+                  "on.";
+  finding.evidence = {{"tiles that differ", strange},
+                      {"tiles that are the reference's", same},
+                      {"tensors", capped(names)},
+                      {"count", count_of(names.size())}};
+  findings.push_back(std::move(finding));
+  return told;
+}
+
+const Rule kForeignFile = {
+    .id = "foreign-file",
+    .depth = Depth::kHeaders,
+    .title = "A rank's file is of another save",
+    .teaches =
+        "A data file that was copied from another step, or from another run of the same model, has "
+        "the right size, whole items and good checksums: nothing in the checkpoint itself says "
+        "that its rows do not belong to those of the other ranks, and a load takes them. With "
+        "--against a copy of the same step it shows: all tiles of one rank are other than the "
+        "reference's, and all that other ranks wrote of the same tensors are the same. Training "
+        "changes the rows of all ranks alike.",
+    .lesson = {.drawing = R"(
+  one matrix by rank       0        1        2        3
+  beside the reference   equal    other    equal    equal
+  the next one           equal    other    equal    equal     rank 1's file
+)",
+               .remedy = "Nothing here has the true rows: fetch the file of this step again, from "
+                         "where the checkpoint was copied."},
+    .outcome = RunOutcome::kReadsWrong,
+};
+
+}  // namespace shw
