@@ -17,7 +17,7 @@ namespace {
 struct Hdf5Type {
   Dtype dtype = Dtype::kUnknown;
   Hdf5Unread unread = Hdf5Unread::kNothing;
-  bool ok = true;  // false: the message is too short
+  bool ok = true;  // false: the message is too short, or says what its kind does not have
 };
 
 struct FloatLayout {
@@ -43,7 +43,8 @@ Hdf5Type in_order(Dtype dtype, bool is_big_endian) {
 
 Hdf5Type whole_number(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size) {
   const auto offset = cursor.take<std::uint16_t>(), precision = cursor.take<std::uint16_t>();
-  if (!cursor.ok()) return kTooShort;
+  // Other bits say something of other kinds.
+  if (!cursor.ok() || (bits & ~0xFu) != 0) return kTooShort;
   if (offset != 0 || precision != size * 8) return kOtherType;
   const bool is_signed = (bits & 8) != 0, is_big = (bits & 1) != 0;
   switch (size) {
@@ -120,20 +121,24 @@ struct Hdf5Space {
   bool is_null = false, ok = true;
 };
 Hdf5Space hdf5_space_of(BytesView body) {
+  constexpr std::size_t kMostRanks = 32;
+  constexpr std::uint8_t kScalar = 0, kSimple = 1, kNull = 2;
   Hdf5Cursor cursor(body);
   Hdf5Space space;
   const auto version = cursor.take<std::uint8_t>(), rank = cursor.take<std::uint8_t>();
   const bool has_limits = (cursor.take<std::uint8_t>() & 1) != 0;
   const auto kind = cursor.take<std::uint8_t>();
   if (version == 1) cursor.skip(4);
-  space.is_null = version == 2 && kind == 2;
+  space.is_null = version == 2 && kind == kNull;
+  const bool is_kind = version == 1 || (rank == 0 && kind == kScalar) || kind == kSimple ||
+                       (rank == 0 && kind == kNull);
   for (int d = 0; d < rank; ++d)
     space.shape.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
   // None may be beyond what it can grow to.
   bool fits = true;
   for (std::size_t d = 0; has_limits && d < space.shape.size(); ++d)
     fits = static_cast<std::uint64_t>(space.shape[d]) <= cursor.take<std::uint64_t>() && fits;
-  space.ok = fits && cursor.ok() && (version == 1 || version == 2) && rank <= kMaxDims;
+  space.ok = fits && is_kind && cursor.ok() && (version == 1 || version == 2) && rank <= kMostRanks;
   return space;
 }
 
@@ -184,6 +189,7 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
 // something else was done to its bytes than deflate, and shuffle before it.
 bool read_filters(BytesView body, Hdf5Array& array) {
   constexpr std::uint16_t kDeflate = 1, kShuffle = 2;
+  constexpr std::uint32_t kHardest = 9;
   Hdf5Cursor cursor(body);
   const auto version = cursor.take<std::uint8_t>(), count = cursor.take<std::uint8_t>();
   if (version == 1) cursor.skip(6);
@@ -194,10 +200,15 @@ bool read_filters(BytesView body, Hdf5Array& array) {
     cursor.skip(2);
     const std::size_t numbers = cursor.take<std::uint16_t>();
     cursor.skip(version == 1 ? (name_size + 7) / 8 * 8 : name_size);
-    cursor.skip(numbers * 4 + (version == 1 && numbers % 2 != 0 ? 4 : 0));
-    if (id == kShuffle && !array.is_shuffled && !array.is_deflated)
+    const auto number = numbers == 0 ? 0 : cursor.take<std::uint32_t>();
+    cursor.skip(numbers == 0 ? 0 : (numbers - 1) * 4);
+    cursor.skip(version == 1 && numbers % 2 != 0 ? 4 : 0);
+    // HDF5 takes each with one number: of how many bytes an element is, and how hard to deflate.
+    if (numbers != 1) return false;
+    if (id == kShuffle && !array.is_shuffled && !array.is_deflated) {
       array.is_shuffled = true;
-    else if (id == kDeflate && !array.is_deflated)
+      array.shuffled_by = number;
+    } else if (id == kDeflate && !array.is_deflated && number <= kHardest)
       array.is_deflated = true;
     else
       return false;
@@ -228,7 +239,7 @@ void note_unread(const Hdf5Message& message, Hdf5Array& array) {
 
 }  // namespace
 
-Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) const {
+Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) {
   Hdf5Array array;
   const Hdf5Message *type_message = nullptr, *space_message = nullptr, *layout = nullptr,
                     *fill = nullptr;
@@ -236,7 +247,9 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) c
     if (message.type == kHdf5Datatype) type_message = &message;
     if (message.type == kHdf5Dataspace) space_message = &message;
     if (message.type == kHdf5Layout) layout = &message;
-    if (message.type == kHdf5OldFill || message.type == kHdf5Fill) fill = &message;
+    // The older form is for programs that do not know the newer one.
+    if (message.type == kHdf5Fill || (message.type == kHdf5OldFill && fill == nullptr))
+      fill = &message;
     note_unread(message, array);
   }
   if (type_message == nullptr || space_message == nullptr || layout == nullptr)
@@ -277,8 +290,8 @@ Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) 
   return {};
 }
 
-// version 3: class, then what it takes; version 4 says the same of what lies in one piece
-Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) const {
+// version 3: class, then what it takes; versions 4 and 5 say the same of what lies in one piece
+Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
   auto elements = volume(array.shape);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                       std::uint64_t{size_of(array.dtype)})
@@ -286,8 +299,13 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) co
   if (!bytes) return damaged("the shape " + to_text(array.shape) + " cannot be", message.offset);
   Hdf5Cursor cursor(message.body);
   const auto version = cursor.take<std::uint8_t>(), kind = cursor.take<std::uint8_t>();
-  if (version != 3 && version != 4)
-    return not_read(fmt::format("its layout is of version {}", version), message.offset);
+  constexpr std::uint8_t kFirst = 1, kFirstRead = 3, kLast = 5;  // 5: HDF5 2.0
+  if (version < kFirst || version > kLast)
+    return damaged(fmt::format("its layout is of version {}, which there is not", version),
+                   message.offset);
+  if (version < kFirstRead)
+    return not_read(fmt::format("its layout is of version {}, which is not read", version),
+                    message.offset);
   if (version == 3 && kind == 2 && array.unread == Hdf5Unread::kNothing)
     return place_tiles(message, array);
   if (kind == 2 || kind == 3 || array.unread != Hdf5Unread::kNothing) {
@@ -299,6 +317,7 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) co
   }
   std::uint64_t address = 0;
   if (kind == 0) {
+    array.is_compact = true;
     array.length = cursor.take<std::uint16_t>();
     address = message.offset + cursor.at();
     if (array.length > cursor.left()) return damaged("elements end behind their block", address);
@@ -315,62 +334,6 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) co
                                name(array.dtype)),
                    message.offset);
   array.offset = address;
-  return {};
-}
-
-// dimensions and one, tree, an extent for each of them (4 bytes)
-Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) const {
-  Hdf5Cursor cursor(message.body, 2);
-  const std::size_t ndim = array.shape.size();
-  const auto rank = cursor.take<std::uint8_t>();
-  const auto tree = cursor.take<std::uint64_t>();
-  for (std::size_t d = 0; d < ndim; ++d) array.tile_shape.push_back(cursor.take<std::uint32_t>());
-  const auto element = cursor.take<std::uint32_t>();
-  auto elements = volume(array.tile_shape);
-  // A tile of HDF5 has at most 4 GiB.
-  if (!cursor.ok() || rank != ndim + 1 || element != size_of(array.dtype) || !elements ||
-      *elements == 0 || *elements > (std::int64_t{1} << 32))
-    return damaged("tiles of a dataset cannot be", message.offset);
-  array.is_tiled = true;
-  if (tree == kHdf5NoAddress) return {};
-  std::set<std::uint64_t> seen;
-  return add_tiles(tree, -1, seen, array);
-}
-
-// "TREE", type 1, level, count, two neighbours; then keys (size, filters that were left out,
-// offsets and a 0) with children in between
-Status Hdf5Objects::add_tiles(std::uint64_t tree, int depth, std::set<std::uint64_t>& seen,
-                              Hdf5Array& array) const {
-  constexpr std::uint32_t kTree = 0x45455254;
-  SHW_TRY(Bytes head, read(tree, 24));
-  const int level = std::to_integer<int>(head[5]);
-  if (load_little<std::uint32_t>(head) != kTree || head[4] != std::byte{1})
-    return damaged("no tree of tiles stands here", tree);
-  if (!seen.insert(tree).second || level > 32 || (depth >= 0 && level >= depth))
-    return damaged("a tree of tiles comes back to itself", tree);
-  const auto count = load_little<std::uint16_t>(head, 6);
-  const std::size_t ndim = array.shape.size(), key = 8 * (ndim + 2);
-  SHW_TRY(Bytes body, read(tree + 24, count * (key + 8)));
-  for (Hdf5Cursor cursor(body); cursor.left() >= key + 8;) {
-    Hdf5Tile tile;
-    tile.length = cursor.take<std::uint32_t>();
-    const auto left_out = cursor.take<std::uint32_t>();
-    for (std::size_t d = 0; d < ndim; ++d)
-      tile.offsets.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
-    cursor.skip(8);
-    tile.offset = cursor.take<std::uint64_t>();
-    if (level > 0) {
-      SHW_CHECK(add_tiles(tile.offset, level, seen, array));
-      continue;
-    }
-    if (left_out != 0) array.unread = Hdf5Unread::kFiltered;
-    for (std::size_t d = 0; d < ndim; ++d) {
-      if (tile.offsets[d] < 0 || tile.offsets[d] >= array.shape[d] ||
-          tile.offsets[d] % array.tile_shape[d] != 0)
-        return damaged("a tile lies outside of its dataset", tree);
-    }
-    array.tiles.push_back(std::move(tile));
-  }
   return {};
 }
 

@@ -80,6 +80,9 @@ std::optional<Hdf5Fill> read_fill(const Hdf5Message& message) {
       has_value = version == 1 || fill.is_defined;
     } else {
       const auto flags = cursor.take<std::uint8_t>();
+      constexpr unsigned kKnown = 63, kHasValueOfNone = 48;
+      if ((flags & ~kKnown) != 0 || (flags & kHasValueOfNone) == kHasValueOfNone)
+        return std::nullopt;
       when = flags >> 2 & 3;
       fill.is_defined = (flags & 16) == 0;
       has_value = (flags & 32) != 0;

@@ -42,7 +42,7 @@ std::optional<std::string_view> Hdf5Objects::key_at(std::uint64_t at, const Hdf5
 
 Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
                                     std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read(address, 8));
+  SHW_TRY(Bytes head, read_described(address, 8));
   if (!has_hdf5_signature(head, "SNOD") || head[4] != std::byte{1})
     return damaged("no symbols of a group stand here", address);
   const auto count = load_little<std::uint16_t>(head, 6);
@@ -50,7 +50,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
   if (count > symbols_)
     return damaged(fmt::format("{} symbols stand where {} have room", count, symbols_), address);
   // All of a node is read, whatever of it is used.
-  SHW_TRY(Bytes entries, read(address + 8, symbols_ * kEntry));
+  SHW_TRY(Bytes entries, read_described(address + 8, symbols_ * kEntry));
   for (std::uint64_t i = 0; i < count; ++i) {
     Hdf5Cursor cursor(entries, i * kEntry);
     const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
@@ -85,7 +85,7 @@ Status Hdf5Objects::follow(Hdf5Heap& names, int level, std::uint64_t node,
 
 Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
                                 std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read(tree, 24));
+  SHW_TRY(Bytes head, read_described(tree, 24));
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
     return damaged("no tree of a group stands here", tree);
   const int level = std::to_integer<int>(head[5]);
@@ -94,7 +94,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > children_)
     return damaged(fmt::format("{} children stand where {} have room", count, children_), tree);
-  SHW_TRY(Bytes body, read(tree + 24, std::uint64_t{children_} * 16 + 8));
+  SHW_TRY(Bytes body, read_described(tree + 24, std::uint64_t{children_} * 16 + 8));
   SHW_CHECK(follow(names, level, tree, load_little<std::uint64_t>(head, 16)));
   for (std::size_t i = 0; i < count; ++i) {
     const auto child = load_little<std::uint64_t>(body, i * 16 + 8);
@@ -119,12 +119,14 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
 // version, flags, [kind], [order], [character set], length of the name, name; then an address, or
 // what another kind takes: a length, and of an external link flags, the file, 0, the object, 0
 Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message) const {
-  constexpr std::uint8_t kHard = 0, kExternal = 64;
+  constexpr std::uint8_t kHard = 0, kSoft = 1, kExternal = 64, kFlagsKnown = 31, kUtf8 = 1;
   Hdf5Cursor cursor(message.body);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
   const auto kind = flags & 8 ? cursor.take<std::uint8_t>() : kHard;
   if (flags & 4) cursor.skip(8);
-  if (flags & 16) cursor.skip(1);
+  const auto characters = flags & 16 ? cursor.take<std::uint8_t>() : std::uint8_t{0};
+  const bool is_known = (flags & ~kFlagsKnown) == 0 && characters <= kUtf8 &&
+                        (kind == kHard || kind == kSoft || kind >= kExternal);
   Hdf5Link link;
   link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
   link.is_external = kind == kExternal;
@@ -135,7 +137,7 @@ Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message)
     link.file = cursor.take_text(std::max<std::size_t>(length, 1) - 1);
     link.file.resize(std::min(link.file.find('\0'), link.file.size()));
   }
-  if (version != 1 || !cursor.ok() || link.name.empty())
+  if (version != 1 || !is_known || !cursor.ok() || link.name.empty())
     return damaged("a link of a group cannot be", message.offset);
   if (kind != kHard && !link.is_external) return std::nullopt;
   return link;
@@ -163,12 +165,12 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
     if (message.type == kHdf5SymbolTable) {
       const auto tree = cursor.take<std::uint64_t>(), heap = cursor.take<std::uint64_t>();
       if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
-      SHW_TRY(Bytes head, read(heap, 32));
+      SHW_TRY(Bytes head, read_described(heap, 32));
       if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
         return damaged("no names of a group stand here", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
       if (size > kMostHeap) return damaged("the names of a group take too much", heap);
-      SHW_TRY(Bytes bytes, read(load_little<std::uint64_t>(head, 24), size));
+      SHW_TRY(Bytes bytes, read_described(load_little<std::uint64_t>(head, 24), size));
       Hdf5Heap names{std::move(bytes), size, {}};
       SHW_CHECK(check_free(load_little<std::uint64_t>(head, 16), names, heap));
       SHW_CHECK(add_symbols(tree, names, -1, links));
@@ -179,14 +181,27 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
     } else if (message.type == kHdf5Link) {
       SHW_TRY(std::optional<Hdf5Link> link, link_of(message));
       if (link) links.push_back(std::move(*link));
+    } else if (message.type == kHdf5GroupInfo) {
+      const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
+      if (version != 0 || (flags & ~3) != 0)
+        return damaged("what is said of a group cannot be", message.offset);
     } else if (message.type == kHdf5LinkInfo) {
-      cursor.skip(1);
-      if (cursor.take<std::uint8_t>() & 1) cursor.skip(8);
+      const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
+      if (version != 0 || (flags & ~3) != 0)
+        return damaged("what is said of the links of a group cannot be", message.offset);
+      if (flags & 1) cursor.skip(8);
       if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
         return not_read(
             "has a group whose links lie in a fractal heap (written for the latest "
             "HDF5, or in the order of creation)",
             message.offset);
+      // Their order is kept in a tree beside that heap, or nowhere.
+      for (int trees = flags & 2 ? 2 : 1; trees > 0; --trees) {
+        if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
+          return damaged("the links of a group are sorted and nowhere", message.offset);
+      }
+      if (!cursor.ok())
+        return damaged("what is said of the links of a group cannot be", message.offset);
     }
   }
   return links;

@@ -8,11 +8,12 @@
 
 namespace shw {
 
-inline constexpr std::uint16_t kHdf5Dataspace = 0x01, kHdf5LinkInfo = 0x02, kHdf5Datatype = 0x03,
-                               kHdf5OldFill = 0x04, kHdf5Fill = 0x05, kHdf5Link = 0x06,
-                               kHdf5ExternalFiles = 0x07, kHdf5Layout = 0x08, kHdf5Filters = 0x0B,
-                               kHdf5Attribute = 0x0C, kHdf5Continuation = 0x10,
-                               kHdf5SymbolTable = 0x11, kHdf5AttributeInfo = 0x15;
+inline constexpr std::uint16_t kHdf5Nothing = 0x00, kHdf5Dataspace = 0x01, kHdf5LinkInfo = 0x02,
+                               kHdf5Datatype = 0x03, kHdf5OldFill = 0x04, kHdf5Fill = 0x05,
+                               kHdf5Link = 0x06, kHdf5ExternalFiles = 0x07, kHdf5Layout = 0x08,
+                               kHdf5Filters = 0x0B, kHdf5GroupInfo = 0x0A, kHdf5Attribute = 0x0C,
+                               kHdf5Continuation = 0x10, kHdf5SymbolTable = 0x11,
+                               kHdf5NodeSizes = 0x13, kHdf5Driver = 0x14, kHdf5AttributeInfo = 0x15;
 
 // Of a symbol: nothing beside it, a group's addresses, a symbolic link.
 inline constexpr std::uint32_t kHdf5LastSymbolKind = 2;

@@ -41,6 +41,11 @@ bool can_have(std::uint8_t flags, std::uint16_t type) {
   return type <= kHdf5LastMessage || (flags & kStopsAll) == 0;
 }
 
+bool has(const std::vector<Hdf5Message>& messages, std::uint16_t type) {
+  return std::any_of(messages.begin(), messages.end(),
+                     [&](const Hdf5Message& message) { return message.type == type; });
+}
+
 }  // namespace
 
 bool has_hdf5_signature(BytesView bytes, std::string_view magic) {
@@ -70,6 +75,13 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
         fmt::format("ends at byte {}, and {} bytes are to stand at {}", size, length, offset),
         offset);
   return read_bytes(*source_, offset, length);
+}
+
+// What describes the file, and is no element of a dataset.
+Result<Bytes> Hdf5Objects::read_described(std::uint64_t offset, std::uint64_t length) {
+  SHW_TRY(Bytes bytes, read(offset, length));
+  described_.push_back({offset, offset + length});
+  return bytes;
 }
 
 // Version 0 and 1: ... sizes of offsets and lengths at 13, addresses from 24 (28 in version 1),
@@ -106,7 +118,8 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   if ((flags & ~kHdf5FlagsKnown) != 0)
     return objects.damaged("has a superblock with flags that no version has", is_old ? 20 : 11);
   if (version == 1) {
-    if (cursor.take<std::uint16_t>() == 0)
+    objects.tiles_ = 2u * cursor.take<std::uint16_t>();
+    if (objects.tiles_ == 0)
       return objects.damaged("has trees of tiles whose nodes hold nothing", 24);
     cursor.skip(2);
   }
@@ -122,15 +135,37 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   if (is_old && (extension != kHdf5NoAddress || root_kind > kHdf5LastSymbolKind))
     return objects.damaged("has a superblock that says what its version cannot", 0);
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
+  if (is_old) objects.described_.push_back({0, cursor.at()});
   if (driver != kHdf5NoAddress)
     return objects.not_read("lies in several files, as its driver says", 48);
   if (base != 0) return objects.not_read("begins behind a user block", 0);
+  if (extension != kHdf5NoAddress) SHW_CHECK(objects.read_extension(extension));
   return objects;
+}
+
+// Who opens a file of version 2 or 3 reads this first, and stops where it cannot. Among its
+// messages: half of how many tiles, children and symbols a node has, and a driver of several files.
+Status Hdf5Objects::read_extension(std::uint64_t address) {
+  SHW_TRY(auto all, messages(address));
+  for (const Hdf5Message& message : all) {
+    if (message.type == kHdf5Driver)
+      return not_read("lies in several files, as its driver says", message.offset);
+    if (message.type != kHdf5NodeSizes) continue;
+    Hdf5Cursor cursor(message.body);
+    const auto version = cursor.take<std::uint8_t>();
+    tiles_ = 2u * cursor.take<std::uint16_t>();
+    children_ = 2u * cursor.take<std::uint16_t>();
+    symbols_ = 2u * cursor.take<std::uint16_t>();
+    if (!cursor.ok() || version != 0 || tiles_ == 0 || children_ == 0 || symbols_ == 0)
+      return damaged("has nodes that hold nothing", message.offset);
+  }
+  return {};
 }
 
 Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head,
                                  std::vector<Hdf5Message>& messages) const {
   const std::size_t size_of_head = head.type_bytes + 3 + head.passed_over;
+  bool has_room = false;
   Hdf5Cursor cursor(block.bytes, block.first);
   while (cursor.left() >= size_of_head) {
     Hdf5Message message;
@@ -138,6 +173,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     const auto size = cursor.take<std::uint16_t>();
     const auto flags = cursor.take<std::uint8_t>();
     message.is_shared = (flags & kHdf5Shared) != 0;
+    has_room = has_room || message.type == kHdf5Nothing;
     cursor.skip(head.passed_over);
     message.offset = block.offset + cursor.at();
     if (!can_have(flags, message.type))
@@ -153,15 +189,16 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     if (messages.size() > kMostHdf5Messages)
       return damaged("an object has too many messages", block.offset);
   }
-  // Room that is too small for a message is left in version 2 alone.
-  if (head.type_bytes == 2 && cursor.left() != 0)
+  // Room that is too small for a message is left in version 2 alone, and where a message of nothing
+  // could not have taken it.
+  if ((head.type_bytes == 2 || has_room) && cursor.left() != 0)
     return damaged("an object ends inside of a message", block.offset + cursor.at());
   return {};
 }
 
 // All but the checksum behind it, which is looked at.
-Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t length) const {
-  SHW_TRY(Bytes bytes, read(offset, length + kHdf5Checksum));
+Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t length) {
+  SHW_TRY(Bytes bytes, read_described(offset, length + kHdf5Checksum));
   const auto written = load_little<std::uint32_t>(bytes, static_cast<std::size_t>(length));
   bytes.resize(static_cast<std::size_t>(length));
   if (hdf5_checksum(bytes) != written)
@@ -169,14 +206,13 @@ Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t leng
   return bytes;
 }
 
-Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message,
-                                                      bool is_new) const {
+Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message, bool is_new) {
   Hdf5Cursor where(message.body);
   const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
   if (!where.ok() || size == 0 || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
     return damaged("an object is continued nowhere", message.offset);
   if (!is_new) {
-    SHW_TRY(Bytes bytes, read(at, size));
+    SHW_TRY(Bytes bytes, read_described(at, size));
     return Hdf5Block{at, 0, std::move(bytes)};
   }
   SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
@@ -187,7 +223,7 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message
 // The messages of the first block and of those in which it is continued. Together they take no more
 // than a header may: blocks that lie over each other are many bytes of few.
 Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& first,
-                                                           const MessageHead& head) const {
+                                                           const MessageHead& head) {
   std::vector<Hdf5Message> messages;
   SHW_CHECK(add_messages(first, head, messages));
   std::uint64_t taken = first.bytes.size();
@@ -206,7 +242,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& firs
   return messages;
 }
 
-Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address) const {
+Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address) {
   SHW_TRY(Bytes head,
           read(address, std::min<std::uint64_t>(std::min(source_->size(), end_) - address, 40)));
   Hdf5Cursor cursor(head, 4);
@@ -221,7 +257,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
   return all_messages({address, cursor.at(), std::move(bytes)}, {1, has_order ? 2u : 0u});
 }
 
-Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) const {
+Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) {
   SHW_TRY(Bytes head, read(address, 16));
   if (has_hdf5_signature(head, "OHDR")) return new_messages(address);
   Hdf5Cursor cursor(head);
@@ -232,7 +268,8 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) co
   cursor.skip(4);
   const auto length = cursor.take<std::uint32_t>();
   if (length > kMostHeader) return damaged("an object header cannot be", address);
-  SHW_TRY(Bytes bytes, read(address + 16, length));
+  SHW_TRY(Bytes bytes, read_described(address + 16, length));
+  described_.push_back({address, address + 16});
   SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));
   if (messages.size() != count)
     return damaged(
@@ -241,22 +278,20 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) co
   return messages;
 }
 
-Result<std::vector<Hdf5Message>> Hdf5Objects::known(std::uint64_t address) const {
+Result<std::vector<Hdf5Message>> Hdf5Objects::known(std::uint64_t address) {
   SHW_TRY(auto all, messages(address));
-  const bool is_any = std::any_of(all.begin(), all.end(), [](const Hdf5Message& message) {
-    return message.type == kHdf5Layout || message.type == kHdf5Datatype ||
-           message.type == kHdf5SymbolTable || message.type == kHdf5LinkInfo;
-  });
-  if (!is_any) return damaged("an object is neither a group nor a dataset", address);
+  if (!has(all, kHdf5Layout) && !has(all, kHdf5Datatype) && !is_group(all))
+    return damaged("an object is neither a group nor a dataset", address);
   return all;
 }
 
 bool Hdf5Objects::is_dataset(const std::vector<Hdf5Message>& messages) {
-  auto has = [&](std::uint16_t type) {
-    return std::any_of(messages.begin(), messages.end(),
-                       [&](const Hdf5Message& message) { return message.type == type; });
-  };
-  return has(kHdf5Layout) || (has(kHdf5Datatype) && has(kHdf5Dataspace));
+  return has(messages, kHdf5Layout) ||
+         (has(messages, kHdf5Datatype) && has(messages, kHdf5Dataspace));
+}
+
+bool Hdf5Objects::is_group(const std::vector<Hdf5Message>& messages) {
+  return has(messages, kHdf5SymbolTable) || has(messages, kHdf5LinkInfo);
 }
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 //             messages in its header. Links of a large group of the newer form lie in a fractal
 //             heap: not read
 //   dataset   messages: dataspace, datatype, layout, attributes
+//   extension what a superblock of version 2 or 3 says beside itself: an object of messages
 //
 // HDF5 File Format Specification, version 3.0; offsets and lengths of 8 bytes, which is what every
 // writer takes unless it is told otherwise.
@@ -72,6 +73,11 @@ struct Hdf5Fill {
   Bytes value = {};          // of one element; empty: zeros
 };
 
+// A run of bytes of the file.
+struct Hdf5Run {
+  std::uint64_t begin = 0, end = 0;
+};
+
 // What a dataset says of itself.
 struct Hdf5Array {
   Dtype dtype = Dtype::kUnknown;  // of a type that is not read
@@ -87,6 +93,8 @@ struct Hdf5Array {
   std::vector<Hdf5Tile> tiles = {};
   Hdf5Fill fill = {};
   bool is_shuffled = false, is_deflated = false;  // each tile by itself
+  std::uint64_t shuffled_by = 0;                  // so many bytes
+  bool is_compact = false;                        // its elements lie in its own header
   // Attributes of a shard that is a part of a larger tensor.
   std::optional<Extents> offsets = {}, global_shape = {};
 };
@@ -101,17 +109,21 @@ class Hdf5Objects {
   // What the superblock says; less than that is left of a file that was cut short.
   std::uint64_t end_of_file() const { return end_; }
   std::uint64_t size() const { return source_->size(); }
+  const std::string& file() const { return source_->name(); }
 
   // Those of a group, a dataset or a type with a name: there is nothing else.
-  Result<std::vector<Hdf5Message>> known(std::uint64_t address) const;
+  Result<std::vector<Hdf5Message>> known(std::uint64_t address);
   static bool is_dataset(const std::vector<Hdf5Message>& messages);
+  static bool is_group(const std::vector<Hdf5Message>& messages);
   // Of a group. Soft links are passed over: they are further names of what the file has. Each node
   // of a file is read once, so a group is asked for once.
   Result<std::vector<Hdf5Link>> links(const std::vector<Hdf5Message>& messages);
-  Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages) const;
+  Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages);
+  // Where what describes the file was read so far. No element of a dataset lies there.
+  const std::vector<Hdf5Run>& described() const { return described_; }
 
  private:
-  Result<std::vector<Hdf5Message>> messages(std::uint64_t address) const;
+  Result<std::vector<Hdf5Message>> messages(std::uint64_t address);
   // Bytes of the file from `offset`; the messages begin at `first` of them.
   struct Hdf5Block {
     std::uint64_t offset = 0;
@@ -134,13 +146,14 @@ class Hdf5Objects {
   Result<Bytes> read(std::uint64_t offset, std::uint64_t length) const;
   tl::unexpected<Error> damaged(std::string message, std::uint64_t offset) const;
   tl::unexpected<Error> not_read(std::string message, std::uint64_t offset) const;
-  Result<Bytes> read_checked(std::uint64_t offset, std::uint64_t length) const;
+  Result<Bytes> read_described(std::uint64_t offset, std::uint64_t length);
+  Result<Bytes> read_checked(std::uint64_t offset, std::uint64_t length);
+  Status read_extension(std::uint64_t address);
   Status add_messages(const Hdf5Block& block, const MessageHead& head,
                       std::vector<Hdf5Message>& messages) const;
-  Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new) const;
-  Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first,
-                                                const MessageHead& head) const;
-  Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address) const;
+  Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new);
+  Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first, const MessageHead& head);
+  Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address);
   Result<std::string> take_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;
   static std::optional<std::string_view> key_at(std::uint64_t at, const Hdf5Heap& heap);
   Status follow(Hdf5Heap& names, int level, std::uint64_t node, std::uint64_t next) const;
@@ -150,18 +163,24 @@ class Hdf5Objects {
   // Nothing of a soft link.
   Result<std::optional<Hdf5Link>> link_of(const Hdf5Message& message) const;
   Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
-  Status place_tiles(const Hdf5Message& message, Hdf5Array& array) const;
-  Status add_tiles(std::uint64_t tree, int depth, std::set<std::uint64_t>& seen,
-                   Hdf5Array& array) const;
-  Status place_array(const Hdf5Message& message, Hdf5Array& array) const;
+  Status place_tiles(const Hdf5Message& message, Hdf5Array& array);
+  // A node of the tree, and the keys around it in the node above: nothing is found outside of them.
+  struct Hdf5TileNode {
+    std::uint64_t address = 0;
+    int above = -1;  // the level of the node above
+    std::optional<std::pair<Extents, Extents>> between = {};
+  };
+  Status add_tiles(const Hdf5TileNode& node, std::set<std::uint64_t>& seen, Hdf5Array& array);
+  Status place_array(const Hdf5Message& message, Hdf5Array& array);
 
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t begin_ = 0;
   std::uint64_t root_ = 0, end_ = kHdf5NoAddress;
   // A node of a group of the older form has room for; a file of the newer form may have such groups
   // too, and says nothing of it: what HDF5 takes then.
-  std::uint32_t symbols_ = 8, children_ = 32;
+  std::uint32_t symbols_ = 8, children_ = 32, tiles_ = 64;
   std::set<std::uint64_t> nodes_;  // of groups, that were read
+  std::vector<Hdf5Run> described_;
 };
 
 }  // namespace shw

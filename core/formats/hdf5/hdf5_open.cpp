@@ -14,6 +14,13 @@
 namespace shw {
 namespace {
 
+// A form that is well and not read leaves it open; that is no damage.
+void leave_open(Finding& finding, const Error& error) {
+  if (error.kind != ErrorKind::kUnsupported) return;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+}
+
 void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   for (const auto& [path, array] : shard.walk.arrays) {
     if (*array) continue;
@@ -21,6 +28,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     Finding finding = unreadable_part(path, fmt::format("In {}: {}.", shard.path, error.message),
                                       error.place.offset);
     finding.subjects.push_back(shard.path);
+    leave_open(finding, error);
     builder.add_finding(std::move(finding));
     builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
@@ -30,11 +38,13 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                         fmt::format("In {}, what lies in the group {} cannot be told: {}.",
                                     shard.path, path.empty() ? "/" : path, error.message),
                         error.place.offset);
-    // A form that is well and not read leaves it open; that is no damage.
-    if (error.kind == ErrorKind::kUnsupported) {
-      finding.rule = "not-looked-at";
-      finding.severity = Severity::kInfo;
-    }
+    leave_open(finding, error);
+    builder.add_finding(std::move(finding));
+  }
+  for (const auto& [path, error] : shard.walk.overlaps) {
+    Finding finding = unreadable_part(
+        path, fmt::format("In {}, {}: {}.", shard.path, path, error.message), error.place.offset);
+    finding.subjects.push_back(shard.path);
     builder.add_finding(std::move(finding));
   }
   for (const auto& [path, file] : shard.walk.links_outside) {

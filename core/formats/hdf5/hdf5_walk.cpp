@@ -1,7 +1,12 @@
 #include "core/formats/hdf5/hdf5_walk.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
+#include <tuple>
+
+#include "core/base/checked.h"
 
 namespace shw {
 namespace {
@@ -14,6 +19,13 @@ constexpr std::uint64_t kToldOfAny = std::uint64_t{1} << 20;
 constexpr std::uint64_t kToldOfAByte = 32;
 constexpr std::uint64_t kOfAName = 64;
 
+// Elements of the dataset of that number, or, without one, what describes the file.
+struct Hdf5Owned {
+  Hdf5Run run;
+  std::optional<std::uint32_t> dataset = {};
+};
+constexpr std::size_t kMostOverlaps = 32;
+
 struct Hdf5Walker {
   Hdf5Objects objects;
   std::uint64_t room = 0;  // for what is still to be told
@@ -21,13 +33,17 @@ struct Hdf5Walker {
   // What is read once, whatever its names.
   std::map<std::uint64_t, Result<std::vector<Hdf5Link>>> groups = {};
   std::map<std::uint64_t, std::shared_ptr<const Result<Hdf5Array>>> datasets = {};
-  std::set<std::uint64_t> way = {};  // the groups around: a link back is passed over
+  std::set<std::uint64_t> way = {};     // the groups around: a link back is passed over
+  std::vector<std::string> names = {};  // of every dataset the first
+  std::vector<Hdf5Owned> owned = {};
 
   bool has_room(const std::string& path, std::uint64_t more);
   void visit(const std::string& path, std::uint64_t address, std::size_t level);
   void visit_link(const std::string& path, const Hdf5Link& link, std::size_t level);
   void visit_group(const std::string& path, std::uint64_t address, std::size_t level);
   void read_object(const std::string& path, std::uint64_t address);
+  void own(const std::string& path, const Hdf5Array& array);
+  void find_overlaps();
 };
 
 std::uint64_t bytes_of(const Result<Hdf5Array>& array) {
@@ -88,12 +104,51 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
     if (array && (objects.begin() != 0 || end < objects.size()) && goes_past(*array, end))
       array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
                    {{}, objects.begin() + end});
+    if (array) own(path, *array);
     if (array) move_behind(*array, objects.begin());
     if (has_room(path, bytes_of(array)))
       datasets.emplace(address, std::make_shared<const Result<Hdf5Array>>(std::move(array)));
   } else {
     auto links = objects.links(*messages);
     if (has_room(path, bytes_of(links))) groups.emplace(address, std::move(links));
+  }
+}
+
+void Hdf5Walker::own(const std::string& path, const Hdf5Array& array) {
+  const auto number = static_cast<std::uint32_t>(names.size());
+  names.push_back(path);
+  auto add = [&](std::uint64_t begin, std::uint64_t length) {
+    auto end = checked_add(begin, length);
+    if (end && length != 0) owned.push_back({{begin, *end}, number});
+  };
+  if (array.offset && !array.is_compact) add(*array.offset, array.length);
+  for (const Hdf5Tile& tile : array.tiles) add(tile.offset, tile.length);
+}
+
+// One finding a dataset: of a damaged place all of its tiles may lie over others.
+void Hdf5Walker::find_overlaps() {
+  for (const Hdf5Run& run : objects.described()) owned.push_back({run});
+  std::sort(owned.begin(), owned.end(), [](const Hdf5Owned& a, const Hdf5Owned& b) {
+    return std::tie(a.run.begin, a.run.end, a.dataset) <
+           std::tie(b.run.begin, b.run.end, b.dataset);
+  });
+  std::set<std::uint32_t> told;
+  const Hdf5Owned* reach = nullptr;  // of those before, the one that ends last
+  for (const Hdf5Owned& one : owned) {
+    const bool meets = reach != nullptr && one.run.begin < reach->run.end;
+    auto who = one.dataset ? one.dataset : reach != nullptr ? reach->dataset : std::nullopt;
+    if (meets && who && told.size() < kMostOverlaps && told.insert(*who).second) {
+      const auto& other = one.dataset ? reach->dataset : std::nullopt;
+      const std::string what = !other                   ? "what describes the file"
+                               : *other == *one.dataset ? "others of it"
+                                                        : "those of " + names[*other];
+      found.overlaps.emplace_back(
+          names[*who],
+          Error{ErrorKind::kDamaged,
+                fmt::format("elements are said to lie where {} {}", what, other ? "do" : "does"),
+                {{}, objects.begin() + one.run.begin}});
+    }
+    if (reach == nullptr || one.run.end > reach->run.end) reach = &one;
   }
 }
 
@@ -139,9 +194,13 @@ Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64
   const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
   Hdf5Walker walker{std::move(objects), room};
   SHW_TRY(auto messages, walker.objects.known(root));
+  if (!Hdf5Objects::is_group(messages))
+    return fail(ErrorKind::kDamaged, "has a root that is no group",
+                {walker.objects.file(), begin + root});
   SHW_TRY(auto links, walker.objects.links(messages));
   walker.groups.emplace(root, std::move(links));
   walker.visit_group("", root, 0);
+  walker.find_overlaps();
   walker.found.end_of_file = walker.objects.end_of_file();
   return std::move(walker.found);
 }

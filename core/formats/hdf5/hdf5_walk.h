@@ -20,6 +20,9 @@ struct Hdf5Walk {
   std::vector<std::pair<std::string, Error>> lost_groups;
   // Links into other files, which are not followed: path and file.
   std::vector<std::pair<std::string, std::string>> links_outside;
+  // Datasets whose elements are said to lie where others do, or what describes the file. A dataset
+  // has its bytes for itself, so that one of two places is wrong.
+  std::vector<std::pair<std::string, Error>> overlaps;
   std::uint64_t end_of_file = 0;  // as the superblock says it
 };
 

@@ -53,10 +53,10 @@ struct Forge {
         .number(kNowhere, 8);
     return zeros(8).number(kRootAt, 8).zeros(24);
   }
-  Forge& tree(std::uint8_t type, std::uint16_t count) {
+  Forge& tree(std::uint8_t type, std::uint16_t count, std::uint8_t level = 0) {
     return text("TREE")
         .number(type, 1)
-        .zeros(1)
+        .number(level, 1)
         .number(count, 2)
         .number(kNowhere, 8)
         .number(kNowhere, 8);
@@ -114,10 +114,26 @@ Bytes tiled(std::uint64_t at, std::uint16_t tiles) {
     return Forge{}.object(3, messages.bytes);
   };
   Forge dataset = object(at + object(0).bytes.size());
-  dataset.tree(1, tiles);
-  for (std::uint64_t i = 0; i < tiles; ++i)
-    dataset.number(1, 4).zeros(4).number(i, 8).zeros(8).number(100, 8);
-  return dataset.zeros(32).bytes;
+  // One node above leaves, of which each has room for 64 tiles.
+  constexpr std::uint64_t kRoom = 64, kKey = 24, kEntry = kKey + 8, kNode = 24 + kKey;
+  const std::uint64_t leaves = (tiles + kRoom - 1) / kRoom;
+  std::uint64_t leaf = at + dataset.bytes.size() + kNode + leaves * kEntry;
+  auto key = [&](std::uint64_t offset) -> Forge& {
+    return dataset.number(1, 4).zeros(4).number(offset, 8).zeros(8);
+  };
+  dataset.tree(1, static_cast<std::uint16_t>(leaves), 1);
+  for (std::uint64_t first = 0; first < tiles; first += kRoom) {
+    key(first).number(leaf, 8);
+    leaf += kNode + std::min<std::uint64_t>(kRoom, tiles - first) * kEntry;
+  }
+  key(tiles);
+  for (std::uint64_t first = 0; first < tiles; first += kRoom) {
+    const std::uint64_t last = std::min<std::uint64_t>(first + kRoom, tiles);
+    dataset.tree(1, static_cast<std::uint16_t>(last - first));
+    for (std::uint64_t i = first; i < last; ++i) key(i).number(100, 8);
+    key(last);
+  }
+  return dataset.bytes;
 }
 
 // The superblock says where the file ends.

@@ -1,0 +1,134 @@
+// The tiles of a dataset, and the tree in which HDF5 looks for them.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/formats/hdf5/hdf5_cursor.h"
+#include "core/formats/hdf5/hdf5_messages.h"
+#include "core/formats/hdf5/hdf5_object.h"
+
+namespace shw {
+namespace {
+
+constexpr int kMostTileLevels = 32;
+
+// size, filters that were left out, offsets, and one more in bytes of an element: 0 where a tile
+// begins, and anything in the last key of a node, which none does.
+struct Hdf5TileKey {
+  std::uint32_t length = 0, left_out = 0;
+  Extents at;
+};
+
+Hdf5TileKey take_key(Hdf5Cursor& cursor, std::size_t ndim) {
+  Hdf5TileKey key;
+  key.length = cursor.take<std::uint32_t>();
+  key.left_out = cursor.take<std::uint32_t>();
+  for (std::size_t d = 0; d <= ndim; ++d)
+    key.at.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
+  return key;
+}
+
+// On the grid of tiles, which is all that HDF5 asks of a key.
+bool is_on_grid(const Extents& at, const Hdf5Array& array) {
+  for (std::size_t d = 0; d < at.size(); ++d) {
+    const auto step = d < array.tile_shape.size() ? array.tile_shape[d]
+                                                  : static_cast<std::int64_t>(size_of(array.dtype));
+    if (static_cast<std::uint64_t>(at[d]) % static_cast<std::uint64_t>(step) != 0) return false;
+  }
+  return true;
+}
+
+bool is_before(const Extents& a, const Extents& b) {
+  return std::lexicographical_compare(
+      a.begin(), a.end(), b.begin(), b.end(), [](std::int64_t x, std::int64_t y) {
+        return static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(y);
+      });
+}
+
+}  // namespace
+
+// dimensions and one, tree, an extent for each of them (4 bytes)
+Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
+  Hdf5Cursor cursor(message.body, 2);
+  const std::size_t ndim = array.shape.size();
+  const auto rank = cursor.take<std::uint8_t>();
+  const auto tree = cursor.take<std::uint64_t>();
+  for (std::size_t d = 0; d < ndim; ++d) array.tile_shape.push_back(cursor.take<std::uint32_t>());
+  const auto element = cursor.take<std::uint32_t>();
+  auto elements = volume(array.tile_shape);
+  // A tile of HDF5 has at most 4 GiB.
+  if (!cursor.ok() || rank != ndim + 1 || element != size_of(array.dtype) || !elements ||
+      *elements == 0 || *elements > (std::int64_t{1} << 32))
+    return damaged("tiles of a dataset cannot be", message.offset);
+  if (array.is_shuffled && array.shuffled_by != element) {
+    array.unread = Hdf5Unread::kFiltered;
+    array.unread_at = message.offset;
+    return {};
+  }
+  array.is_tiled = true;
+  if (tree == kHdf5NoAddress) return {};
+  std::set<std::uint64_t> seen;
+  return add_tiles({tree}, seen, array);
+}
+
+// "TREE", type 1, level, count, two neighbours; then keys with children in between, and one more
+// key behind the last. HDF5 looks for a tile among the halves of the keys that are left, in one
+// node after the other: what does not lie between its keys it does not find, and reads as never
+// written.
+Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, std::set<std::uint64_t>& seen,
+                              Hdf5Array& array) {
+  SHW_TRY(Bytes head, read_described(node.address, 24));
+  const int level = std::to_integer<int>(head[5]);
+  if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
+    return damaged("no tree of tiles stands here", node.address);
+  if (!seen.insert(node.address).second || level > kMostTileLevels ||
+      (node.above >= 0 && level >= node.above))
+    return damaged("a tree of tiles comes back to itself", node.address);
+  const auto count = load_little<std::uint16_t>(head, 6);
+  if (count > tiles_)
+    return damaged(fmt::format("{} tiles stand where {} have room", count, tiles_), node.address);
+  const std::size_t ndim = array.shape.size(), key_size = 8 * (ndim + 2);
+  SHW_TRY(Bytes body, read_described(node.address + 24, count * (key_size + 8) + key_size));
+  Hdf5Cursor cursor(body);
+  Hdf5TileKey key = take_key(cursor, ndim);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto child = cursor.take<std::uint64_t>();
+    Hdf5TileKey next = take_key(cursor, ndim);
+    if (!is_on_grid(key.at, array) || !is_on_grid(next.at, array) || !is_before(key.at, next.at))
+      return damaged("the keys of a tree of tiles are not those of its tiles", node.address);
+    if (level > 0) {
+      Hdf5TileNode below{child, level, std::pair(key.at, next.at)};
+      // The narrower of both: to a tile outside of any node above no way leads.
+      if (node.between) {
+        below.between->first = std::max(key.at, node.between->first, is_before);
+        below.between->second = std::min(next.at, node.between->second, is_before);
+      }
+      SHW_CHECK(add_tiles(below, seen, array));
+    } else {
+      const bool is_found = !node.between || (!is_before(key.at, node.between->first) &&
+                                              is_before(key.at, node.between->second));
+      if (key.at.back() != 0 || !is_found)
+        return damaged("a tile lies where its keys do not lead, so that HDF5 does not find it",
+                       node.address);
+      key.at.pop_back();
+      for (std::size_t d = 0; d < ndim; ++d) {
+        if (key.at[d] < 0 || key.at[d] >= array.shape[d])
+          return damaged("a tile lies outside of its dataset", node.address);
+      }
+      // As it is, a tile takes what its elements do: of another length it was deflated.
+      const auto bytes =
+          static_cast<std::uint64_t>(volume(array.tile_shape).value_or(0)) * size_of(array.dtype);
+      if (!array.is_deflated && key.length != bytes)
+        return damaged(fmt::format("a tile is said to take {} bytes, and its elements take {}",
+                                   key.length, bytes),
+                       node.address);
+      if (key.left_out != 0) array.unread = Hdf5Unread::kFiltered;
+      array.tiles.push_back({std::move(key.at), child, key.length});
+    }
+    key = std::move(next);
+  }
+  return {};
+}
+
+}  // namespace shw
