@@ -13,6 +13,7 @@
 
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/formats/common/pickle_calls.h"
 #include "core/formats/common/pickle_memo.h"
 #include "core/formats/common/pickle_tree.h"
 
@@ -233,18 +234,34 @@ class PickleMachine {
     return add_children(id, members) ? id : NodeId::kAbsent;
   }
   NodeId make_call(NodeKind kind, NodeId callable, NodeId arguments) {
-    note_call(callable);
+    note_call(callable, arguments);
     const NodeId parts[] = {callable, arguments, NodeId::kAbsent, NodeId::kAbsent};
     return make_group(kind, parts);
   }
-  void note_call(NodeId callable) {
+  void note_call(NodeId callable, NodeId arguments) {
     std::uint64_t here = offset(opcode_);
+    const NodeKind kind = tree_.kind(arguments);
+    if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
+      note_refused("the arguments of a call are no tuple");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
       if (!tree_.odd_call_at_) tree_.odd_call_at_ = here;
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
     if (!global.called_at) global.called_at = here;
+    const PickleCallLaw& law = laws_[node(callable).first];
+    const std::size_t count = tree_.items(arguments).size();
+    if (law.least > law.most)
+      note_refused("what names a dtype is called");
+    else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
+      note_refused("a call has too many arguments, or too few");
+  }
+  // Where Python asks what it made for its class.
+  void note_state(NodeId object, NodeId state) {
+    const NodeId made_of = tree_.callable(object);
+    if (tree_.kind(object) != NodeKind::kObject || tree_.kind(made_of) != NodeKind::kGlobal) return;
+    if (!is_state_of(laws_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
+      note_refused("an object is given a state that is not of its class");
   }
   // Slot 2 (state) or 3 (contents) of an object.
   bool set_part(NodeId object, std::size_t which, NodeId value) {
@@ -264,6 +281,7 @@ class PickleMachine {
         return refuse(ErrorKind::kUnsupported,
                       "more than " + human_count(limits_.globals) + " names in one pickle");
       tree_.globals_.push_back({std::string(module), std::string(name), offset(opcode_)});
+      laws_.push_back(law_of_call(module, name));
     }
     NodeId id = make(NodeKind::kGlobal);
     if (id != NodeId::kAbsent) node(id).first = found->second;
@@ -396,6 +414,7 @@ class PickleMachine {
   std::vector<std::size_t> marks_;
   PickleMemo memo_;
   std::unordered_map<std::string, std::size_t> global_ids_;
+  std::vector<PickleCallLaw> laws_;  // of every global
   std::optional<Error> error_;
   bool stopped_ = false;
 };

@@ -177,6 +177,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
           note_refused("a plain value is given the state of an object");
         return true;
       }
+      note_state(stack_.back(), state);
       return set_part(stack_.back(), 2, state);
     }
     default:

@@ -70,7 +70,8 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(node, "the tensor has no storage in this archive");
   auto ids = tree.items(node);
   auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
-  if (id.size() < 5 || tree.text(id[0]) != "storage")
+  // torch takes the four behind the word apart, and stops at a fifth.
+  if (id.size() != 5 || tree.text(id[0]) != "storage")
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
   const PickleGlobal* storage_class = tree.global(id[1]);
   auto key = tree.text(id[2]);
@@ -101,6 +102,23 @@ void read_flags(const PickleTree& tree, NodeId node, PickledTensor& tensor) {
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
 }
 
+Status read_requires_grad(const Reader& in, NodeId node, PickledTensor& tensor) {
+  if (in.tree.kind(node) != NodeKind::kBool)
+    return in.damaged(node,
+                      "what says whether the tensor requires a gradient is neither true nor "
+                      "false");
+  tensor.requires_grad = in.tree.integer(node).value_or(0) != 0;
+  return {};
+}
+
+// Floats and complex numbers can.
+bool can_require_grad(Dtype dtype) {
+  constexpr auto kWhole = std::to_array<Dtype>({Dtype::kBool, Dtype::kUint8, Dtype::kInt8,
+                                                Dtype::kUint16, Dtype::kInt16, Dtype::kUint32,
+                                                Dtype::kInt32, Dtype::kUint64, Dtype::kInt64});
+  return std::find(kWhole.begin(), kWhole.end(), dtype) == kWhole.end();
+}
+
 Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arguments) {
   const PickleTree& tree = in.tree;
   auto given = tree.items(arguments);
@@ -113,7 +131,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   PickledTensor tensor;
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
   auto offset = tree.integer(given[1]);
-  if (!offset || *offset < 0)
+  if (!offset || *offset < 0 || tree.kind(given[1]) != NodeKind::kInt)
     return in.damaged(given[1], "the tensor's storage offset is no number from 0 to 2^63 - 1");
   tensor.storage_offset = *offset;
   SHW_TRY(tensor.sizes, extents_of(in, given[2], "sizes"));
@@ -121,7 +139,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   if (tensor.sizes.size() != tensor.strides.size())
     return in.damaged(arguments, fmt::format("the tensor has {} sizes but {} strides",
                                              tensor.sizes.size(), tensor.strides.size()));
-  if (given.size() > 4) tensor.requires_grad = tree.integer(given[4]).value_or(0) != 0;
+  if (given.size() > 4) SHW_CHECK(read_requires_grad(in, given[4], tensor));
   if (v3) {
     const PickleGlobal* dtype = tree.global(given[6]);
     auto known =
@@ -132,6 +150,9 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
                         " is not known");
     tensor.dtype = *known;
   }
+  if (tensor.requires_grad && !can_require_grad(tensor.dtype))
+    return in.damaged(given[4], fmt::format("the tensor requires a gradient, which none of {} can",
+                                            name(tensor.dtype)));
   std::size_t flags = v3 ? 7 : 6;
   if (!v1 && given.size() > flags) read_flags(tree, given[flags], tensor);
   return tensor;
@@ -170,7 +191,7 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId argument
        is_utils(tree, function, "_rebuild_parameter_with_state")) &&
       !given.empty()) {
     SHW_TRY(PickledTensor tensor, rebuild(in, given[0], wrappers + 1));
-    if (given.size() > 1) tensor.requires_grad = tree.integer(given[1]).value_or(0) != 0;
+    if (given.size() > 1) SHW_CHECK(read_requires_grad(in, given[1], tensor));
     return tensor;
   }
   const PickleGlobal* called = tree.global(function);

@@ -150,3 +150,57 @@ TEST_CASE("depth and size are limited") {
   REQUIRE_FALSE(many);
   CHECK(many.error().kind == ErrorKind::kUnsupported);
 }
+
+TEST_CASE("a call that Python cannot make is refused where it stands") {
+  const std::string_view called[] = {
+      // NEWOBJ takes a tuple, and so does REDUCE
+      "\x80\x02"
+      "ca.b\nC\n\x88\x81."_p,
+      "\x80\x02"
+      "ca.b\nf\n]R."_p,
+      // a dtype, a function of six or seven arguments, a member of an enumeration, a dict of two
+      "\x80\x02"
+      "ctorch\nfloat16\n)R."_p,
+      "\x80\x02"
+      "ctorch._utils\n_rebuild_tensor_v2\n)R."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\n)\x81."_p,
+      "\x80\x02"
+      "ccollections\nOrderedDict\n]]\x86R."_p,
+      // fields by name for what takes them in their order, and the other way round
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\nStorageMeta\n)\x81K\x01K\x02K\x03\x87"
+      "b."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\nTensorProperties\n)\x81}"
+      "b."_p,
+  };
+  for (std::string_view pickle : called) {
+    auto tree = decode(pickle);
+    INFO(pickle);
+    REQUIRE(tree);
+    CHECK(tree->refused());
+  }
+  const std::string_view healthy[] = {
+      "\x80\x02"
+      "ccollections\nOrderedDict\n)R."_p,
+      "\x80\x02"
+      "ccollections\nOrderedDict\n]\x85R."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\nK\x00\x85R."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\nStorageMeta\n)\x81}"
+      "b."_p,
+      "\x80\x02"
+      "ctorch.distributed.checkpoint.metadata\nBytesStorageMetadata\n)\x81."_p,
+      "\x80\x02"
+      "ca.b\nC\n)\x81K\x01"
+      "b."_p,
+  };
+  for (std::string_view pickle : healthy) {
+    auto tree = decode(pickle);
+    INFO(pickle);
+    REQUIRE(tree);
+    CHECK_FALSE(tree->refused());
+  }
+}

@@ -1,0 +1,63 @@
+#include "core/formats/common/pickle_calls.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/tensor/dtype.h"
+
+namespace shw {
+namespace {
+
+constexpr PickleCallLaw kNeverCalled{1, 0};
+
+struct NamedCall {
+  std::string_view module, name;
+  PickleCallLaw law;
+};
+// torch 2.6 to 2.15: arguments of functions, and the value that makes a member of an enumeration.
+constexpr auto kCalls = std::to_array<NamedCall>({
+    {"torch._utils", "_rebuild_tensor_v2", {6, 7}},
+    {"torch._utils", "_rebuild_tensor_v3", {7, 8}},
+    {"torch._utils", "_rebuild_parameter", {3, 3}},
+    {"collections", "OrderedDict", {0, 1}},
+    {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING", {1, 1}},
+    {"torch.distributed.checkpoint.planner", "WriteItemType", {1, 1}},
+});
+// Records of DCP: made empty, and then given their fields.
+constexpr auto kByName = std::to_array<std::string_view>(
+    {"Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata",
+     "MetadataIndex", "StorageMeta", "_StorageInfo"});
+
+}  // namespace
+
+PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
+  if (module == "torch" && dtype_from_torch(name)) return kNeverCalled;
+  for (const NamedCall& call : kCalls) {
+    if (call.module == module && call.name == name) return call.law;
+  }
+  PickleCallLaw law;
+  if (!module.starts_with("torch.distributed.")) return law;
+  if (name == "TensorProperties") law.state = PickleCallLaw::State::kItems;
+  if (std::find(kByName.begin(), kByName.end(), name) != kByName.end())
+    law.state = PickleCallLaw::State::kByName;
+  return law;
+}
+
+bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items) {
+  // dtype, layout, requires_grad, memory_format, pin_memory, and since torch 2.15 strides: of a
+  // dict its keys are taken for them.
+  constexpr std::size_t kProperties = 5;
+  switch (law.state) {
+    case PickleCallLaw::State::kAny:
+      return true;
+    case PickleCallLaw::State::kItems:
+      return state != NodeKind::kDict || items / 2 == kProperties || items / 2 == kProperties + 1;
+    case PickleCallLaw::State::kByName:
+      break;
+  }
+  // A pair is one of slots.
+  if (state == NodeKind::kTuple) return items == 2;
+  return state == NodeKind::kDict || state == NodeKind::kNone || state > NodeKind::kSet;
+}
+
+}  // namespace shw
