@@ -222,6 +222,15 @@ class ShardingEvents final : public Events {
   std::string name_, field_;
 };
 
+// Readers multiply from front to back, and stop where the product leaves 64 bits, also before an
+// extent of 0.
+bool can_be_counted(const Extents& shape) {
+  std::optional<std::uint64_t> product = 1;
+  for (std::int64_t extent : shape)
+    product = product ? checked_mul(*product, static_cast<std::uint64_t>(extent)) : product;
+  return product.has_value();
+}
+
 // What loaders check beside the syntax: every byte of the data belongs to exactly one tensor, and
 // each tensor's bytes are what its dtype and shape take.
 void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Progress* progress) {
@@ -237,6 +246,10 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
                           : std::nullopt;
     if (entry.dtype == Dtype::kUnknown) {
       problem(&entry, entry.begin, "the dtype \"" + entry.dtype_text + "\" is not read");
+    } else if (!can_be_counted(entry.shape)) {
+      problem(
+          &entry, entry.begin,
+          fmt::format("the shape {} has more elements than can be counted", to_text(entry.shape)));
     } else if (!bytes || *bytes != entry.end - entry.begin) {
       problem(&entry, entry.begin,
               fmt::format("the header gives the tensor {} bytes, which is not what {} of {} takes",

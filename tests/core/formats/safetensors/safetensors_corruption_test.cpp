@@ -144,3 +144,17 @@ TEST_CASE("a zero byte does not end a header or an index") {
     CHECK((*opened)->opening_findings()[0].rule == "bad-record");
   }
 }
+
+TEST_CASE("a shape whose extents cannot be multiplied is damage, also where one of them is 0") {
+  auto problems_of = [](const std::string& shape) {
+    const std::string header =
+        R"({"w":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":[0,0]}})";
+    auto read = read_safetensors_header(*memory_source("m", to_bytes(file_with(header, 0))));
+    REQUIRE(read.has_value());
+    return read->problems.size();
+  };
+  // Readers go from front to back: behind a 0 nothing grows any more.
+  CHECK(problems_of("[1099511627776,1099511627776,0]") == 1);
+  CHECK(problems_of("[0,1099511627776,1099511627776]") == 0);
+  CHECK(problems_of("[4294967296,4294967295,0]") == 0);
+}
