@@ -83,11 +83,43 @@ def exchanged_files(checks, scratch):
             files = {subject for finding in program.check(folder).must_exit(1).above_info()
                      for subject in finding["subjects"]}
             expect(files & {"__1_0.distcp", "__2_0.distcp"}, f"no file is named: {files}")
+    beside_a_copy(checks, scratch, uncounted)
     with checks.that("experts that are copies of one dense layer raise nothing"):
         write_checkpoint(scratch / "upcycled", 3, model_of(1, experts=True))
         expect_equal((scratch / "upcycled" / "__0_0.distcp").stat().st_size,
                      (scratch / "upcycled" / "__1_0.distcp").stat().st_size, "sizes")
         program.must_be_clean(scratch / "upcycled", "--data")
+
+
+def subjects_of(answer, rule):
+    return [subject for finding in answer.json["findings"] if finding["rule"] == rule
+            for subject in finding["subjects"]]
+
+
+def beside_a_copy(checks, scratch, copy):
+    """What nothing in the checkpoint says, a copy of the same step does."""
+    earlier, folder = scratch / "earlier", scratch / "foreign"
+    write_checkpoint(earlier, 3, model_of(400, counted=False))
+    with checks.that("an earlier step is no file of another save"):
+        program.must_be_clean(copy, "--data", "--against", earlier)
+    shutil.copytree(copy, folder)
+    exchanged(folder, "__1_0.distcp", earlier / "__1_0.distcp")
+    for depth in ("headers", "data"):
+        with checks.that(f"a file of another step is named beside a copy of this one, by {depth}"):
+            answer = program.check(folder, "--against", copy, "--depth", depth).must_exit(1)
+            expect_equal(subjects_of(answer, "foreign-file"), ["__1_0.distcp"], "files")
+    with checks.that("records of two tensors under each other's names are named beside a copy"):
+        metadata = dcp.FileSystemReader(str(copy)).read_metadata()
+        first, second = (next(index for index in metadata.storage_data if index.fqn == name)
+                         for name in ("model.layers.0.weight", "model.layers.4.weight"))
+        places = metadata.storage_data
+        places[first], places[second] = places[second], places[first]
+        confused = scratch / "confused"
+        shutil.copytree(copy, confused)
+        (confused / ".metadata").write_bytes(pickle.dumps(metadata))
+        answer = program.check(confused, "--against", copy, "--data").must_exit(1)
+        expect_equal(sorted(subjects_of(answer, "tiles-exchanged")), sorted([first.fqn, second.fqn]),
+                     "tensors")
 
 
 def own_copies(checks, scratch):
@@ -131,6 +163,45 @@ def own_states(checks, scratch):
         subjects = [subject for finding in program.check(folder, "--data").must_exit(1).above_info()
                     for subject in finding["subjects"]]
         expect_equal(subjects, ["norm"], "subjects")
+
+
+def own_entries(checks, scratch):
+    """What each rank has for itself stays behind in what is made: told before and after."""
+    for own in (False, True):
+        folder, out = scratch / f"entries{own}", scratch / f"entries{own}_dcp"
+        for number in range(2):
+            with process_group(number, 2):
+                state = {"b": torch.arange(40.), "seed": 7 + own * number, "lr": .5}
+                dcp.save(state, checkpoint_id=str(folder), use_collectives=False)
+        left = ["seed"] * own
+        with checks.that(f"entries that {'differ' if own else 'are alike'} are told by check, plan "
+                         "and convert, and no damage"):
+            program.must_be_clean(folder, "--data")
+            expect_equal(subjects_of(program.check(folder), "own-entries"), left, "by check")
+            plan = program.shardwright("plan", folder, "--json").must_exit(0).json
+            expect_equal(plan.get("of_other_ranks", []), left, "by plan")
+            expect_equal(plan["lossless"], not own, "lossless by plan")
+            made = program.shardwright("convert", folder, "--to", "dcp", "--out", out, "--yes",
+                                       "--json").must_exit(0).json
+            expect_equal(made["of_other_ranks"], left, "by convert")
+            expect_equal(made["lossless"], not own, "lossless by convert")
+
+
+def bent_before(checks, scratch):
+    """Bytes that are not those that were saved do not get a new and good checksum."""
+    folder = scratch / "bent_before"
+    write_checkpoint(folder, 3, model_of(500))
+    path = folder / "__1_0.distcp"
+    good = path.read_bytes()
+    at = good.index((WEIGHT + 2)[8:9].numpy().tobytes())
+    path.write_bytes(good[:at + 5] + bytes([good[at + 5] ^ 8]) + good[at + 6:])
+    for words in (("reshard", "--mesh", "dp=2"), ("convert", "--to", "torch")):
+        out = scratch / f"bent_{words[0]}"
+        with checks.that(f"a byte that changed is not carried over by {words[0]}"):
+            answer = program.shardwright(words[0], folder, *words[1:], "--out", out, "--yes",
+                                         "--json").must_exit(2)
+            expect_equal(answer.json["error"]["tensor"], "model.layers.2.weight", "tensor")
+            expect(not out.exists(), "something was written")
 
 
 def without_checksums(checks, scratch):
@@ -187,5 +258,7 @@ def run(checks, other, scratch):
     exchanged_files(checks, scratch)
     own_copies(checks, scratch)
     own_states(checks, scratch)
+    own_entries(checks, scratch)
+    bent_before(checks, scratch)
     without_checksums(checks, scratch)
     megatron_marker(checks, scratch)
