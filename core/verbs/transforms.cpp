@@ -21,7 +21,6 @@
 #include "core/repair/request.h"
 #include "core/tensor/cast.h"
 #include "core/transform/tilings.h"
-#include "core/verbs/check_bytes.h"
 
 namespace shw::verbs {
 namespace {
@@ -301,8 +300,6 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
   std::erase_if(report.findings, [](const Finding& finding) {
     return finding.severity != Severity::kError || is_only_filled(finding);
   });
-  // Who names a depth knows what is not looked at.
-  if (report.findings.empty() && !depth) SHW_CHECK(check_bytes(*opened.checkpoint, team, progress));
   return std::move(report.findings);
 }
 

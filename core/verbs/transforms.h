@@ -57,7 +57,7 @@ Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const Appl
                           Progress* progress);
 
 // Findings that speak against carrying a checkpoint over as it is: in new tiles nobody could tell
-// them any more. Without a depth it is also an error where bytes are not those that were saved.
+// them any more.
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
                                                      std::optional<Depth> depth, Progress* progress,
                                                      Team* team = nullptr);
