@@ -1,0 +1,82 @@
+// Bytes that are not those that were saved, on their way into files with good checksums.
+#include <filesystem>
+#include <fstream>
+
+#include "core/repair/apply.h"
+#include "core/rules/make_contents.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/transforms.h"
+#include "core/verbs/verbs.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+std::string two_halves(const std::string& folder) {
+  MadeModel model;
+  model.add("w", Dtype::kFloat32, {4, 6}, distinct(24));
+  model.tensors[0].tiles = {{{0, 0}, {2, 6}, 0}, {{2, 0}, {2, 6}, 1}};
+  model.add("b", Dtype::kFloat32, {3}, distinct(3));
+  made(folder, model);
+  return folder;
+}
+
+// One bit of the last number of w.
+void bend(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const Bytes number = as_dtype({distinct(24).back()}, Dtype::kFloat32);
+  const std::string_view wanted(reinterpret_cast<const char*>(number.data()), number.size());
+  const std::size_t at = bytes.find(wanted);
+  REQUIRE(at != std::string::npos);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+Result<RepairResult> made_of(const std::string& folder, const std::string& mesh,
+                             const std::string& format) {
+  VerbOptions said;
+  said.checkpoint = folder;
+  said.mesh = mesh;
+  said.to = format;
+  auto opened = verbs::open(said);
+  REQUIRE(opened.has_value());
+  auto plan =
+      mesh.empty() ? verbs::plan_convert(*opened, said) : verbs::plan_reshard(*opened, said);
+  REQUIRE(plan.has_value());
+  return verbs::take(*opened, *plan, {folder + "-made"}, nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("what would be made anew of bytes that are not those that were saved is refused") {
+  TemporaryFolder scratch;
+  for (const std::string mesh : {"dp=3", ""}) {
+    CAPTURE(mesh);
+    const std::string whole = two_halves(scratch / ("whole" + mesh));
+    CHECK(made_of(whole, mesh, "torch").has_value());
+    const std::string bent = two_halves(scratch / ("bent" + mesh));
+    bend(bent + "/__1_0.distcp");
+    auto made = made_of(bent, mesh, "torch");
+    REQUIRE_FALSE(made.has_value());
+    CHECK(made.error().kind == ErrorKind::kDamaged);
+    CHECK(made.error().message.find("checksum") != std::string::npos);
+    CHECK(made.error().place.tensor == "w");
+    CHECK(made.error().place.file == "__1_0.distcp");
+    CHECK_FALSE(std::filesystem::exists(bent + "-made"));
+  }
+}
+
+TEST_CASE("an item that comes along as it is keeps the checksum that tells of it") {
+  TemporaryFolder scratch;
+  const std::string bent = two_halves(scratch / "bent");
+  bend(bent + "/__1_0.distcp");
+  // Its own boxes again.
+  REQUIRE(made_of(bent, "dp=2", "").has_value());
+  auto opened = open_checkpoint(bent + "-made");
+  REQUIRE(opened.has_value());
+  auto report = check(**opened, CheckOptions{Depth::kData, nullptr, std::nullopt});
+  REQUIRE(report.has_value());
+  CHECK(report->verdict == Verdict::kFindings);
+}
