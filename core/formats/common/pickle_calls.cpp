@@ -31,7 +31,9 @@ constexpr auto kByName = std::to_array<std::string_view>(
 }  // namespace
 
 PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
-  if (module == "torch" && dtype_from_torch(name)) return kNeverCalled;
+  // A class of storages is only named, by what says where the storage lies.
+  if (module == "torch" && (dtype_from_torch(name) || dtype_from_storage_class(name)))
+    return kNeverCalled;
   for (const NamedCall& call : kCalls) {
     if (call.module == module && call.name == name) return call.law;
   }

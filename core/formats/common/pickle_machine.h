@@ -252,7 +252,7 @@ class PickleMachine {
     const PickleCallLaw& law = laws_[node(callable).first];
     const std::size_t count = tree_.items(arguments).size();
     if (law.least > law.most)
-      note_refused("what names a dtype is called");
+      note_refused("what names a dtype or a storage is called");
     else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
       note_refused("a call has too many arguments, or too few");
   }

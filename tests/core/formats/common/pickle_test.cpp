@@ -162,6 +162,8 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "\x80\x02"
       "ctorch\nfloat16\n)R."_p,
       "\x80\x02"
+      "ctorch\nFloatStorage\n)R."_p,
+      "\x80\x02"
       "ctorch._utils\n_rebuild_tensor_v2\n)R."_p,
       "\x80\x02"
       "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\n)\x81."_p,
