@@ -54,7 +54,7 @@ struct CheckInput {
   std::int64_t ranks = ranks_that_wrote(checkpoint);
   // At Depth::kData: of copies of tiles in the checkpoint itself.
   std::map<TensorId, ReplicaDoubt> replica_doubts = {};
-  OwnEntries own_entries = {};  // from Depth::kHeaders on
+  OwnEntries own_entries = {};                        // from Depth::kHeaders on
   const Integrity* integrity = nullptr;               // null where no list of files lies beside it
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
   // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
