@@ -7,11 +7,12 @@
 
 #include "core/base/checked.h"
 #include "core/base/packed.h"
+#include "core/base/parallel.h"
 #include "core/formats/box_reader.h"
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/item_reader.h"
+#include "core/formats/item_checks.h"
 #include "core/formats/item_pass.h"
-#include "core/formats/items.h"
 #include "core/io/gather.h"
 #include "core/tensor/shape.h"
 
@@ -116,7 +117,9 @@ Status SourceSums::find_items(std::uint32_t input) {
     if (!chunk || index_of(*chunk) >= checkpoint.chunk_count() || !has_checksum(checkpoint, *chunk))
       continue;
     rows_[i].chunk = *chunk;
-    rows_[i].left = kApart;
+    // What is decompressed is held against its checksum there (decode_item.h).
+    const bool is_held = is_item && !checkpoint.transforms(*chunk).empty();
+    rows_[i].left = is_held ? kSettled : kApart;
     if (is_item) continue;
     chunks.push_back(*chunk);
     sources.push_back(i);
@@ -226,8 +229,13 @@ std::uint64_t SourceSums::left_after(std::uint64_t left, std::uint64_t of_one,
 }
 
 Status SourceSums::look(std::size_t at) {
+  ItemChecks checks(*inputs_[program_.sources[at].input]);
+  return look(at, checks);
+}
+
+Status SourceSums::look(std::size_t at, ItemChecks& checks) {
   const Checkpoint& checkpoint = *inputs_[program_.sources[at].input];
-  auto seen = check_item_data(checkpoint, rows_[at].chunk, progress_);
+  auto seen = checks.check(rows_[at].chunk, progress_, nullptr, nullptr);
   // What cannot be read is for who needs it to say.
   if (!seen && seen.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(seen).error());
@@ -246,10 +254,16 @@ Status SourceSums::settle(Team* team) {
     unsettled.push_back(i);
     costs.push_back(program_.sources[i].length);
   }
+  // Of an input: a thread goes from item to item as they lie in their files.
+  std::vector<std::unique_ptr<Pool<ItemChecks>>> checks;
+  for (const Checkpoint* input : inputs_)
+    checks.push_back(std::make_unique<Pool<ItemChecks>>(
+        [input] { return std::make_unique<ItemChecks>(*input); }));
   EachWork work{"hold what was read against its checksums", costs, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {
     if (is_cancelled(progress_)) return cancelled_error();
-    SHW_CHECK(look(unsettled[i]));
+    auto own = checks[program_.sources[unsettled[i]].input]->take();
+    SHW_CHECK(look(unsettled[i], *own));
     return std::string();
   };
   SHW_TRY([[maybe_unused]] std::vector<std::string> told, find_each(team, work));

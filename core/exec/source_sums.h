@@ -22,6 +22,8 @@
 
 namespace shw {
 
+class ItemChecks;
+
 // Bytes of a source that were read: a box of it, as it lies in memory now (io/gather.h).
 struct BytesRead {
   SourceId source{};
@@ -73,6 +75,7 @@ class SourceSums {
   void count_bytes();
   static std::uint64_t left_after(std::uint64_t left, std::uint64_t of_one, std::uint64_t length);
   Status look(std::size_t source);
+  Status look(std::size_t source, ItemChecks& checks);
 
   const Program& program_;
   const std::vector<const Checkpoint*> inputs_;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/checked.h"
+#include "core/formats/common/zip.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 #include "core/tensor/strided_copy.h"
@@ -102,6 +103,19 @@ Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& fro
   return place;
 }
 
+// What was decompressed is all there: its checksum costs no more than looking at it.
+Status check_payload(const OpenItem& item) {
+  const ItemHeader& header = item.header;
+  const bool is_there = header.compressed && item.storage == nullptr && !item.stored;
+  if (!is_there || !header.payload_crc) return {};
+  SHW_TRY(const std::uint32_t crc,
+          crc_of_range(*item.source, header.payload_offset, header.payload_length, nullptr));
+  if (crc == *header.payload_crc) return {};
+  return fail(ErrorKind::kDamaged,
+              "what it is decompressed to is not what was saved: it does not match its checksum",
+              {item.source->name(), header.payload_offset});
+}
+
 Result<PlaceIn> write_elements(const Decoding& decoding) {
   const OpenItem& item = decoding.item;
   const ItemHeader& header = item.header;
@@ -113,6 +127,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return PlaceIn{};
   SHW_CHECK(check_repeats(item));
+  SHW_CHECK(check_payload(item));
   // open_item() has seen that its view lies inside of its payload.
   const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
   StorageBytes from{item.source, header.payload_offset + first};

@@ -127,7 +127,7 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
         }));
     REQUIRE(opened.has_value());
     Arrangement all = taken(*opened, plan.steps);
-    // Each worker finds out for itself where the bytes lie.
+    // Each worker finds out for itself where the bytes lie, and what their checksums are.
     reads.bytes = 0;
     REQUIRE(lower_arrangement(all, run_into(plan, all, "/out").form, nullptr).has_value());
     const std::uint64_t headers = reads.bytes;
@@ -141,7 +141,10 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
                                 1 + i % 3, 1u << 30);
       if (worst_of(ended) != "") FAIL(worst_of(ended) << "\n" << told(plan.steps));
       const auto more = static_cast<std::uint64_t>(workers - 1);
-      CHECK(reads.bytes.load() == alone + more * headers);
+      // Of items that are looked at by themselves some are read ahead where a share ends.
+      const std::uint64_t wanted = alone + more * 2 * headers, ahead = wanted / 32;
+      CHECK(reads.bytes.load() >= wanted);
+      CHECK(reads.bytes.load() <= wanted + ahead);
     }
   }
   CHECK(moved > 10);

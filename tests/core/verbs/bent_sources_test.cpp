@@ -52,7 +52,7 @@ Result<RepairResult> made_of(const std::string& folder, const std::string& mesh,
 
 TEST_CASE("what would be made anew of bytes that are not those that were saved is refused") {
   TemporaryFolder scratch;
-  for (const std::string mesh : {"dp=3", ""}) {
+  for (const std::string mesh : {"dp=4", ""}) {
     CAPTURE(mesh);
     const std::string whole = two_halves(scratch / ("whole" + mesh));
     CHECK(made_of(whole, mesh, "torch").has_value());
