@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tiles that travel by NCCL between four processes, in front of the double of its library: the
 # folder that one process makes. And what becomes of a run in which NCCL fails: all processes end in
-# time, say what it was, and what is left is gone on with.
+# time, say what it was, and what is left, if anything is, is gone on with.
 #
 #   nccl.sh MPIRUN PROGRAM PROGRAM_ON_RIG FOLDER_OF_THE_DOUBLE
 set -eu
@@ -68,15 +68,16 @@ broken() {
   [[ ! -e out ]] || { echo "$fault: a folder was made"; exit 1; }
   if compgen -G 'out.shardwright-partial-*' > /dev/null; then
     "$program" resume out --quiet > /dev/null || { echo "$fault: not resumed"; exit 1; }
-    diff -r wanted out
-    resumed=$((resumed + 1))
-    rm -rf out
+  else
+    # No file was finished, so nothing was kept.
+    if compgen -G 'out*' > /dev/null; then echo "$fault: something is left"; ls; exit 1; fi
+    "$program" "${words[@]}" > /dev/null
   fi
+  diff -r wanted out
+  rm -rf out
 }
-resumed=0
 broken hang-init:2 "the communicator of 4 workers was not there after"
 broken hang:1:6 'in `tiles, round [0-9]*` .*bytes were under way with worker'
 broken fail:3:7:6 "remote process exited or there was a network error"
 broken lose:2:6 "connection to rank 2 was closed"
 broken die:1:7 "Killed\|killed\|signal 9"
-((resumed == 4)) || { echo "$resumed of 4 were gone on with"; exit 1; }
