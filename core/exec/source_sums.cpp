@@ -236,9 +236,11 @@ Status SourceSums::look(std::size_t at) {
 Status SourceSums::look(std::size_t at, ItemChecks& checks) {
   const Checkpoint& checkpoint = *inputs_[program_.sources[at].input];
   auto seen = checks.check(rows_[at].chunk, progress_, nullptr, nullptr);
-  // What cannot be read is for who needs it to say.
-  if (!seen && seen.error().kind == ErrorKind::kCancelled)
-    return tl::unexpected<Error>(std::move(seen).error());
+  // What cannot be read is for who needs it to say; of an archive that is damaged elsewhere nobody
+  // can say that this is what was saved.
+  const bool is_said = !seen && (seen.error().kind == ErrorKind::kCancelled ||
+                                 seen.error().kind == ErrorKind::kDamaged);
+  if (is_said) return tl::unexpected<Error>(std::move(seen).error());
   if (seen && seen->crc == DataCheck::Crc::kDiffers)
     return tl::unexpected<Error>(bent_error(checkpoint, rows_[at].chunk, *seen));
   rows_[at].left = kSettled;
