@@ -10,7 +10,10 @@
 
 namespace shw {
 
-// BINGET, LONG_BINGET
+// No memo reaches it: what keeps a number may mean "none yet" by this one.
+inline constexpr std::uint32_t kNoMemoIndex = 0xFFFFFFFFu;
+
+// BINGET, LONG_BINGET of anything else
 inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   if (*at == 'h') {
     index = at[1];
@@ -19,6 +22,7 @@ inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   }
   if (*at != 'j') return false;
   std::memcpy(&index, at + 1, 4);
+  if (index == kNoMemoIndex) return false;
   at += 5;
   return true;
 }

@@ -52,7 +52,6 @@ class DcpShortcut {
   // No entry that is taken is longer: 2 sizes of 8 numbers of 10 bytes, a string of 255, the rest.
   static constexpr std::uint64_t kLongest = 1024;
   static constexpr std::size_t kMostDims = 8;
-  static constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
 
   enum class EntryClass : std::uint8_t { kUnknown, kNone, kChunk, kKey, kPlace };
   enum Field { kOffsets, kSizes, kFqn, kIndex, kOffset, kPath, kLength, kFieldCount };
@@ -141,9 +140,10 @@ class DcpShortcut {
   bool gave_up_ = false;
   bool disabled_ = false;
   std::vector<EntryClass> classes_;  // by global
-  std::array<std::uint32_t, kFieldCount> fields_ = {kUnknown, kUnknown, kUnknown, kUnknown,
-                                                    kUnknown, kUnknown, kUnknown};
-  std::uint32_t size_class_ = kUnknown;
+  std::array<std::uint32_t, kFieldCount> fields_ = {kNoMemoIndex, kNoMemoIndex, kNoMemoIndex,
+                                                    kNoMemoIndex, kNoMemoIndex, kNoMemoIndex,
+                                                    kNoMemoIndex};
+  std::uint32_t size_class_ = kNoMemoIndex;
 
   std::vector<Segment> segments_;
   const std::uint8_t* last_end_ = nullptr;
@@ -159,11 +159,11 @@ class DcpShortcut {
   std::array<std::uint8_t, 96> last_numbers_{};
   std::size_t last_numbers_length_ = 0;
   ExtentsHandle last_extents_ = kNoExtents;
-  std::uint32_t shared_index_ = kUnknown;
+  std::uint32_t shared_index_ = kNoMemoIndex;
   ExtentsHandle shared_extents_ = kNoExtents;
-  std::uint32_t path_index_ = kUnknown;
+  std::uint32_t path_index_ = kNoMemoIndex;
   FileId path_file_ = FileId::kNone;
-  std::uint32_t name_index_ = kUnknown;
+  std::uint32_t name_index_ = kNoMemoIndex;
   std::uint32_t name_ = kNoName;
   std::uint32_t previous_name_ = kNoName;
   std::vector<std::uint32_t> next_name_;  // which name followed this one last time
@@ -283,7 +283,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (std::string_view spelled; take_short_text(c.at, spelled)) {
     if constexpr (!kRecall) {
       row.file = path_file_ = builder_.file(without_dot(spelled));
-      path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kUnknown;
+      path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kNoMemoIndex;
     }
     memoize<kRecall>(c, Recalled::Kind::kText, spelled);
   } else {

@@ -54,6 +54,28 @@ TEST_CASE("metadata that is cut off anywhere is an error that says where") {
   }
 }
 
+TEST_CASE("a reference to what was never stored ends both readers at the same byte") {
+  // The number that stands for none inside the reader, and its neighbours.
+  for (std::uint32_t number : {0xFFFFFFFFu, 0xFFFFFFFEu, 0x80000000u, 0x7FFFFFFFu}) {
+    for (const std::string& file : some_files()) {
+      CAPTURE(file);
+      const Bytes whole = read_file(file);
+      std::size_t step = 1 + whole.size() / 4096;
+      for (std::size_t at = 0; at + 1 < whole.size(); ++at) {
+        if (whole[at] != std::byte{'h'} || at % step != 0) continue;
+        CAPTURE(at);
+        const std::uint32_t words[] = {number};
+        auto operand = std::as_bytes(std::span(words));
+        Bytes bytes(whole.begin(), whole.begin() + static_cast<long>(at));
+        bytes.push_back(std::byte{'j'});
+        bytes.insert(bytes.end(), operand.begin(), operand.end());
+        bytes.insert(bytes.end(), whole.begin() + static_cast<long>(at + 2), whole.end());
+        survives(bytes);
+      }
+    }
+  }
+}
+
 TEST_CASE("flipped, zeroed and overwritten bytes never do harm") {
   std::mt19937 random(405);
   for (const std::string& file : some_files()) {
