@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <span>
@@ -34,11 +35,21 @@ class Extents {
   Extents(Iterator first, Iterator last) {
     assign(first, last);
   }
-  Extents(const Extents& other) : Extents(other.begin(), other.end()) {}
+  Extents(const Extents& other) {
+    if (other.is_here()) {
+      copy_here(other);
+    } else {
+      assign(other.begin(), other.end());
+    }
+  }
   Extents(Extents&& other) noexcept { take(other); }
   ~Extents() { release(); }
   Extents& operator=(const Extents& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (is_here() && other.is_here()) {
+      copy_here(other);
+    } else if (this != &other) {
+      assign(other.begin(), other.end());
+    }
     return *this;
   }
   Extents& operator=(Extents&& other) noexcept {
@@ -73,7 +84,13 @@ class Extents {
   }
   void resize(size_type count, value_type value = 0) {
     reserve(count);
-    if (count > size_) std::fill(data() + size_, data() + count, value);
+    if (is_here()) {
+      for (size_type d = 0; d < kHere; ++d) {
+        if (d >= size_ && d < count) here_[d] = value;
+      }
+    } else if (count > size_) {
+      std::fill(there_ + size_, there_ + count, value);
+    }
     size_ = static_cast<std::uint32_t>(count);
   }
   void push_back(value_type value) {
@@ -91,7 +108,13 @@ class Extents {
     const auto count = static_cast<size_type>(std::distance(first, last));
     clear();
     reserve(count);
-    std::copy(first, last, data());
+    if (is_here()) {
+      for (size_type d = 0; d < kHere; ++d) {
+        if (d < count) here_[d] = static_cast<value_type>(*first++);
+      }
+    } else {
+      std::copy(first, last, there_);
+    }
     size_ = static_cast<std::uint32_t>(count);
   }
   iterator insert(const_iterator before, value_type value) {
@@ -118,7 +141,12 @@ class Extents {
   }
 
   friend bool operator==(const Extents& a, const Extents& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    const value_type *left = a.data(), *right = b.data();
+    for (size_type d = 0; d < a.size_; ++d) {
+      if (left[d] != right[d]) return false;
+    }
+    return true;
   }
   friend std::strong_ordering operator<=>(const Extents& a, const Extents& b) {
     return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
@@ -138,20 +166,21 @@ class Extents {
   void release() noexcept {
     if (!is_here()) delete[] there_;
   }
+  // All four, whatever they are: two moves of 16 bytes, where counting them would be a call.
+  void copy_here(const Extents& other) noexcept {
+    size_ = other.size_;
+    std::memcpy(here_, other.here_, sizeof here_);
+  }
   // What `other` has, into what has nothing; `other` has nothing then.
   void take(Extents& other) noexcept {
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, kHere);
-    if (is_here()) {
-      std::copy_n(other.here_, size_, here_);
-    } else {
-      there_ = other.there_;
-    }
+    std::memcpy(here_, other.here_, sizeof here_);  // or `there_`, which lies in them
   }
 
   std::uint32_t size_ = 0, capacity_ = kHere;
   union {
-    value_type here_[kHere];
+    value_type here_[kHere] = {};
     value_type* there_;
   };
 };

@@ -16,6 +16,21 @@ Loss loss_of(const FilledTensor& filled, ExtentsView shape) {
   return loss;
 }
 
+// The part takes its elements from where those of it in `box` begin.
+void begin_later(Part& part, const Box& box) {
+  Extents skipped(part.box.offsets.size());
+  for (std::size_t d = 0; d < skipped.size(); ++d)
+    skipped[d] = std::max<std::int64_t>(box.offsets[d] - part.box.offsets[d], 0);
+  for (std::size_t d = 0; d < part.order.size(); ++d) {
+    if (part.order[d] >= 0) part.first[static_cast<std::size_t>(part.order[d])] += skipped[d];
+  }
+  if (!part.scaling) return;
+  for (std::size_t e = 0; e < part.scaling->order.size(); ++e) {
+    const std::int64_t d = part.scaling->order[e];
+    if (d >= 0) part.scaling->first[e] += skipped[static_cast<std::size_t>(d)];
+  }
+}
+
 }  // namespace
 
 tl::unexpected<Error> cannot_arrange(std::string_view fqn, std::string why, std::string advice) {
@@ -96,13 +111,6 @@ BoxMove shift_of(ExtentsView shape, Extents to) {
   return {whole(shape), std::move(to), same_order(shape.size())};
 }
 
-BoxMove staying(Box box) {
-  BoxMove move{std::move(box), {}, {}};
-  move.to = move.from.offsets;
-  move.order = same_order(move.to.size());
-  return move;
-}
-
 std::optional<Box> moved_box(const Box& box, const BoxMove& move) {
   auto common = box.sizes.empty() ? std::optional(box) : intersect(box, move.from);
   if (!common) return std::nullopt;
@@ -120,15 +128,9 @@ std::optional<Part> moved_part(const Part& part, const BoxMove& move) {
   auto box = moved_box(part.box, move);
   if (!box) return std::nullopt;
   Part out = part;
+  begin_later(out, move.from);
   out.box = std::move(*box);
-  // By how much it begins later in each dim than the part did.
-  Extents skipped(part.box.offsets.size(), 0);
-  for (std::size_t d = 0; d < skipped.size(); ++d)
-    skipped[d] = std::max<std::int64_t>(move.from.offsets[d] - part.box.offsets[d], 0);
   if (!std::holds_alternative<FromConstant>(part.from)) {
-    for (std::size_t d = 0; d < part.order.size(); ++d) {
-      if (part.order[d] >= 0) out.first[static_cast<std::size_t>(part.order[d])] += skipped[d];
-    }
     out.order.assign(move.order.size(), -1);
     for (std::size_t d = 0; d < move.order.size(); ++d) {
       if (move.order[d] >= 0) out.order[d] = part.order[static_cast<std::size_t>(move.order[d])];
@@ -138,10 +140,19 @@ std::optional<Part> moved_part(const Part& part, const BoxMove& move) {
   for (std::size_t e = 0; e < part.scaling->order.size(); ++e) {
     std::int64_t old = part.scaling->order[e];
     if (old < 0) continue;
-    out.scaling->first[e] += skipped[static_cast<std::size_t>(old)];
     auto now = std::find(move.order.begin(), move.order.end(), old);
     out.scaling->order[e] = now == move.order.end() ? -1 : now - move.order.begin();
   }
+  return out;
+}
+
+std::optional<Part> part_inside(const Part& part, const Box& box) {
+  if (part.box.sizes.empty()) return part;
+  auto common = intersect(part.box, box);
+  if (!common) return std::nullopt;
+  Part out = part;
+  begin_later(out, box);
+  out.box = std::move(*common);
   return out;
 }
 
@@ -149,8 +160,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
   std::vector<Part> out;
   if (part.box.sizes.empty()) return out;
   for (Box& rest : subtract(part.box, box)) {
-    auto kept = moved_part(part, staying(std::move(rest)));
-    if (kept) out.push_back(std::move(*kept));
+    if (auto kept = part_inside(part, rest)) out.push_back(std::move(*kept));
   }
   return out;
 }
@@ -191,10 +201,9 @@ void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, Til
 
 std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {
   std::vector<Part> parts;
-  BoxMove stay = staying(tile);
   for (const Part& part : tensor.parts) {
     if (part.box == tile) return {part};
-    if (auto cut = moved_part(part, stay)) parts.push_back(std::move(*cut));
+    if (auto cut = part_inside(part, tile)) parts.push_back(std::move(*cut));
   }
   return parts;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/seldom.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 
@@ -45,16 +46,23 @@ struct Scaling {
   Extents first, block, order;
 };
 
+using PartSource = std::variant<FromChunk, Seldom<FromFile>, FromConstant>;
+
 // A box of a tensor. Dim d of it runs along dim order[d] of where its elements lie, and is of one
 // element where that is -1; it begins there at `first`, which has a number for every dim of that.
 struct Part {
   Box box;
-  std::variant<FromChunk, FromFile, FromConstant> from;
+  PartSource from;
   Extents first = {}, order = {};
   Dtype saved = Dtype::kUnknown;  // of the elements there
   // What they become one after the other; the last one is the tensor's. Empty: they stay as saved.
   std::vector<Dtype> casts = {};
-  std::optional<Scaling> scaling = {};  // before the first cast, in float32
+  Seldom<Scaling> scaling = {};  // before the first cast, in float32
+
+  const FromFile* file() const {
+    const auto* from_file = std::get_if<Seldom<FromFile>>(&from);
+    return from_file == nullptr ? nullptr : &**from_file;
+  }
 };
 
 // --- tensors
@@ -144,13 +152,12 @@ Extents same_order(std::size_t ndim);
 // All of a tensor, to another place in one that has as many dims.
 BoxMove shift_of(ExtentsView shape, Extents to);
 
-// A box that stays where it is: what it cuts off is left behind.
-BoxMove staying(Box box);
-
 // The part of `box` that moves, where it goes; nothing where none does.
 std::optional<Box> moved_box(const Box& box, const BoxMove& move);
 // The same of a part, with where its elements come from.
 std::optional<Part> moved_part(const Part& part, const BoxMove& move);
+// What of a part lies in `box`, where it lies; nothing where nothing does.
+std::optional<Part> part_inside(const Part& part, const Box& box);
 // The part without `box`.
 std::vector<Part> part_without(const Part& part, const Box& box);
 

@@ -152,7 +152,7 @@ class Lowering {
     for (const Part& part : parts) {
       if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
         need(*chunk);
-      } else if (const auto* file = std::get_if<FromFile>(&part.from)) {
+      } else if (const FromFile* file = part.file()) {
         std::lock_guard lock(guard_);
         needed_.files.push_back(*file);
       }
@@ -169,7 +169,7 @@ class Lowering {
       const auto* chunk = std::get_if<FromChunk>(&factor.from);
       bool meets = box.sizes.empty() || intersect(factor.box, box);
       if (chunk != nullptr && meets) need(*chunk);
-      if (const auto* file = std::get_if<FromFile>(&factor.from); file != nullptr && meets) {
+      if (const FromFile* file = factor.file(); file != nullptr && meets) {
         std::lock_guard lock(guard_);
         needed_.files.push_back(*file);
       }

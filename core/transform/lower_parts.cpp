@@ -238,7 +238,7 @@ Result<PartLowering::Held> PartLowering::hold(const Part& part) const {
     assert(at != kNoRow);
     return Held{SourceId{at}, storage_at(*chunk)};
   }
-  const auto& file = std::get<FromFile>(part.from);
+  const FromFile& file = *part.file();
   SHW_TRY(PartStorage storage, storage_in(file, part.saved));
   return Held{files_.at({file.file, file.offset, file.length}), std::move(storage)};
 }
@@ -307,7 +307,7 @@ Status PartLowering::add_scaled(const Part& part, const Box& tile,
       box.offsets[d] = part.box.offsets[d] + begin;
       box.sizes[d] = end - begin;
     }
-    auto own = moved_part(part, staying(std::move(box)));
+    auto own = part_inside(part, box);
     if (!own) continue;
     SHW_TRY(NewJob job, job_of_part(*own, tile));
     SHW_CHECK(factor_at(scaling, cell, job.change));
@@ -352,7 +352,7 @@ Status PartLowering::check(const Program& program, JobRange jobs, std::string_vi
     PartStorage storage;
     if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
       storage = storage_at(*chunk);
-    } else if (const auto* file = std::get_if<FromFile>(&part.from)) {
+    } else if (const FromFile* file = part.file()) {
       SHW_TRY(storage, storage_in(*file, part.saved));
     }
     bool is_made = std::holds_alternative<FromConstant>(part.from);

@@ -35,26 +35,26 @@ class Packer {
     numbers(box.offsets);
     for (std::int64_t size : box.sizes) number(size);
   }
-  void origin(const std::variant<FromChunk, FromFile, FromConstant>& from) {
-    unsigned_number(from.index());
-    if (const auto* chunk = std::get_if<FromChunk>(&from)) {
+  void origin(const Part& part) {
+    unsigned_number(part.from.index());
+    if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
       unsigned_number(chunk->input);
       unsigned_number(index_of(chunk->chunk));
-    } else if (const auto* file = std::get_if<FromFile>(&from)) {
+    } else if (const FromFile* file = part.file()) {
       unsigned_number(file->file.size());
       out_ += file->file;
       unsigned_number(file->offset);
       unsigned_number(file->length);
       numbers(file->sizes);
     } else {
-      const auto& constant = std::get<FromConstant>(from);
+      const auto& constant = std::get<FromConstant>(part.from);
       for (std::uint64_t bits : constant.bits) unsigned_number(bits);
       unsigned_number(constant.is_padding);
     }
   }
   void part(const Part& part) {
     box(part.box);
-    origin(part.from);
+    origin(part);
     numbers(part.first);
     numbers(part.order);
     unsigned_number(static_cast<std::uint64_t>(part.saved));
@@ -105,7 +105,7 @@ class Unpacker {
     box.sizes = numbers(box.offsets.size());
     return box;
   }
-  std::variant<FromChunk, FromFile, FromConstant> origin() {
+  PartSource origin() {
     auto kind = unsigned_number();
     if (kind == 0) {
       auto input = as<std::uint32_t>();
@@ -134,11 +134,12 @@ class Unpacker {
     part.casts.resize(as<std::size_t>());
     for (Dtype& cast : part.casts) cast = as<Dtype>();
     if (unsigned_number() == 0) return part;
-    Scaling& scaling = part.scaling.emplace();
+    Scaling scaling;
     scaling.factors = as<std::uint32_t>();
     scaling.first = numbers();
     scaling.block = numbers();
     scaling.order = numbers();
+    part.scaling = std::move(scaling);
     return part;
   }
   bool is_at_end() const { return at_ == in_.size(); }

@@ -78,9 +78,8 @@ const Part* PartIndex::parts_of_tile(const Box& tile, std::vector<Part>& parts) 
     const Part& part = tensor_.parts[order_.empty() ? i : order_[i]];
     if (part.box == tile) return &part;
   }
-  const BoxMove stay = staying(tile);
   for (const Part* part : near(tile)) {
-    if (auto cut = moved_part(*part, stay)) parts.push_back(std::move(*cut));
+    if (auto cut = part_inside(*part, tile)) parts.push_back(std::move(*cut));
   }
   return nullptr;
 }

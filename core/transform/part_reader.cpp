@@ -66,7 +66,7 @@ Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
     SHW_TRY(BoxReader * holder, reader(chunk->input));
     SHW_TRY(raw.bytes, holder->read(chunk->chunk, saved));
   } else {
-    const auto& file = std::get<FromFile>(part.from);
+    const FromFile& file = *part.file();
     SHW_TRY(auto source, all_.source().directory()->open(file.file));
     SHW_TRY(raw.bytes, read_box(*source, file.offset, file.sizes, saved, element));
   }

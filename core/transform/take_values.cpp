@@ -140,9 +140,8 @@ Status put_from(const Arrangement& all, std::uint32_t input, const std::string& 
   if (!holes.empty()) return bad_step(fqn, "has holes where it is to fill others");
   SHW_CHECK(cast_tensor(from, tensor.dtype));
   for (const Box& box : boxes) {
-    BoxMove move = staying(box);
     for (const Part& part : from.parts) {
-      if (auto moved = moved_part(part, move)) tensor.parts.push_back(std::move(*moved));
+      if (auto inside = part_inside(part, box)) tensor.parts.push_back(std::move(*inside));
     }
   }
   return {};

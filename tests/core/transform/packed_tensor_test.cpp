@@ -25,8 +25,8 @@ void check_alike(const Part& a, const Part& b) {
   if (const auto* chunk = std::get_if<FromChunk>(&a.from)) {
     CHECK(chunk->input == std::get<FromChunk>(b.from).input);
     CHECK(chunk->chunk == std::get<FromChunk>(b.from).chunk);
-  } else if (const auto* file = std::get_if<FromFile>(&a.from)) {
-    const auto& other = std::get<FromFile>(b.from);
+  } else if (const FromFile* file = a.file()) {
+    const FromFile& other = *b.file();
     CHECK(file->file == other.file);
     CHECK(file->offset == other.offset);
     CHECK(file->length == other.length);
