@@ -3,6 +3,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/io/store.h"
+#include "core/model/reachable.h"
 #include "core/repair/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
@@ -60,8 +61,11 @@ int run_plan(Context& context) {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
     if (explains) context.terminal.out(explained(*plan, outlook));
     if (!plan->empty())
-      context.terminal.say("\nNothing was written. Carry it out:  " +
-                           command_line("repair", context.options));
+      context.terminal.say(
+          (check_all_reachable(checkpoint)
+               ? "\nNothing was written. Carry it out:  "
+               : "\nNothing was written. Carry it out when every file is there:  ") +
+          command_line("repair", context.options));
   }
   // What nothing here mends is a finding that stays.
   return plan->undecided.empty() ? kClean : kFindings;

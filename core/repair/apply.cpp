@@ -6,6 +6,7 @@
 
 #include "core/io/place.h"
 #include "core/io/store.h"
+#include "core/model/reachable.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/lower.h"
 
@@ -17,7 +18,7 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  return check_items_are_there(checkpoint);
+  return check_all_reachable(checkpoint);
 }
 
 // "<checkpoint>-repaired", "-repaired-2", ...

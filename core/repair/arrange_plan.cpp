@@ -2,7 +2,6 @@
 
 #include "core/formats/open.h"
 #include "core/formats/table.h"
-#include "core/repair/carry_out.h"
 #include "core/repair/plan_fingerprint.h"
 
 namespace shw {
@@ -39,7 +38,6 @@ const Format* format_named(const std::string& name) {
 Result<ArrangedPlan> arrange_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
                                   const StepPlan& plan, Progress* progress) {
   SHW_CHECK(check_is_planned_for(*checkpoint, plan.fingerprint, plan.checkpoint));
-  SHW_CHECK(check_items_are_there(*checkpoint));
   ArrangedPlan arranged{arrangement_of(checkpoint), {}};
   for (const StepPlan::Input& input : plan.inputs) {
     SHW_TRY(auto other, open_checkpoint(input.checkpoint, progress));

@@ -32,7 +32,5 @@ const Plan& in_form_of(const Checkpoint& checkpoint, const Plan& plan,
                        std::optional<Plan>& changed);
 // What was written says what was planned, tensor by tensor and tile by tile.
 Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Checkpoint& result);
-// Every item that is recorded lies inside a file that is there: before terabytes are copied.
-Status check_items_are_there(const Checkpoint& checkpoint);
 
 }  // namespace shw

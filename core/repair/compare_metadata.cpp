@@ -77,23 +77,4 @@ Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Ch
   return {};
 }
 
-Status check_items_are_there(const Checkpoint& checkpoint) {
-  auto check = [&](const std::optional<ItemPlace>& item, std::string_view fqn) -> Status {
-    if (item && is_reachable(checkpoint, *item)) return {};
-    return fail(
-        ErrorKind::kUnsupported,
-        "cannot be carried over: its bytes are not where the metadata says",
-        {item ? checkpoint.file(item->file).path : std::string(), std::nullopt, std::string(fqn)},
-        "bring the file back, then repair");
-  };
-  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
-    for (ChunkId chunk : checkpoint.chunks(TensorId{t}))
-      SHW_CHECK(check(checkpoint.item(chunk), checkpoint.fqn(TensorId{t})));
-  }
-  for (const ObjectRow& object : checkpoint.objects()) {
-    if (!object.inlined) SHW_CHECK(check(object.item, object.fqn));
-  }
-  return {};
-}
-
 }  // namespace shw

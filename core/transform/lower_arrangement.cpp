@@ -12,7 +12,9 @@
 #include "core/facts/filled.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/plain_value.h"
+#include "core/model/reachable.h"
 #include "core/transform/fill_program.h"
+#include "core/transform/json.h"
 #include "core/transform/lower.h"
 #include "core/transform/lower_parts.h"
 #include "core/transform/part_index.h"
@@ -76,6 +78,7 @@ class Lowering {
     for (const auto& input : all_.inputs) needed_.chunks.emplace_back(input->chunk_count(), 0);
     SHW_CHECK(
         each_in_parallel(all_.tensors.size(), [&](std::size_t i) { return describe_tensor(i); }));
+    SHW_CHECK(check_objects());
     for (const ArrangedObject& object : all_.objects) {
       const ObjectRow& row = all_.source().objects()[object.object];
       outputs.objects.push_back(
@@ -105,6 +108,25 @@ class Lowering {
     return std::string();
   }
 
+  // Nothing stands in for an entry that is no tensor: the step that leaves all of those behind that
+  // are gone is said, to be copied.
+  Status check_objects() const {
+    const Checkpoint& source = all_.source();
+    std::vector<std::string> gone;
+    Status first;
+    for (const ArrangedObject& object : all_.objects) {
+      const ObjectRow& row = source.objects()[object.object];
+      if (row.inlined || (row.item && is_reachable(source, *row.item))) continue;
+      if (gone.empty()) first = check_reachable(source, row.item, row.fqn);
+      gone.push_back(object.fqn);
+    }
+    if (first) return {};
+    const EditedJson::Json step{{"step", "drop"}, {"tensors", gone}};
+    first.error().advice = "bring the file back; or leave what lay in it behind, with the step " +
+                           step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
+    return first;
+  }
+
   Error why_not_laid_out(Error error) const {
     auto found = unsaid_.find(error.place.tensor);
     return found == unsaid_.end() ? error : found->second;
@@ -131,8 +153,10 @@ class Lowering {
       const Part* whole_tile = index.parts_of_tile(tile.box, parts);
       if (keeps_ && whole_tile != nullptr)
         made.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
-      if (!made.kept) {
-        need(whole_tile == nullptr ? parts : std::span(whole_tile, 1));
+      if (made.kept) {
+        SHW_CHECK(check_is_there({0, *made.kept}));
+      } else {
+        SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
         if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
       }
       out.tiles.push_back(std::move(made));
@@ -148,9 +172,10 @@ class Lowering {
   }
 
   // What they are taken from will be read. A tensor has chunks to itself, or nearly.
-  void need(std::span<const Part> parts) {
+  Status need(std::span<const Part> parts) {
     for (const Part& part : parts) {
       if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
+        SHW_CHECK(check_is_there(*chunk));
         need(*chunk);
       } else if (const FromFile* file = part.file()) {
         std::lock_guard lock(guard_);
@@ -158,6 +183,12 @@ class Lowering {
       }
       if (part.scaling) need_factors(part);
     }
+    return {};
+  }
+  Status check_is_there(const FromChunk& from) const {
+    const Checkpoint& holder = *all_.inputs[from.input];
+    return check_reachable(holder, holder.item(from.chunk),
+                           holder.fqn(holder.tensor_of(from.chunk)));
   }
   void need(const FromChunk& from) {
     std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];

@@ -71,7 +71,9 @@ struct StepText {
     return fmt::format("{}: cast to {}", listed(step.tensors), shw::name(step.dtype));
   }
   std::string operator()(const FillStep& step) const {
-    std::string what = step.boxes ? plural(step.boxes->size(), "box") : "what is missing";
+    std::string what = step.boxes  ? plural(step.boxes->size(), "box")
+                       : step.gone ? "what is missing or gone"
+                                   : "what is missing";
     if (step.boxes && step.boxes->size() != 1) what = fmt::format("{} boxes", step.boxes->size());
     return step.from_checkpoint.empty()
                ? fmt::format("{}: {} filled with {}", listed(step.tensors), what, step.value)

@@ -96,6 +96,7 @@ struct FillStep {
   std::optional<std::vector<Box>> boxes = {};
   double value = 0;
   std::string from_checkpoint = {}, from_tensor = {};  // empty: `value`
+  bool gone = false;  // and of tiles whose file is not there, or ends before they do
 };
 // Elements are given up: they hold `value`, and count as lost.
 struct MaskStep {

@@ -106,6 +106,7 @@ struct StepWriter {
   void operator()(const FillStep& step) const {
     out["tensors"] = step.tensors;
     if (step.boxes) out["boxes"] = json_of_boxes(*step.boxes);
+    if (step.gone) out["gone"] = true;
     if (step.from_checkpoint.empty()) {
       out["value"] = step.value;
       return;
@@ -231,10 +232,12 @@ Step read_cast(EditedJson& in, const StepJson& json) {
 }
 
 Step read_fill(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "boxes", "value", "from_checkpoint", "from_tensor"});
+  in.only(json, {"step", "tensors", "boxes", "gone", "value", "from_checkpoint", "from_tensor"});
   FillStep step;
   step.tensors = in.texts(json, "tensors");
   if (EditedJson::has(json, "boxes")) step.boxes = in.boxes(json, "boxes");
+  step.gone = in.boolean(json, "gone", false);
+  if (step.gone && step.boxes) in.complain("\"boxes\" and \"gone\" exclude each other");
   step.value = in.real(json, "value", 0);
   if (EditedJson::has(json, "from_checkpoint"))
     step.from_checkpoint = in.text(json, "from_checkpoint");

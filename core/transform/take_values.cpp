@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
+#include "core/model/reachable.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/element_text.h"
 #include "core/tiles/exact_tiling.h"
@@ -111,6 +112,14 @@ Result<std::vector<Box>> disjoint(const ArrangedTensor& tensor, const std::vecto
   return out;
 }
 
+// Leaves holes where tiles of the checkpoint cannot be read any more.
+void clear_gone(const Checkpoint& source, ArrangedTensor& tensor) {
+  std::erase_if(tensor.parts, [&](const Part& part) {
+    const auto* from = std::get_if<FromChunk>(&part.from);
+    return from != nullptr && from->input == 0 && !is_reachable(source, from->chunk);
+  });
+}
+
 void add_missing_tiles(ArrangedTensor& tensor) {
   std::vector<Box> boxes;
   for (const ArrangedTile& tile : tensor.tiles) boxes.push_back(tile.box);
@@ -170,6 +179,7 @@ Status take(Arrangement& all, const FillStep& step) {
       SHW_TRY(boxes, disjoint(tensor, *step.boxes));
       clear_boxes(tensor, boxes);
     } else {
+      if (step.gone) clear_gone(all.source(), tensor);
       SHW_TRY(boxes, holes_in(tensor));
     }
     if (boxes.empty()) return {};

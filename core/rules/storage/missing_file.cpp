@@ -141,7 +141,10 @@ const Rule kMissingFile = {
         "to nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
         "rank whose local disk was never collected are the usual reasons. Look for the file where "
         "the checkpoint was written, and copy it beside the others: nothing else has to change. "
-        "Without it the tiles in it are lost, all others can still be read.",
+        "Without it the tiles in it are lost, all others can still be read: a plan with the step "
+        "{\"step\": \"fill\", \"tensors\": [\"*\"], \"gone\": true} makes a checkpoint of them, "
+        "with zeros, or what another checkpoint has there, in the place of what is gone, and a "
+        "certificate that lists it.",
     .lesson = {.drawing = R"(
   .metadata says           on disk
   tile 0 in __0_0.distcp   __0_0.distcp
