@@ -168,7 +168,7 @@ class Reference:
     def take_fill(self, step):
         if "from_checkpoint" not in step:
             return self.take_mask(step)
-        source = of_torch(self.others[step["from_tensor"]])
+        source = of_torch(self.others[step.get("from_tensor", step["tensors"][0])])
         self.each(step, lambda tensor: self.put(tensor, step["boxes"],
                                                 cast(source, tensor.dtype).bytes))
 

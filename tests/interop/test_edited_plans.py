@@ -6,6 +6,7 @@ certificate calls kept, lost, cut off and lossless is held against the same, ele
 
 import collections
 import json
+import os
 
 import numpy as np
 import torch
@@ -222,6 +223,33 @@ def nothing_is_something(checks, scratch):
         must_prove(scratch / "bare-dcp", "--against", scratch / "bare")
 
 
+def what_is_gone_is_given_up(checks, other, scratch, flipped):
+    """A rank's file is lost or cut off: torch reads the rest, and what stands in for its tiles."""
+    for number, (what, lose) in enumerate((
+            ("not there", lambda file: file.unlink()),
+            ("cut off before its first byte", lambda file: os.truncate(file, 0)))):
+        for more in ({"value": 0}, {"from_checkpoint": str(other)}):
+            source = scratch / f"gone-{number}-{len(more)}-{next(iter(more))}"
+            save_by_ranks(source)
+            lose(source / "__1_0.distcp")
+            steps = [{"step": "fill", "tensors": [name], "boxes": [box(*map(list, halves(t)[1]))],
+                      **more} for name, t in truth().items() if len(halves(t)) > 1]
+            wanted = Reference(truth(), flipped).take(steps)
+            plan, out = source.with_suffix(".json"), source.with_suffix(".out")
+            with checks.that(f"a rank's file that is {what} is given up, filled by {next(iter(more))}"):
+                plan.write_text(json.dumps({
+                    "schema": "shardwright/1", "plan": 2,
+                    "steps": [{"step": "fill", "tensors": ["*"], "gone": True, **more}],
+                    "inputs": [{"checkpoint": str(other), "fingerprint": ""}]}))
+                program.repair(source, "--plan", plan, "--out", out, codes=(0, 1))
+                got = read_all(out, {name: to_torch(t) for name, t in wanted.tensors.items()})
+                for name, tensor in wanted.tensors.items():
+                    expect(np.array_equal(of_torch(got[name]).bytes, tensor.bytes),
+                           f"{name} is {got[name]} instead of {to_torch(tensor)}")
+                must_be_certified(out, wanted)
+                must_prove(out, "--against", source)
+
+
 def run(checks, other, scratch):
     nothing_is_something(checks, scratch)
     types_stay(checks, scratch)
@@ -231,6 +259,7 @@ def run(checks, other, scratch):
                for name, tensor in truth().items() if name != "none"}
     (scratch / "other").mkdir()
     save_file(flipped, scratch / "other" / "model.safetensors", metadata={"format": "pt"})
+    what_is_gone_is_given_up(checks, scratch / "other", scratch, flipped)
     sources = {name: scratch / name for name in ("dcp", "safetensors", "torch")}
     for name, folder in sources.items():
         save_as(name, folder)
