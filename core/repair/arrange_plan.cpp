@@ -38,13 +38,14 @@ const Format* format_named(const std::string& name) {
 Result<ArrangedPlan> arrange_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
                                   const StepPlan& plan, Progress* progress) {
   SHW_CHECK(check_is_planned_for(*checkpoint, plan.fingerprint, plan.checkpoint));
-  ArrangedPlan arranged{arrangement_of(checkpoint), {}};
+  ArrangedPlan arranged{arrangement_of(checkpoint), {}, plan.steps};
+  settle_gone(*checkpoint, arranged.steps);
   for (const StepPlan::Input& input : plan.inputs) {
     SHW_TRY(auto other, open_checkpoint(input.checkpoint, progress));
     SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
     arranged.all.inputs.push_back(std::move(other));
   }
-  SHW_TRY(arranged.all, take_steps(std::move(arranged.all), plan.steps, progress));
+  SHW_TRY(arranged.all, take_steps(std::move(arranged.all), arranged.steps, progress));
   SHW_TRY(arranged.form.format, format_of(*checkpoint, plan));
   arranged.form.shard_bytes = plan.shard_bytes;
   return arranged;

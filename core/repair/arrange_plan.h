@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/transform/lower.h"
@@ -13,7 +14,8 @@ namespace shw {
 
 struct ArrangedPlan {
   Arrangement all;
-  WantedForm form;  // without `out`
+  WantedForm form;               // without `out`
+  std::vector<Step> steps = {};  // as they were taken: settled
 };
 // Opens what the plan takes from others. kUsage where one is not what the plan was made for.
 Result<ArrangedPlan> arrange_plan(const std::shared_ptr<const Checkpoint>& checkpoint,

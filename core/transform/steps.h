@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -96,7 +97,10 @@ struct FillStep {
   std::optional<std::vector<Box>> boxes = {};
   double value = 0;
   std::string from_checkpoint = {}, from_tensor = {};  // empty: `value`
-  bool gone = false;  // and of tiles whose file is not there, or ends before they do
+  // And those of tiles whose file is not there, or ends before they do.
+  bool gone = false;
+  // Which files that is, and how many bytes of each there are; nothing: as it turns out.
+  std::optional<std::map<std::string, std::uint64_t>> left = {};
 };
 // Elements are given up: they hold `value`, and count as lost.
 struct MaskStep {
@@ -131,6 +135,9 @@ std::string to_text(const Step& step);
 
 // Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
 // nothing half done that anybody sees.
+// Writes down in the steps that fill what is gone which files that is, so that they mean the same
+// when they are taken again and a file is back, or another one gone.
+void settle_gone(const Checkpoint& source, std::vector<Step>& steps);
 Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
                                Progress* progress = nullptr);
 

@@ -23,6 +23,13 @@ StepJson json_of_boxes(const std::vector<Box>& boxes) {
   return list;
 }
 
+StepJson json_of_gone(const FillStep& step) {
+  if (!step.left) return true;
+  StepJson list = StepJson::array();
+  for (const auto& [file, bytes] : *step.left) list.push_back({{"file", file}, {"bytes", bytes}});
+  return list;
+}
+
 StepJson texts_of(const std::vector<Placement>& placements) {
   StepJson list = StepJson::array();
   for (const Placement& placement : placements) list.push_back(to_text(placement));
@@ -106,7 +113,7 @@ struct StepWriter {
   void operator()(const FillStep& step) const {
     out["tensors"] = step.tensors;
     if (step.boxes) out["boxes"] = json_of_boxes(*step.boxes);
-    if (step.gone) out["gone"] = true;
+    if (step.gone) out["gone"] = json_of_gone(step);
     if (step.from_checkpoint.empty()) {
       out["value"] = step.value;
       return;
@@ -231,12 +238,27 @@ Step read_cast(EditedJson& in, const StepJson& json) {
   return CastStep{in.texts(json, "tensors"), in.dtype(json, "dtype")};
 }
 
+// true, or the files that it was settled to.
+void read_gone(EditedJson& in, const StepJson& json, FillStep& step) {
+  if (!EditedJson::has(json, "gone")) return;
+  if (!in.member(json, "gone").is_array()) {
+    step.gone = in.boolean(json, "gone");
+    return;
+  }
+  step.gone = true;
+  step.left.emplace();
+  for (const StepJson& file : in.list(json, "gone")) {
+    in.only(file, {"file", "bytes"});
+    (*step.left)[in.text(file, "file")] = in.number<std::uint64_t>(file, "bytes");
+  }
+}
+
 Step read_fill(EditedJson& in, const StepJson& json) {
   in.only(json, {"step", "tensors", "boxes", "gone", "value", "from_checkpoint", "from_tensor"});
   FillStep step;
   step.tensors = in.texts(json, "tensors");
   if (EditedJson::has(json, "boxes")) step.boxes = in.boxes(json, "boxes");
-  step.gone = in.boolean(json, "gone", false);
+  read_gone(in, json, step);
   if (step.gone && step.boxes) in.complain("\"boxes\" and \"gone\" exclude each other");
   step.value = in.real(json, "value", 0);
   if (EditedJson::has(json, "from_checkpoint"))

@@ -112,11 +112,19 @@ Result<std::vector<Box>> disjoint(const ArrangedTensor& tensor, const std::vecto
   return out;
 }
 
+bool is_gone(const Checkpoint& source, const FillStep& step, ChunkId chunk) {
+  if (!step.left) return !is_reachable(source, chunk);
+  const auto item = source.item(chunk);
+  if (!item || item->file == FileId::kNone || !source.file(item->file).safe) return true;
+  auto found = step.left->find(source.file(item->file).path);
+  return found != step.left->end() && !range_in_file(*item, found->second);
+}
+
 // Leaves holes where tiles of the checkpoint cannot be read any more.
-void clear_gone(const Checkpoint& source, ArrangedTensor& tensor) {
+void clear_gone(const Checkpoint& source, const FillStep& step, ArrangedTensor& tensor) {
   std::erase_if(tensor.parts, [&](const Part& part) {
     const auto* from = std::get_if<FromChunk>(&part.from);
-    return from != nullptr && from->input == 0 && !is_reachable(source, from->chunk);
+    return from != nullptr && from->input == 0 && is_gone(source, step, from->chunk);
   });
 }
 
@@ -171,6 +179,24 @@ Status take(Arrangement& all, const CastStep& step) {
                      [&](ArrangedTensor& tensor) { return cast_tensor(tensor, step.dtype); });
 }
 
+void settle_gone(const Checkpoint& source, std::vector<Step>& steps) {
+  std::optional<std::map<std::string, std::uint64_t>> left;
+  for (Step& step : steps) {
+    auto* fill = std::get_if<FillStep>(&step);
+    if (fill == nullptr || !fill->gone || fill->left) continue;
+    if (!left) {
+      left.emplace();
+      for (std::uint32_t c = 0; c < source.chunk_count(); ++c) {
+        const auto item = source.item(ChunkId{c});
+        if (!item || item->file == FileId::kNone || is_reachable(source, *item)) continue;
+        const FileRow& file = source.file(item->file);
+        left->emplace(file.path, file.kind == EntryKind::kFile ? file.size : 0);
+      }
+    }
+    fill->left = left;
+  }
+}
+
 Status take(Arrangement& all, const FillStep& step) {
   return change_each(all, step.tensors, [&](ArrangedTensor& tensor) -> Status {
     std::vector<Box> boxes;
@@ -179,7 +205,7 @@ Status take(Arrangement& all, const FillStep& step) {
       SHW_TRY(boxes, disjoint(tensor, *step.boxes));
       clear_boxes(tensor, boxes);
     } else {
-      if (step.gone) clear_gone(all.source(), tensor);
+      if (step.gone) clear_gone(all.source(), step, tensor);
       SHW_TRY(boxes, holes_in(tensor));
     }
     if (boxes.empty()) return {};

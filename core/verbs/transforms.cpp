@@ -270,6 +270,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   run.steps = words_of(plan);
   // A plan that a person wrote may be for any checkpoint; what was made of this one is not.
   StepPlan kept = plan;
+  kept.steps = prepared.steps;
   kept.fingerprint = fingerprint(*opened.checkpoint);
   for (std::size_t i = 0; i < kept.inputs.size(); ++i)
     kept.inputs[i].fingerprint = fingerprint(*prepared.all.inputs[i + 1]);

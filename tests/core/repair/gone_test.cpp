@@ -13,7 +13,7 @@ using namespace shw::test;
 namespace {
 
 // One of its files, or the end of one, goes; the reference gives up what lay there.
-void lose_a_file(DrawnPlan& plan, Dice& dice) {
+std::pair<std::string, Bytes> lose_a_file(DrawnPlan& plan, Dice& dice) {
   std::vector<std::string> files;
   for (std::string& name : plan.store.names("/ck")) {
     if (name.ends_with(".distcp")) files.push_back("/ck/" + name);
@@ -21,12 +21,13 @@ void lose_a_file(DrawnPlan& plan, Dice& dice) {
   REQUIRE_FALSE(files.empty());
   const std::string& file =
       files[static_cast<std::size_t>(dice.pick(0, static_cast<std::int64_t>(files.size()) - 1))];
+  const Bytes whole_file = *plan.store.get(file);
   if (dice.pick(0, 1) == 0) {
     auto folder = plan.store.edit_folder("/ck");
     REQUIRE(folder.has_value());
     REQUIRE((*folder)->remove(file.substr(4)));
   } else {
-    Bytes bytes = *plan.store.get(file);
+    Bytes bytes = whole_file;
     bytes.resize(
         static_cast<std::size_t>(dice.pick(0, static_cast<std::int64_t>(bytes.size()) - 1)));
     plan.store.put(file, std::move(bytes));
@@ -39,6 +40,7 @@ void lose_a_file(DrawnPlan& plan, Dice& dice) {
     const std::string fqn(damaged->fqn(damaged->tensor_of(chunk)));
     PlainSteps{plan.wanted}(FillStep{{fqn}, {{box}}});
   }
+  return {file, whole_file};
 }
 
 std::int64_t lost_in(const PlainCheckpoint& all) {
@@ -62,7 +64,7 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     DrawnPlan plan;
     plan.wanted = random_tensors(dice);
     save_in(plan.store, plan.wanted, dice);
-    lose_a_file(plan, dice);
+    const auto [file, whole_file] = lose_a_file(plan, dice);
     if (lost_in(plan.wanted) != 0) ++with_losses;
     plan.steps = {FillStep{{"*"}, {}, 0, "", "", true}};
     StepDrawer drawer(plan.wanted, dice, false);
@@ -72,13 +74,20 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
       plan.steps.push_back(std::move(step));
       std::visit(PlainSteps{plan.wanted}, plan.steps.back());
     }
+    auto damaged = open_in(plan.store, "/ck");
+    const bool is_settled = dice.pick(0, 1) == 0;
+    if (is_settled) settle_gone(*damaged, plan.steps);
     auto read_again = steps_from_json(told(plan.steps), "plan.json");
     REQUIRE(read_again.has_value());
     CHECK(steps_to_json(*read_again) == told(plan.steps));
-    const Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    const Arrangement all = taken(damaged, plan.steps);
     auto made = made_of(plan, all);
     if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
     proved_files(plan, all, "/out");
+    if (!is_settled) continue;
+    // What was made stays what was certified when the file is back.
+    plan.store.put(file, whole_file);
+    proved_files(plan, arrangement_of(open_in(plan.store, "/ck")), "/out");
   }
   CHECK(with_losses > 40);
 }
