@@ -187,8 +187,11 @@ class Lowering {
   }
   Status check_is_there(const FromChunk& from) const {
     const Checkpoint& holder = *all_.inputs[from.input];
-    return check_reachable(holder, holder.item(from.chunk),
-                           holder.fqn(holder.tensor_of(from.chunk)));
+    Status there =
+        check_reachable(holder, holder.item(from.chunk), holder.fqn(holder.tensor_of(from.chunk)));
+    if (!there && from.input != 0)
+      there.error().advice = "bring the file back into the checkpoint that the plan takes it from";
+    return there;
   }
   void need(const FromChunk& from) {
     std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];

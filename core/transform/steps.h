@@ -133,11 +133,12 @@ std::string_view name(const Step& step);
 // "cast 26 tensors to bfloat16".
 std::string to_text(const Step& step);
 
-// Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
-// nothing half done that anybody sees.
 // Writes down in the steps that fill what is gone which files that is, so that they mean the same
 // when they are taken again and a file is back, or another one gone.
 void settle_gone(const Checkpoint& source, std::vector<Step>& steps);
+
+// Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
+// nothing half done that anybody sees.
 Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
                                Progress* progress = nullptr);
 

@@ -26,7 +26,7 @@ class Holes(io.RawIOBase):
     """A file that is sought through where zeros would be written."""
 
     def __init__(self, path):
-        self._file = open(path, "wb", buffering=0)
+        self._file = open(path, "wb")
         self._zeros = bytes(BLOCK)
 
     def writable(self):

@@ -12,8 +12,11 @@ using namespace shw::test;
 
 namespace {
 
-// One of its files, or the end of one, goes; the reference gives up what lay there.
-std::pair<std::string, Bytes> lose_a_file(DrawnPlan& plan, Dice& dice) {
+// A random checkpoint of which a file, or the end of one, goes: that one as it was. The reference
+// gives up what lay there.
+std::pair<std::string, Bytes> draw_damaged(DrawnPlan& plan, Dice& dice) {
+  plan.wanted = random_tensors(dice);
+  save_in(plan.store, plan.wanted, dice);
   std::vector<std::string> files;
   for (std::string& name : plan.store.names("/ck")) {
     if (name.ends_with(".distcp")) files.push_back("/ck/" + name);
@@ -62,9 +65,7 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     CAPTURE(seed);
     Dice dice(seed);
     DrawnPlan plan;
-    plan.wanted = random_tensors(dice);
-    save_in(plan.store, plan.wanted, dice);
-    const auto [file, whole_file] = lose_a_file(plan, dice);
+    const auto [file, whole_file] = draw_damaged(plan, dice);
     if (lost_in(plan.wanted) != 0) ++with_losses;
     plan.steps = {FillStep{{"*"}, {}, 0, "", "", true}};
     StepDrawer drawer(plan.wanted, dice, false);
@@ -97,9 +98,7 @@ TEST_CASE("a plan that needs what is gone is refused and says how to give it up"
     CAPTURE(seed);
     Dice dice(seed);
     DrawnPlan plan;
-    plan.wanted = random_tensors(dice);
-    save_in(plan.store, plan.wanted, dice);
-    lose_a_file(plan, dice);
+    draw_damaged(plan, dice);
     auto damaged = open_in(plan.store, "/ck");
     std::size_t gone = 0;
     for (std::uint32_t c = 0; c < damaged->chunk_count(); ++c)
