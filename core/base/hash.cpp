@@ -1,11 +1,24 @@
 #include "core/base/hash.h"
 
 #include <openssl/evp.h>
+#ifdef SHW_XXH_DISPATCH
+#include <xxh_x86dispatch.h>  // XXH3 by the widest vectors there are, for those of SSE2
+#else
 #include <xxhash.h>
+#endif
 
 #include <array>
 
 namespace shw {
+namespace {
+
+// The dispatcher looks at the processor when it is first called, and not as threads want it.
+[[maybe_unused]] const bool kVectorsAreChosen = [] {
+  std::array<char, 512> bytes{};  // a short input takes none
+  return XXH3_128bits(bytes.data(), bytes.size()).low64 != 0;
+}();
+
+}  // namespace
 
 struct RunningHash::State {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> xxh{XXH3_createState(), &XXH3_freeState};

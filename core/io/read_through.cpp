@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kAtOnce = 1 << 20;
+constexpr std::uint64_t kAtOnce = 1 << 18;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "core/tensor/cpu_clones.h"
 
@@ -10,15 +11,46 @@ namespace shw {
 namespace {
 
 // Without branches and in counters as wide as an element, so that a compiler can do several at
-// once; a counter of 16 bits holds no more than that many.
+// once; a counter of 16 bits holds 4 KiB of elements.
 // Bits are signed: without their sign bit they are never negative, and signed numbers compare
 // faster.
 template <class Bits, int mantissa_bits>
+struct Borders {
+  static constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
+  static constexpr Bits kNormal = static_cast<Bits>(Bits{1} << mantissa_bits);  // the least
+  static constexpr Bits kInfinity = static_cast<Bits>(kMagnitude - (kNormal - 1));
+};
+
+template <class Bits>
+[[gnu::always_inline]] inline Bits bits_at(const std::byte* at, std::size_t i) {
+  Bits bits;
+  std::memcpy(&bits, at + i * sizeof(Bits), sizeof(Bits));
+  return static_cast<Bits>(bits & std::numeric_limits<Bits>::max());
+}
+
+// Whether all of them are normal, as almost all numbers of a model are: one comparison each. What
+// is less than the least normal number wraps around to be more than all of them.
+template <class Bits, int mantissa_bits>
+[[gnu::always_inline]] inline bool are_normal(const std::byte* at, std::size_t size) {
+  using Of = Borders<Bits, mantissa_bits>;
+  using Wrapping = std::make_unsigned_t<Bits>;
+  constexpr Bits kLowest = std::numeric_limits<Bits>::min();
+  constexpr auto kShift = static_cast<Wrapping>(Wrapping(kLowest) - Wrapping(Of::kNormal));
+  constexpr auto kGreatest = static_cast<Bits>(kLowest + (Of::kInfinity - 1 - Of::kNormal));
+  Bits others = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto shifted =
+        static_cast<Bits>(static_cast<Wrapping>(Wrapping(bits_at<Bits>(at, i)) + kShift));
+    others = static_cast<Bits>(others | (shifted > kGreatest));
+  }
+  return others == 0;
+}
+
+template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline FloatCounts count(BytesView bytes) {
-  constexpr std::size_t kAtOnce = (1 << 15) - 1;
-  constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
-  constexpr Bits kNormal = static_cast<Bits>(Bits{1} << mantissa_bits);  // the least
-  constexpr Bits kInfinity = static_cast<Bits>(kMagnitude - (kNormal - 1));
+  constexpr std::size_t kAtOnce = 4096 / sizeof(Bits);
+  using Of = Borders<Bits, mantissa_bits>;
+  constexpr Bits kNormal = Of::kNormal, kInfinity = Of::kInfinity;
   FloatCounts out;
   const std::size_t size = bytes.size() / sizeof(Bits);
   out.count = static_cast<std::int64_t>(size);
@@ -26,10 +58,9 @@ template <class Bits, int mantissa_bits>
     Bits nan = 0, infinite = 0, small = 0, zero = 0;
     const std::byte* at = bytes.data() + begin * sizeof(Bits);
     const std::size_t here = std::min(kAtOnce, size - begin);
+    if (are_normal<Bits, mantissa_bits>(at, here)) continue;
     for (std::size_t i = 0; i < here; ++i) {
-      Bits bits;
-      std::memcpy(&bits, at + i * sizeof(Bits), sizeof(Bits));
-      bits = static_cast<Bits>(bits & kMagnitude);
+      const Bits bits = bits_at<Bits>(at, i);
       nan = static_cast<Bits>(nan + (bits > kInfinity));
       infinite = static_cast<Bits>(infinite + (bits == kInfinity));
       small = static_cast<Bits>(small + (bits < kNormal));

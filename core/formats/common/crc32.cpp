@@ -3,10 +3,14 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
+#include "core/formats/common/crc32_folded.h"
+
 namespace shw {
 
-// libdeflate folds with whatever the processor has; what it cannot do is join two CRCs.
+// What libdeflate cannot do is join two CRCs.
 std::uint32_t crc32_of(BytesView bytes, std::uint32_t crc) {
+  constexpr std::size_t kWorthFolding = 1024;
+  if (bytes.size() >= kWorthFolding && can_fold_crc32()) return crc32_folded(bytes, crc);
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 
