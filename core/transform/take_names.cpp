@@ -1,52 +1,36 @@
 // Steps that say what entries are called, or that they go.
 #include <algorithm>
-#include <regex>
+#include <optional>
 
 #include "core/base/spelling.h"
 #include "core/model/state_path.h"
+#include "core/transform/name_pattern.h"
 #include "core/transform/named_entries.h"
 
 namespace shw {
 namespace {
 
-// std::regex walks the text with its own stack: neither may be as long as somebody likes.
-constexpr std::size_t kLongestPattern = 1'000, kLongestName = 4'000;
-
 class NewNames {
  public:
   static Result<NewNames> from(const RenameStep& step) {
     NewNames names(step);
-    if (!step.regex) return names;
-    if (step.from.size() > kLongestPattern)
-      return fail(ErrorKind::kUsage, "the regular expression is too long");
-    try {
-      names.pattern_ = std::regex(step.from, std::regex::ECMAScript);
-    } catch (const std::regex_error& error) {
-      return fail(ErrorKind::kUsage,
-                  "\"" + step.from + "\" is no regular expression: " + error.what());
+    if (step.regex) {
+      SHW_TRY(NamePattern pattern, NamePattern::from(step.from, step.to));
+      names.pattern_.emplace(std::move(pattern));
     }
     return names;
   }
 
   // Nothing where it keeps its name.
   Result<std::optional<std::string>> of(const std::string& name) const {
-    using Name = std::optional<std::string>;
-    if (!step_.regex) return name == step_.from ? Name(step_.to) : Name();
-    if (name.size() > kLongestName) return Name();
-    try {
-      std::smatch match;
-      if (!std::regex_match(name, match, pattern_)) return Name();
-      return Name(match.format(step_.to));
-    } catch (const std::regex_error& error) {
-      return fail(ErrorKind::kUsage, "\"" + step_.from + "\" cannot be matched: " + error.what(),
-                  Place{.file = {}, .tensor = name});
-    }
+    if (pattern_) return pattern_->renamed(name);
+    return name == step_.from ? std::optional(step_.to) : std::nullopt;
   }
 
  private:
   explicit NewNames(const RenameStep& step) : step_(step) {}
   const RenameStep& step_;
-  std::regex pattern_;
+  std::optional<NamePattern> pattern_;
 };
 
 // The path cut as it was, or the name as one key where it cannot be.

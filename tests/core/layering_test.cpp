@@ -45,8 +45,8 @@ const std::vector<Layer> kLayers = {
 // Of core, what views may not include although the rest of core is open to them.
 const Words kClosedToViews = {"core/io/sink.h", "core/io/store.h", "core/formats/open.h",
                               "core/formats/dcp/", "core/formats/common/"};
-const Words kInSourcesOnly = {"nlohmann/", "zlib.h", "libdeflate.h", "zstd.h",  "fmt/",
-                              "xxhash.h",  "hdf5.h", "mpi.h",        "openssl/"};
+const Words kInSourcesOnly = {"nlohmann/", "zlib.h",  "libdeflate.h", "zstd.h", "fmt/",
+                              "xxhash.h",  "pcre2.h", "hdf5.h",       "mpi.h",  "openssl/"};
 
 bool starts_with_any(const std::string& text, const Words& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
