@@ -183,7 +183,8 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
   std::string text = finding.remedy                            ? finding.remedy->text
                      : where != nullptr && *where == "request" ? "Nothing to repair on disk."
                      : undecided != nullptr                    ? "Undecided: " + *undecided + "."
-                                                               : "No safe remedy.";
+                                            : "No safe remedy. `shardwright explain " +
+                                                  finding.rule + "` says what can be done.";
   std::string command = command_for(finding, options);
   std::string lines = wrapped(printable(text), indent, options.width);
   std::size_t last = lines.rfind('\n');

@@ -258,6 +258,27 @@ TEST_CASE("odd spellings that torch takes raise nothing, and those that it refus
   CHECK(other.error().message.find("no plain dict") != std::string::npos);
 }
 
+TEST_CASE("what is said of transforms is none where Python calls it false, and else unreadable") {
+  auto transforms = [](const std::string& said) {
+    std::string placed = record("v", "0", 0, 5);
+    placed.insert(placed.size() - 2, text("transform_descriptors") + said);
+    auto opened = open_bytes(metadata_pickle(tensor("v", "4", chunk("0", "4")), placed));
+    REQUIRE(opened);
+    auto there = (*opened)->transforms(ChunkId{0});
+    return std::vector<std::string>(there.begin(), there.end());
+  };
+  const std::vector<std::string> none, unreadable = {"unreadable transform"};
+  for (const char* said : {"N", "\x89", ")", "]", "}", "I0\n", "U"}) {
+    CAPTURE(said);
+    CHECK(transforms(said == std::string("U") ? text("") : said) == none);
+  }
+  for (const char* said : {"\x88", "K\x05", "G?\xf0\0\0\0\0\0\0", "K\x05\x85"}) {
+    const std::string whole = said[0] == 'G' ? std::string(said, 3) + std::string(6, '\0') : said;
+    CHECK(transforms(whole) == unreadable);
+  }
+  CHECK(transforms(text("stream.zstd/1") + "\x85") == std::vector<std::string>{"stream.zstd/1"});
+}
+
 TEST_CASE("another library's pickle is named") {
   auto opened = open_bytes(bytes_of("cpaddle.distributed.checkpoint.metadata\nMetadata\n)\x81}b."));
   REQUIRE_FALSE(opened);
