@@ -12,8 +12,9 @@
 namespace shw {
 namespace {
 
-// More ranks than any cluster has: a mesh beyond that is a typing error.
-constexpr std::int64_t kMaxRanks = std::int64_t{1} << 31;
+// More ranks than any cluster has: a mesh beyond that is a typing error, and would be gone through
+// rank by rank for each tensor.
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 // Runs that one dimension of one rank may fall into before it is no layout that torch can write.
 constexpr std::int64_t kMaxRuns = 1 << 16;
 
@@ -205,7 +206,8 @@ Result<Mesh> parse_mesh(std::string_view text) {
     if (!size || *size < 1) return wrong("the size of " + name + " is no positive number");
     if (!names.insert(name).second) return wrong(name + " is there twice");
     mesh.axes.push_back({std::move(name), *size});
-    if (mesh.size() > kMaxRanks) return wrong("it has more ranks than 2^31");
+    if (mesh.size() > kMaxRanks)
+      return wrong("it has more than 1,048,576 ranks, and no cluster has");
   }
   return mesh;
 }

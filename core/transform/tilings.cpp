@@ -11,6 +11,18 @@
 namespace shw {
 namespace {
 
+// Nobody writes a list in a list there, and a deep one takes the stack of whoever prints it.
+constexpr int kMaxNesting = 8;
+
+// Another rank, the same but for axes along which all hold the same, has the same tiles.
+bool is_copy(const Mesh& mesh, const std::vector<Placement>& placements, std::int64_t rank) {
+  const std::vector<std::int64_t> at = mesh.coordinates(rank);
+  for (std::size_t axis = 0; axis < at.size() && axis < placements.size(); ++axis) {
+    if (placements[axis].kind == Placement::Kind::kReplicate && at[axis] != 0) return true;
+  }
+  return false;
+}
+
 Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling& tiling,
                                              const ArrangedTensor& tensor) {
   for (const Placement& placement : tiling.placements) {
@@ -23,6 +35,7 @@ Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling&
   std::vector<ArrangedTile> tiles;
   std::set<Extents> seen;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
+    if (is_copy(mesh, tiling.placements, rank)) continue;
     auto boxes = local_boxes(tensor.shape, mesh, tiling.placements, rank);
     if (!boxes) {
       boxes.error().place.tensor = tensor.fqn;
@@ -68,7 +81,14 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
     return fail(ErrorKind::kUsage, why, {source},
                 "write {\"*.weight\": [\"Shard(0)\", \"Replicate\"]}: one placement a mesh axis");
   };
-  auto parsed = nlohmann::ordered_json::parse(json, nullptr, false);
+  bool is_deep = false;
+  auto keeps = [&](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) {
+    is_deep = is_deep || depth >= kMaxNesting;
+    return !is_deep;
+  };
+  auto parsed = nlohmann::ordered_json::parse(json, keeps, false);
+  if (is_deep)
+    return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));
   if (parsed.is_discarded()) return refuse("is no JSON");
   if (!parsed.is_object()) return refuse("is no object of patterns");
   PlacementRules out;

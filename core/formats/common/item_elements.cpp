@@ -15,11 +15,6 @@ namespace {
 constexpr std::uint64_t kMaxRepeats = 16;
 constexpr std::uint64_t kSmall = 1 << 20;
 
-bool is_complex(Dtype dtype) {
-  return dtype == Dtype::kComplex32 || dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128 ||
-         dtype == Dtype::kBcomplex32;
-}
-
 bool is_floating(Dtype dtype) {
   return is_complex(dtype) || dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 ||
          dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;

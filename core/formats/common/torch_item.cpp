@@ -94,12 +94,24 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
   auto bytes = checked_mul(static_cast<std::uint64_t>(*count), unit);
   if (!bytes) return in.damaged(id[4], "the tensor's storage is said to be larger than 2^64 bytes");
   tensor.storage_bytes = *bytes;
+  tensor.storage_unit = unit;
   return {};
 }
 
-void read_flags(const PickleTree& tree, NodeId node, PickledTensor& tensor) {
+// What Python calls false is passed over by torch.
+Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
+  const PickleTree& tree = in.tree;
+  const NodeKind kind = tree.kind(node);
+  if (kind == NodeKind::kNone || tree.integer(node) == 0) return {};
+  if (kind != NodeKind::kDict)
+    return in.damaged(node, "the tensor's flags are no dict, and torch stops there");
   tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
+  if (tensor.conjugate && !is_complex(tensor.dtype))
+    return in.damaged(node,
+                      fmt::format("the tensor is marked as conjugate, which none of {} can be",
+                                  name(tensor.dtype)));
+  return {};
 }
 
 Status read_requires_grad(const Reader& in, NodeId node, PickledTensor& tensor) {
@@ -128,6 +140,10 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
     return in.damaged(
         arguments,
         fmt::format("the tensor's rebuild call has {} arguments, which are too few", given.size()));
+  if (given.size() > (v3 ? 8u : v1 ? 4u : 7u))
+    return in.damaged(arguments,
+                      fmt::format("the tensor's rebuild call has {} arguments, which are too many",
+                                  given.size()));
   PickledTensor tensor;
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
   auto offset = tree.integer(given[1]);
@@ -154,7 +170,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
     return in.damaged(given[4], fmt::format("the tensor requires a gradient, which none of {} can",
                                             name(tensor.dtype)));
   std::size_t flags = v3 ? 7 : 6;
-  if (!v1 && given.size() > flags) read_flags(tree, given[flags], tensor);
+  if (!v1 && given.size() > flags) SHW_CHECK(read_flags(in, given[flags], tensor));
   return tensor;
 }
 
@@ -253,6 +269,14 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
                     "storage of {} elements",
                     to_text(tensor.sizes), to_text(tensor.strides), tensor.storage_offset,
                     elements));
+  // Of _rebuild_tensor_v3 the storage is untyped: torch 2.15 swaps single bytes there.
+  if (big_endian && tensor.storage_unit != size_of(tensor.dtype))
+    return zip.unsupported(
+        record->header_offset,
+        fmt::format("the archive is big-endian, and torch swaps \"{}\" by the {} bytes that its "
+                    "storage is made of, not by those of {}: what a load gives is not what was "
+                    "saved",
+                    record->name, tensor.storage_unit, name(tensor.dtype)));
   ItemHeader header;
   header.dtype = tensor.dtype;
   header.sizes = tensor.sizes;
@@ -318,6 +342,8 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length, ZipEnds read) {
   SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length, std::move(read)));
+  if (zip.find("version") == nullptr && zip.find(".data/version") == nullptr)
+    return zip.damaged(0, "the archive has no record version, and torch opens none without");
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));

@@ -30,6 +30,7 @@ struct PickledTensor {
   std::int64_t storage_offset = 0;  // in elements
   std::string storage_key;          // "0": the record data/0
   std::uint64_t storage_bytes = 0;
+  std::uint64_t storage_unit = 1;  // bytes of what the storage itself is said to hold
   bool requires_grad = false;
   bool conjugate = false;
   bool negative = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <unordered_set>
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
@@ -252,6 +253,7 @@ Status ZipReader::read_directory(const End& end) {
   }
   directory_offset_ = end.directory_offset;
   SHW_CHECK(check_overlap(end.directory_offset));
+  SHW_CHECK(check_names());
   crcs_absent_ = std::all_of(entries_.begin(), entries_.end(),
                              [](const ZipEntry& entry) { return entry.crc == 0; });
   const std::string& first = entries_.front().name;
@@ -330,6 +332,35 @@ Status ZipReader::check_overlap(std::uint64_t directory_offset) {
       return damaged(std::min(entry.header_offset, length_),
                      fmt::format("the record \"{}\" ({} bytes) runs into what follows it",
                                  entry.name, entry.stored_length));
+  }
+  return {};
+}
+
+// miniz looks a name up in a sorted list and takes capital letters for small ones: which of two
+// records torch reads depends on how many others there are.
+Status ZipReader::check_names() const {
+  auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  auto twice = [&](const ZipEntry& entry) {
+    return damaged(entry.listed_at, "two records are called \"" + entry.name +
+                                        "\", capital letters or small: torch may read either");
+  };
+  if (entries_.size() < kLinearSearch) {
+    auto is_same = [&](const ZipEntry& a, const ZipEntry& b) {
+      return std::equal(a.name.rbegin(), a.name.rend(), b.name.rbegin(), b.name.rend(),
+                        [&](char x, char y) { return small(x) == small(y); });
+    };
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (is_same(entries_[i], entries_[j])) return twice(entries_[i]);
+      }
+    }
+    return {};
+  }
+  std::unordered_set<std::string> names;
+  for (const ZipEntry& entry : entries_) {
+    std::string name = entry.name;
+    std::transform(name.begin(), name.end(), name.begin(), small);
+    if (!names.insert(std::move(name)).second) return twice(entry);
   }
   return {};
 }

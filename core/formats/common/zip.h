@@ -7,7 +7,7 @@
 // is touched. Accepted beyond what torch writes: any top directory, deflate, zip64 in any form, and
 // up to 64 KB behind the end, a comment or not: torch takes the last end record that it finds and
 // looks at nothing behind it. Refused: encryption, other methods, several disks, records that
-// overlap.
+// overlap, two of one name.
 #pragma once
 
 #include <cstdint>
@@ -99,6 +99,7 @@ class ZipReader {
   Status read_directory(const End& end);
   Result<ZipEntry> parse_entry(BytesView directory, std::size_t& at, std::uint64_t base) const;
   Status check_overlap(std::uint64_t directory_offset);
+  Status check_names() const;
   Status check_begin(const ZipEntry& entry, std::uint64_t data, bool has_descriptor) const;
 
   std::shared_ptr<const ByteSource> source_;

@@ -268,10 +268,71 @@ TEST_CASE("strides, byte order, signs, wrappers and deflate are undone") {
                           "ccollections\nOrderedDict\n)RtR";
   CHECK_FALSE(noticed({item_of(as_pickle(parameter))}));
 
-  Bytes squeezed = to_bytes(make_zip(
-      {{"x/data.pkl", as_pickle(tensor_call({})), true}, {"x/data/0", std::string(24, '\2'), true}},
-      "a comment"));
+  Bytes squeezed = to_bytes(make_zip({{"x/data.pkl", as_pickle(tensor_call({})), true},
+                                      {"x/data/0", std::string(24, '\2'), true},
+                                      {"x/version", "3\n"}},
+                                     "a comment"));
   CHECK_FALSE(noticed({squeezed}));
+}
+
+TEST_CASE("what torch 2.15 stops at in a rebuild call is damage") {
+  TensorText t;
+  auto with = [](TensorText text, const std::string& more) {
+    text.more = more;
+    return Case{item_of(as_pickle(tensor_call(text)))};
+  };
+  for (const char* falsy : {"N", "}", "K\0", "\x89"}) {
+    const std::string more = falsy[0] == 'K' ? std::string("K\0", 2) : falsy;
+    CHECK_FALSE(noticed(with(t, more)));
+  }
+  CHECK_FALSE(noticed(with(t, flags("neg"))));
+  for (const char* truthy : {"K\3", "\x88", ")"})
+    CHECK(kind_of(with(t, truthy)) == ErrorKind::kDamaged);
+  CHECK(kind_of(with(t, flags("conj"))) == ErrorKind::kDamaged);  // of a real dtype
+  CHECK(kind_of(with(t, "NN")) == ErrorKind::kDamaged);           // one argument too many
+  TensorText v3 = t;
+  v3.function = "torch._utils\n_rebuild_tensor_v3\n";
+  CHECK_FALSE(noticed(with(v3, "ctorch\nfloat32\nN")));
+  CHECK(kind_of(with(v3, "ctorch\nfloat32\nNN")) == ErrorKind::kDamaged);
+  TensorText v1 = t;  // four arguments, and the call gives it six
+  v1.function = "torch._utils\n_rebuild_tensor\n";
+  CHECK(kind_of(with(v1, "")) == ErrorKind::kDamaged);
+}
+
+TEST_CASE("an archive that torch opens not, or may read two ways, is damage") {
+  const std::string pickle = as_pickle(tensor_call({})), one(24, '\1'), other(24, '\2');
+  const std::vector<ZipRecord> whole = {
+      {"a/data.pkl", pickle}, {"a/data/0", one}, {"a/version", "3\n"}};
+  CHECK_FALSE(noticed({to_bytes(make_zip(whole))}));
+  for (const char* name : {"a/data/0", "a/DATA/0", "a/Data.pkl", "A/version"}) {
+    for (std::size_t others : {0, 40}) {
+      for (std::size_t at = 0; at <= whole.size(); ++at) {
+        CAPTURE(name);
+        std::vector<ZipRecord> records = whole;
+        records.insert(records.begin() + static_cast<std::ptrdiff_t>(at), {name, other});
+        for (std::size_t i = 0; i < others; ++i)
+          records.push_back({"a/data/" + std::to_string(i + 1), "x"});
+        CHECK(kind_of({to_bytes(make_zip(records))}) == ErrorKind::kDamaged);
+      }
+    }
+  }
+  CHECK(kind_of({to_bytes(make_zip({whole[0], whole[1]}))}) == ErrorKind::kDamaged);
+  CHECK_FALSE(noticed({to_bytes(make_zip({whole[0], whole[1], {"a/.data/version", "3\n"}}))}));
+}
+
+TEST_CASE("big-endian bytes that torch swaps by another width than the tensor's are not judged") {
+  const std::string uint16 = "ctorch\nuint16\n";
+  auto v3 = [&](const std::string& storage, std::int64_t count, const std::string& dtype) {
+    TensorText text{storage, count, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n", dtype};
+    return item_of(as_pickle(tensor_call(text)), "abcdefgh", "big");
+  };
+  const std::string untyped = "torch.storage\nUntypedStorage\n";
+  CHECK(kind_of({v3(untyped, 8, uint16), Dtype::kUint16, {4}}) == ErrorKind::kUnsupported);
+  CHECK(kind_of({v3("torch\nDoubleStorage\n", 1, uint16), Dtype::kUint16, {4}}) ==
+        ErrorKind::kUnsupported);
+  CHECK_FALSE(noticed({v3("torch\nShortStorage\n", 4, uint16), Dtype::kUint16, {4}}));
+  CHECK(kind_of({v3("torch\nDoubleStorage\n", 1, "ctorch\nint8\n"), Dtype::kInt8, {4}}) ==
+        ErrorKind::kUnsupported);
 }
 
 TEST_CASE("a payload of other sizes than the chunk's is an error that names both") {
@@ -285,8 +346,9 @@ TEST_CASE("a payload of other sizes than the chunk's is an error that names both
 TEST_CASE("bombs are refused before they go off") {
   std::string pickle =
       as_pickle(tensor_call({"torch\nByteStorage\n", 1'000'000'000, 0, {1'000'000'000}, {1}}));
-  Bytes deflate = to_bytes(
-      make_zip({{"x/data.pkl", pickle}, {"x/data/0", std::string(24, '\0'), true, 1'000'000'000}}));
+  Bytes deflate = to_bytes(make_zip({{"x/data.pkl", pickle},
+                                     {"x/data/0", std::string(24, '\0'), true, 1'000'000'000},
+                                     {"x/version", "3\n"}}));
   CHECK(noticed({deflate, Dtype::kUint8, {1'000'000'000}}));
 
   // 10,000 blocks that repeat one byte 128 KiB long: 1.3 GB out of 40 KB.

@@ -159,6 +159,10 @@ TEST_CASE("a mesh is read from what a person types, and a wrong one is refused w
     REQUIRE_FALSE(mesh);
     CHECK(mesh.error().kind == ErrorKind::kUsage);
   }
+  CHECK(parse_mesh("dp=1024,tp=1024").has_value());
+  auto typing_error = parse_mesh("dp=1024,tp=1025");
+  REQUIRE_FALSE(typing_error.has_value());
+  CHECK(typing_error.error().message.find("more than 1,048,576 ranks") != std::string::npos);
 }
 
 TEST_CASE("boxes of 300 random layouts are those of torch 2.15") {

@@ -355,6 +355,11 @@ TEST_CASE("the first pattern that matches gives a tensor its placements") {
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().place.file == "p.json");
   }
+  const std::string deep = "{\"*\": [\"Shard(0)\", " + std::string(200'000, '[') + "1" +
+                           std::string(200'000, ']') + "]}";
+  auto refused = placement_rules_from_json(deep, "p.json", mesh);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message == "is nested 8 deep, which no placements are");
 }
 
 TEST_CASE(
