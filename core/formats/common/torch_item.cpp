@@ -107,10 +107,6 @@ Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
     return in.damaged(node, "the tensor's flags are no dict, and torch stops there");
   tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
-  if (tensor.conjugate && !is_complex(tensor.dtype))
-    return in.damaged(node,
-                      fmt::format("the tensor is marked as conjugate, which none of {} can be",
-                                  name(tensor.dtype)));
   return {};
 }
 

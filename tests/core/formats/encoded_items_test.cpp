@@ -50,7 +50,8 @@ std::shared_ptr<const Checkpoint> deflated_item(const Encoded& how = {}) {
   if (how.negative) tensor.more = flags("neg");
   std::vector<ZipRecord> records{{"archive/data.pkl", as_pickle(tensor_call(tensor))},
                                  {"archive/byteorder", how.big_endian ? "big" : "little"},
-                                 {"archive/data/0", some_floats(), true}};
+                                 {"archive/data/0", some_floats(), true},
+                                 {"archive/version", "3\n"}};
   for (ZipRecord& record : records) record.crc = how.with_crc;
   CheckpointBuilder builder;
   builder.set_format(kDcpFormat);
