@@ -63,6 +63,10 @@ inline std::string_view name(Dtype dtype) {
 inline std::uint32_t size_of(Dtype dtype) {
   return info(dtype).size;
 }  // 0 for kUnknown
+inline bool is_complex(Dtype dtype) {
+  return dtype == Dtype::kComplex32 || dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128 ||
+         dtype == Dtype::kBcomplex32;
+}
 
 // "bfloat16" or "torch.bfloat16"; aliases float, half, double, long, int, short as torch has them.
 std::optional<Dtype> dtype_from_torch(std::string_view text);

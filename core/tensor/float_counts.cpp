@@ -10,8 +10,6 @@
 namespace shw {
 namespace {
 
-// Without branches and in counters as wide as an element, so that a compiler can do several at
-// once; a counter of 16 bits holds 4 KiB of elements.
 // Bits are signed: without their sign bit they are never negative, and signed numbers compare
 // faster.
 template <class Bits, int mantissa_bits>
@@ -46,6 +44,8 @@ template <class Bits, int mantissa_bits>
   return others == 0;
 }
 
+// Without branches and in counters as wide as an element, so that a compiler can do several at
+// once; a counter of 16 bits holds 4 KiB of elements.
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline FloatCounts count(BytesView bytes) {
   constexpr std::size_t kAtOnce = 4096 / sizeof(Bits);

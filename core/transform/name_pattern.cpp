@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/words.h"
+
 namespace shw {
 namespace {
 
@@ -69,7 +71,7 @@ Result<std::vector<Piece>> pieces_of(std::string_view to, std::uint32_t groups) 
       return fail(ErrorKind::kUsage, "\"" + std::string(to) + "\" asks for group " +
                                          std::to_string(group->first) +
                                          ", and the regular expression has " +
-                                         (groups == 0 ? "none" : "1 to " + std::to_string(groups)));
+                                         (groups == 0 ? "none" : plural(groups, "group")));
     } else {
       put_group(group->first);
       i += group->second;

@@ -12,11 +12,6 @@
 
 namespace shw {
 
-inline bool is_complex(Dtype dtype) {
-  return dtype == Dtype::kComplex32 || dtype == Dtype::kComplex64 || dtype == Dtype::kComplex128 ||
-         dtype == Dtype::kBcomplex32;
-}
-
 // What the item itself says about its tensor, without its payload.
 struct ItemHeader {
   Dtype dtype = Dtype::kUnknown;

@@ -29,11 +29,22 @@ tl::unexpected<Error> says(const ZipReader& zip, std::string_view name, std::str
                      fmt::format("the record {} is no {}: torch.load stops there", name, what));
 }
 
+// Where torch looks for the version: in the first of the two that is there.
+std::string_view version_record(const ZipReader& zip) {
+  constexpr std::string_view kBesideData = ".data/version";
+  return zip.find(kBesideData) != nullptr ? kBesideData : "version";
+}
+
 }  // namespace
 
+Status check_has_version(const ZipReader& zip) {
+  if (zip.find(version_record(zip)) != nullptr) return {};
+  return zip.damaged(0, "the archive has no record version: torch.load opens none without");
+}
+
 Status check_said_records(const ZipReader& zip) {
-  constexpr std::string_view kId = ".data/serialization_id", kAlignment = ".storage_alignment",
-                             kVersion = "version";
+  constexpr std::string_view kId = ".data/serialization_id", kAlignment = ".storage_alignment";
+  const std::string_view version_at = version_record(zip);
   SHW_TRY(auto id, text_of(zip, kId));
   if (id && !is_utf8(*id)) return says(zip, kId, "text");
   SHW_TRY(auto alignment, text_of(zip, kAlignment));
@@ -41,12 +52,12 @@ Status check_said_records(const ZipReader& zip) {
     std::string_view digits = *alignment;
     if (!take_number(digits) || !digits.empty()) return says(zip, kAlignment, "number");
   }
-  SHW_TRY(auto version, text_of(zip, kVersion));
+  SHW_TRY(auto version, text_of(zip, version_at));
   if (version) {
     std::string_view digits = *version;  // and whatever follows
     auto number = take_number(digits);
     if (!number || *number < kFirstVersion || *number > kLastVersion)
-      return says(zip, kVersion, "version that torch reads");
+      return says(zip, version_at, "version that torch reads");
   }
   return {};
 }

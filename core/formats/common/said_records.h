@@ -7,6 +7,9 @@
 
 namespace shw {
 
+// torch opens no archive that does not say which version of the form it has.
+Status check_has_version(const ZipReader& zip);
+
 // An error names the record that torch.load stops at.
 Status check_said_records(const ZipReader& zip);
 

@@ -8,6 +8,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/pickle_safety.h"
+#include "core/formats/common/said_records.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -107,6 +108,10 @@ Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
     return in.damaged(node, "the tensor's flags are no dict, and torch stops there");
   tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
+  if (tensor.conjugate && !is_complex(tensor.dtype))
+    return in.damaged(node,
+                      fmt::format("the tensor is marked as conjugate, which none of {} can be",
+                                  name(tensor.dtype)));
   return {};
 }
 
@@ -269,10 +274,11 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
   if (big_endian && tensor.storage_unit != size_of(tensor.dtype))
     return zip.unsupported(
         record->header_offset,
-        fmt::format("the archive is big-endian, and torch swaps \"{}\" by the {} bytes that its "
-                    "storage is made of, not by those of {}: what a load gives is not what was "
-                    "saved",
-                    record->name, tensor.storage_unit, name(tensor.dtype)));
+        fmt::format(
+            "the archive is big-endian, and torch swaps the bytes of \"{}\" by the width of "
+            "its storage's elements ({}), not by that of {} ({}): a load gives other "
+            "numbers than were saved",
+            record->name, tensor.storage_unit, name(tensor.dtype), size_of(tensor.dtype)));
   ItemHeader header;
   header.dtype = tensor.dtype;
   header.sizes = tensor.sizes;
@@ -338,8 +344,7 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length, ZipEnds read) {
   SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length, std::move(read)));
-  if (zip.find("version") == nullptr && zip.find(".data/version") == nullptr)
-    return zip.damaged(0, "the archive has no record version, and torch opens none without");
+  SHW_CHECK(check_has_version(zip));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));

@@ -55,9 +55,8 @@ Status check_is_archive(const ByteSource& source) {
 
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
   std::vector<Finding> findings;
-  if (zip.find("version") == nullptr)
-    findings.push_back(bad_file_record(
-        file, "The archive " + file + " has no record version: torch.load refuses it.", 0));
+  if (auto has = check_has_version(zip); !has)
+    findings.push_back(bad_file_record(file, "In " + file + ": " + has.error().message + ".", 0));
   for (const ZipEntry& entry : zip.entries()) {
     if (is_storage(entry.name) || entry.length > kSmallRecord) continue;
     auto crc = zip.crc_of(entry, nullptr);

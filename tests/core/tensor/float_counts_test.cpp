@@ -90,6 +90,41 @@ TEST_CASE("floats of 32 and 64 bits are counted as the library classifies them")
   CHECK(counted(Dtype::kFloat64, bytes_of(wide)) == in_wide);
 }
 
+TEST_CASE("one number that is not normal among thousands that are is never passed over") {
+  std::mt19937 random(11);
+  auto look = [&]<class Bits>(Dtype dtype, int mantissa_bits, Bits one, auto number) {
+    const auto normal = static_cast<Bits>(Bits{1} << mantissa_bits);
+    const auto sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    const auto infinity = static_cast<Bits>(sign - normal);
+    const std::vector<Bits> borders = {0,
+                                       1,
+                                       static_cast<Bits>(normal - 1),
+                                       normal,
+                                       static_cast<Bits>(infinity - 1),
+                                       infinity,
+                                       static_cast<Bits>(infinity + 1),
+                                       static_cast<Bits>(sign - 1)};
+    for (Bits border : borders) {
+      for (Bits bits : {border, static_cast<Bits>(border | sign)}) {
+        for (int round = 0; round < 20; ++round) {
+          std::vector<Bits> all(5000 + random() % 100, one);
+          all[random() % all.size()] = bits;
+          FloatCounts expected;
+          for (Bits each : all) count_one(number(each), expected);
+          CHECK(counted(dtype, bytes_of(all)) == expected);
+        }
+      }
+    }
+  };
+  look(Dtype::kFloat64, 52, std::bit_cast<std::uint64_t>(1.5),
+       [](std::uint64_t bits) { return std::bit_cast<double>(bits); });
+  look(Dtype::kFloat32, 23, std::bit_cast<std::uint32_t>(1.5F),
+       [](std::uint32_t bits) { return std::bit_cast<float>(bits); });
+  look(Dtype::kBfloat16, 7, std::uint16_t{0x3FC0}, [](std::uint16_t bits) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  });
+}
+
 TEST_CASE("an element may come in two parts, and zeros as a length") {
   std::mt19937 random(7);
   Bytes bytes(4096);

@@ -113,7 +113,12 @@ TEST_CASE("bytes of a tensor that is no tensor of the checkpoint are looked at t
       pickled_dict({{"a", tensor_call({})},
                     {"in a tuple", held},
                     {"again", "(" + held + "t"},
-                    {"conjugate", tensor_call({.more = flags("conj"), .key = "2"})},
+                    {"conjugate", tensor_call({.storage_class = "torch\nComplexFloatStorage\n",
+                                               .count = 3,
+                                               .sizes = {3},
+                                               .strides = {1},
+                                               .more = flags("conj"),
+                                               .key = "2"})},
                     {"plain", "K\1"}}),
       {{"m/data/0", std::string(24, '\1')}, {"m/data/1", payload}, {"m/data/2", payload}});
   struct Case {

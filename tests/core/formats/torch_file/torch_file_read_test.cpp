@@ -145,7 +145,11 @@ TEST_CASE("what is no state dict of the zip form is refused by name") {
 
 TEST_CASE("a tensor that is no plain one stays in the list and leaves a check undecided") {
   const std::string sparse = "ctorch._utils\n_rebuild_sparse_tensor\n(NtR";
-  const std::string conjugate = tensor_call({.more = flags("conj")});
+  const std::string conjugate = tensor_call({.storage_class = "torch\nComplexFloatStorage\n",
+                                             .count = 3,
+                                             .sizes = {3},
+                                             .strides = {1},
+                                             .more = flags("conj")});
   auto opened = open_model(state_dict_file(
       pickled_dict({{"a", tensor_call({})}, {"s", sparse}, {"t", sparse}, {"c", conjugate}}),
       {kStorage}));
