@@ -53,6 +53,7 @@ std::vector<BrowserRow> rows_of(const Frame& frame, const BrowserState& browser)
 }
 
 void set_text(BrowserState& browser, std::string text) {
+  if (!browser.pending) browser.replaces = browser.text;
   browser.text = text;
   browser.pending = std::move(text);
   browser.row = -1;
@@ -70,8 +71,12 @@ std::string begun_anew(std::string_view text) {
 int edit_field(ImGuiInputTextCallbackData* data) {
   auto& browser = *static_cast<BrowserState*>(data->UserData);
   if (!browser.pending) return 0;
+  // The keys of this frame are in the field already, and the one who types has not waited for us.
+  std::string_view held{data->Buf, static_cast<std::size_t>(data->BufTextLen)};
+  std::string text = *browser.pending;
+  if (held.starts_with(browser.replaces)) text += held.substr(browser.replaces.size());
   data->DeleteChars(0, data->BufTextLen);
-  data->InsertChars(0, browser.pending->c_str());
+  data->InsertChars(0, text.c_str());
   data->ClearSelection();
   browser.pending.reset();
   return 0;

@@ -11,6 +11,7 @@ struct BrowserState {
   bool wanted = false;                 // puts the keyboard into the field at the next frame
   std::string text;                    // "/runs/7/step_"
   std::optional<std::string> pending;  // what the field, which keeps its own text, is to hold
+  std::string replaces;                // in its stead; what is typed behind it meanwhile stays
   std::optional<std::string> asked;    // the folder that was last listed
   int row = -1;                        // chosen; -1: what is typed
   std::optional<std::string> dropped;  // a path that is not opened yet

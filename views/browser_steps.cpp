@@ -32,7 +32,7 @@ void open_browser(Frame& frame, DeskState& state, std::string folder) {
   if (!folder.ends_with('/')) folder += '/';
   state.browser = {};
   state.browser.open = state.browser.wanted = true;
-  state.browser.text = folder;
+  state.browser.text = state.browser.replaces = folder;
   state.browser.pending = std::move(folder);  // the cursor behind it, nothing selected
 }
 

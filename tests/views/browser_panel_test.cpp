@@ -93,6 +93,17 @@ TEST_CASE("Tab completes as far as the names agree, also while the field is type
   CHECK(driver.desk.browser.text == "/runs/step_1000/");
 }
 
+TEST_CASE("no letter is lost where a path is begun anew faster than frames are drawn") {
+  Driver driver(with_folder(make::demo(), "/runs/"));
+  open_at(driver, "/runs/");
+  for (const char* key : {"/", "c", "h", "k"}) {
+    ImGui::GetIO().AddInputCharactersUTF8(key);
+    driver.frame();
+  }
+  driver.frame();
+  CHECK(driver.desk.browser.text == "/chk");
+}
+
 TEST_CASE("what was opened before opens again with its spec") {
   Driver driver(with_folder(make::opening(), "/runs/", 0));
   auto snapshot = std::make_shared<Snapshot>();
