@@ -9,6 +9,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/tiles/coverage.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {
@@ -75,21 +76,13 @@ bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
   into.all_boxes = into.all_boxes && other.all_boxes;
   if (into.boxes != other.boxes) {
-    for (const Box& box : other.boxes) {
-      if (!add_disjoint(into.boxes, box, looks)) into.all_boxes = false;
-    }
+    if (!add_all_disjoint(into.boxes, other.boxes, looks)) into.all_boxes = false;
   }
   std::int64_t in_boxes = 0;
   for (const Box& box : into.boxes) in_boxes += volume(box.sizes).value_or(0);
   into.lost = std::min(into.total(), std::max({into.lost, other.lost, in_boxes}));
   into.all_boxes = into.all_boxes && in_boxes == into.lost;
-  if (into.fill.empty()) {
-    into.fill = other.fill;
-    into.fill_from = other.fill_from;
-    into.fill_checkpoint = other.fill_checkpoint;
-  } else if (!other.fill.empty() && other.fill != into.fill) {
-    into.fill = "mixed";
-  }
+  if (!other.fill.empty()) join_fill(into, other, into.fill.empty());
 }
 
 using ByTensor = std::map<TensorId, FilledTensor>;
@@ -185,6 +178,23 @@ bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
   }
   for (Box& part : parts) boxes.push_back(std::move(part));
   return true;
+}
+
+bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks) {
+  constexpr std::size_t kFew = 64;        // one by one is as fast
+  constexpr std::size_t kMost = 200'000;  // the sweep below may open a thousand at a time
+  if (more.size() > kFew && boxes.size() + more.size() <= kMost) {
+    std::vector<Box> all = boxes;
+    std::copy_if(more.begin(), more.end(), std::back_inserter(all),
+                 [](const Box& box) { return !is_empty(box); });
+    if (are_disjoint(all)) {
+      boxes = std::move(all);
+      return true;
+    }
+  }
+  bool whole = true;
+  for (const Box& box : more) whole = add_disjoint(boxes, box, looks) && whole;
+  return whole;
 }
 
 FilledText filled_inside(const Checkpoint& checkpoint) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,6 +90,19 @@ FilledText filled_inside(const Checkpoint& checkpoint);
 // Adds `box` to boxes that are disjoint and stay so. False where `looks` ran out: then it is not
 // added whole.
 bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks);
+// The same of many, which may meet; those that do not meet take no looks.
+bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks);
+
+// What stands in lost elements of two origins. `first`: there were none before.
+template <class Into, class From>
+void join_fill(Into& into, const From& from, bool first) {
+  bool alike = into.fill == from.fill && into.fill_from == from.fill_from &&
+               into.fill_checkpoint == from.fill_checkpoint;
+  if (alike) return;
+  into.fill = first ? from.fill : "mixed";
+  into.fill_from = first ? from.fill_from : "";
+  into.fill_checkpoint = first ? from.fill_checkpoint : "";
+}
 
 // "zeros", "the cast of model.norm.weight": what stands there now.
 std::string fill_words(const FilledTensor& tensor);

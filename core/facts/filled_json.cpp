@@ -77,15 +77,15 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
   if (member(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
   const In& list = member(json, "lost_boxes");
   if (!list.is_array()) return;
+  std::vector<Box> boxes;
   for (const In& one : list) {
     auto offsets = extents(member(one, "offsets")), sizes = extents(member(one, "sizes"));
-    if (!offsets || !sizes || !lies_inside(*offsets, *sizes, tensor.shape)) {
+    if (offsets && sizes && lies_inside(*offsets, *sizes, tensor.shape))
+      boxes.push_back({std::move(*offsets), std::move(*sizes)});
+    else
       tensor.all_boxes = false;
-      continue;
-    }
-    Box box{std::move(*offsets), std::move(*sizes)};
-    if (!add_disjoint(tensor.boxes, box, looks)) tensor.all_boxes = false;
   }
+  if (!add_all_disjoint(tensor.boxes, boxes, looks)) tensor.all_boxes = false;
 }
 
 // Elements that a cast could not say: they are where they were, and nothing was put in their place.

@@ -48,11 +48,7 @@ Box moved(const Box& lost, const Taken& taken, const Box& new_box) {
 }
 
 void take_fill(FilledTensor& into, const FilledTensor& from) {
-  if (into.fill == from.fill && into.fill_from == from.fill_from) return;
-  bool first = into.fill.empty() && into.boxes.empty();
-  into.fill = first ? from.fill : "mixed";
-  into.fill_from = first ? from.fill_from : "";
-  into.fill_checkpoint = first ? from.fill_checkpoint : "";
+  join_fill(into, from, into.fill.empty() && into.boxes.empty());
 }
 
 // Whatever is not known element by element is lost as a whole.
@@ -69,14 +65,13 @@ void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
     for (const Taken& taken : taken_by(checkpoint, chunk)) {
       const FilledTensor* before = earlier.find(checkpoint.fqn(checkpoint.tensor_of(taken.chunk)));
       if (before == nullptr) continue;
-      bool known = before->all_boxes;
+      std::vector<Box> brought;
       for (const Box& box : before->boxes) {
         auto common = box.sizes.empty() ? std::optional(box) : intersect(box, taken.source);
-        if (!common) continue;
-        take_fill(tensor, *before);
-        known = add_disjoint(tensor.boxes, moved(*common, taken, chunk.box), looks) && known;
+        if (common) brought.push_back(moved(*common, taken, chunk.box));
       }
-      if (known) continue;
+      if (!brought.empty()) take_fill(tensor, *before);
+      if (add_all_disjoint(tensor.boxes, brought, looks) && before->all_boxes) continue;
       take_fill(tensor, *before);
       return give_up(tensor);
     }

@@ -313,7 +313,8 @@ void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const Fi
   std::size_t looks = 20'000'000;
   const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
   if (holes.empty()) return;
-  for (const Box& hole : holes) add_disjoint(entry.lost_boxes, hole, looks);
+  if (!add_all_disjoint(entry.lost_boxes, holes, looks))
+    entry.lost_boxes = {whole(source.shape(tensor))};
   entry.lost = total_volume(entry.lost_boxes).value_or(0);
 }
 

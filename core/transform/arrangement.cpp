@@ -184,19 +184,8 @@ void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, Til
   if (tiles == TilesGo::kStay) into.tiles = tensor.tiles;
   into.is_cast = into.is_cast || tensor.is_cast;
   into.requires_grad = into.requires_grad || tensor.requires_grad;
-  const Loss& from = tensor.loss;
   if (into.loss.boxes.size() == lost_before) return;
-  bool first = lost_before == 0;
-  bool mixed = !first && (into.loss.fill != from.fill || into.loss.fill_from != from.fill_from);
-  if (first) {
-    into.loss.fill = from.fill;
-    into.loss.fill_from = from.fill_from;
-    into.loss.fill_checkpoint = from.fill_checkpoint;
-  }
-  if (mixed) {
-    into.loss.fill = "mixed";
-    into.loss.fill_from = into.loss.fill_checkpoint = "";
-  }
+  join_fill(into.loss, tensor.loss, lost_before == 0);
 }
 
 std::vector<Part> parts_of_tile(const ArrangedTensor& tensor, const Box& tile) {

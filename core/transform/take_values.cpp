@@ -75,17 +75,8 @@ Status add_loss(ArrangedTensor& tensor, const std::vector<Box>& boxes, const std
   if (boxes.empty()) return {};
   std::size_t looks = 20'000'000;
   Loss& loss = tensor.loss;
-  bool first = loss.boxes.empty();
-  bool same_fill = loss.fill == fill && loss.fill_from == fill_from;
-  for (const Box& box : boxes) {
-    if (!add_disjoint(loss.boxes, box, looks)) {
-      loss.boxes = {whole(tensor.shape)};
-      break;
-    }
-  }
-  loss.fill = first || same_fill ? fill : "mixed";
-  loss.fill_from = first || same_fill ? fill_from : "";
-  loss.fill_checkpoint = first || same_fill ? fill_checkpoint : "";
+  join_fill(loss, Loss{{}, fill, fill_from, fill_checkpoint}, loss.boxes.empty());
+  if (!add_all_disjoint(loss.boxes, boxes, looks)) loss.boxes = {whole(tensor.shape)};
   return {};
 }
 
@@ -105,10 +96,8 @@ std::vector<Box> saved_in(const ArrangedTensor& tensor, const Box& box) {
 Result<std::vector<Box>> disjoint(const ArrangedTensor& tensor, const std::vector<Box>& boxes) {
   std::vector<Box> out;
   std::size_t looks = 20'000'000;
-  for (const Box& box : boxes) {
-    if (!add_disjoint(out, box, looks))
-      return bad_step(tensor.fqn, "its boxes meet each other too often: give fewer, larger ones");
-  }
+  if (!add_all_disjoint(out, boxes, looks))
+    return bad_step(tensor.fqn, "its boxes meet each other too often: give fewer, larger ones");
   return out;
 }
 
