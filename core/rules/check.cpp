@@ -6,6 +6,7 @@
 #include "core/facts/data_checks.h"
 #include "core/facts/equal_tensors.h"
 #include "core/facts/facts.h"
+#include "core/facts/states_spec.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
@@ -76,8 +77,10 @@ struct Expectation {
   std::vector<Finding> refused;
 };
 
+using States = std::shared_ptr<const std::vector<OptimizerState>>;
+
 Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& options,
-                           const Progress* progress) {
+                           const States& states, const Progress* progress) {
   Expectation out;
   out.spec = options.spec;
   if (out.spec != nullptr) {
@@ -86,6 +89,7 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
       out.spec = nullptr;
     }
   }
+  if (out.spec != nullptr) out.spec = with_states(checkpoint, out.spec, *states, progress);
   if (options.reference == nullptr) return out;
   NameMap names = match_names(checkpoint, *options.reference, progress);
   if (auto other =
@@ -213,10 +217,13 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
     leave_behind(std::pair(std::move(looked.headers), std::move(looked.data)));
     return cancelled_error();
   };
-  Expectation expected = expectation_of(checkpoint, options, progress);
+  auto states =
+      std::make_shared<const std::vector<OptimizerState>>(optimizer_states(checkpoint, progress));
+  Expectation expected = expectation_of(checkpoint, options, states, progress);
   if (is_cancelled(progress)) return stopped();
   report.spec = expected.spec;
   CheckInput input = input_of(checkpoint, options, report.depth, looked, expected, progress);
+  input.states = std::move(states);
   begin_findings(checkpoint, expected, input, report.findings);
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   Facts facts = build_facts(input);
