@@ -110,8 +110,18 @@ bool gives_every_chunk(const Checkpoint& c, const ShortTensor& tensor, CutBy cut
   return true;
 }
 
+// The size that was recorded is that of somebody's part.
+bool is_a_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+  std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
+  for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
+    if (part_of(tensor, axis, at).size == saved) return true;
+  }
+  return false;
+}
+
 // By the same layout without `axis`.
 bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, Reading reading) {
+  if (reading.by_part && !is_a_part(c, tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   if (reading.plain) reduced.placements = as_plain(reduced.placements);

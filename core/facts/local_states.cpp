@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/facts/cut_orders.h"
 #include "core/facts/off_the_grid.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/split_pairs.h"
@@ -40,50 +41,140 @@ Box empty_box(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
-// The chunk of `parameter` that `writer` owns: what it wrote itself, or what the spec's mesh gives
-// it where deduplication let a replica write.
-void find_home(const CheckInput& input, TensorId parameter, LocalState& local) {
-  const Checkpoint& c = input.checkpoint;
-  ExtentsView sizes = c.sizes(local.chunk);
-  bool wrote_any = false;
+// Where the rows of a writer lie: by the chunks of the parameter, whose places may be wrong
+// themselves (cut_orders.h), and by the spec. Where both are there they have to agree.
+class Places {
+ public:
+  explicit Places(const CheckInput& input) : input_(input), off_the_grid_(input) {}
+
+  bool is_off_the_grid(const SpecEntry& entry) {
+    for (std::size_t axis = 0; axis < entry.placements.size(); ++axis) {
+      if (off_the_grid_(entry, axis)) return true;
+    }
+    return false;
+  }
+
+  // Of every chunk of the parameter, in their order: where its elements belong.
+  std::vector<Box> of_chunks(TensorId parameter) {
+    if (!orders_) {
+      orders_.emplace();
+      for (OtherOrder& order : find_other_orders(input_))
+        orders_->emplace(order.tensor, std::move(order.boxes));
+    }
+    if (auto found = orders_->find(parameter); found != orders_->end()) return found->second;
+    std::vector<Box> boxes;
+    for (ChunkId chunk : input_.checkpoint.chunks(parameter))
+      boxes.push_back(saved_box(input_.checkpoint, chunk));
+    return boxes;
+  }
+
+  // By the spec; nothing where it does not say it, or speaks of another size than was saved.
+  std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
+    if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
+    auto rank = rank_on(input_, *entry->mesh, local.writer);
+    if (!rank) return std::nullopt;
+    auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
+    bool fits = box && same(box->sizes, input_.checkpoint.sizes(local.chunk));
+    return fits ? std::optional(std::move(*box)) : std::nullopt;
+  }
+
+ private:
+  const CheckInput& input_;
+  OffTheGrid off_the_grid_;
+  std::optional<std::map<TensorId, std::vector<Box>>> orders_;  // found when first asked for
+};
+
+constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank wrote";
+constexpr const char* kNoChunk =
+    "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
+    "needs the mesh: --mesh, or a spec";
+
+// What the writer itself wrote of the parameter.
+struct OwnChunks {
+  bool any = false;
+  std::vector<Box> alike;  // where those of the state's size belong
+};
+
+OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& local,
+                     const std::vector<Box>& boxes) {
+  OwnChunks own;
+  std::size_t at = 0;
   for (ChunkId chunk : c.chunks(parameter)) {
+    const Box& box = boxes[at++];
     if (c.writer(chunk) != local.writer || !has_elements(c.sizes(chunk))) continue;
-    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), local.expected)) continue;
-    wrote_any = true;
-    if (!same(c.sizes(chunk), sizes)) continue;
-    local.home = saved_box(c, chunk);
-    local.source = "the chunk of the parameter that the same rank wrote";
+    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(parameter))) continue;
+    own.any = true;
+    if (same(c.sizes(chunk), c.sizes(local.chunk))) own.alike.push_back(box);
+  }
+  return own;
+}
+
+// A replica wrote for it: the mesh tells which.
+void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector<Box>& boxes,
+                  LocalState& local) {
+  if (input.mesh == nullptr || local.writer >= input.mesh->size()) return;
+  InferredBox inferred = infer_box(input.checkpoint, *input.mesh, parameter, local.writer);
+  if (inferred.is_ambiguous) {
+    local.why_not =
+        "which rows these writers hold is open: several placements on the mesh that was given "
+        "explain the chunks of the parameters; a spec names them, --spec";
     return;
   }
-  if (wrote_any) return;
-  if (is_empty_shard(sizes, local.expected)) {
-    local.home = empty_box(local.expected);
-    local.source = "the rank owns no row of the parameter";
-    return;
-  }
-  // A replica wrote for it: the mesh tells which.
-  auto take = [&](const Mesh& mesh, const std::vector<Placement>& placements, std::int64_t rank,
-                  std::string_view source) {
-    auto box = nested_box(local.expected, mesh, placements, rank);
-    if (!box || !same(box->sizes, sizes)) return;
-    for (ChunkId chunk : c.chunks(parameter)) {
-      if (saved_box(c, chunk) != *box) continue;
-      local.home = *box;
-      local.source = source;
+  if (!inferred.box || !same(inferred.box->sizes, input.checkpoint.sizes(local.chunk))) return;
+  if (std::find(boxes.begin(), boxes.end(), *inferred.box) == boxes.end()) return;
+  local.home = std::move(*inferred.box);
+  local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
+}
+
+// The rows of the parameter that the writer of the state owns.
+void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
+               LocalState& local) {
+  const Checkpoint& c = input.checkpoint;
+  const std::vector<Box> boxes = places.of_chunks(parameter);
+  OwnChunks own = own_chunks(c, parameter, local, boxes);
+  auto held = places.by_spec(entry, local);
+  local.why_not = kNoChunk;
+  if (!same(c.shape(parameter), local.expected)) {
+    // The parameter is damaged itself: its chunks tell nothing.
+    if (held && !places.is_off_the_grid(*entry)) {
+      local.home = std::move(*held);
+      local.source = "the spec's mesh and placements";
       return;
     }
+    local.why_not =
+        "the parameters of these states are damaged themselves, and no spec says which rows the "
+        "writers hold";
+    return;
+  }
+  auto agrees = [&](const std::vector<Box>& with) {
+    return std::find(with.begin(), with.end(), *held) != with.end();
   };
-  const SpecEntry* entry = layout_of(input, c.fqn(parameter));
-  if (entry != nullptr && same(entry->shape, local.expected)) {
-    auto rank = rank_on(input, *entry->mesh, local.writer);
-    if (rank)
-      take(*entry->mesh, entry->placements, *rank,
-           "the spec's mesh: a replica of the rank wrote that chunk of the parameter");
-  } else if (input.mesh != nullptr && local.writer < input.mesh->size()) {
-    auto placements = infer_placements(c, *input.mesh, parameter);
-    if (placements)
-      take(*input.mesh, *placements, local.writer,
-           "the mesh that was given: a replica of the rank wrote that chunk of the parameter");
+  if (held && !is_empty(*held)) {
+    if (agrees(own.any ? own.alike : boxes)) {
+      local.home = std::move(*held);
+      local.source =
+          own.any ? kOwnChunk
+                  : "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
+      return;
+    }
+    if (own.any)
+      local.why_not =
+          "the spec gives the writers of these states other rows than the chunks of their "
+          "parameters have: which of them is right comes first";
+    return;
+  }
+  if (own.alike.size() == 1) {
+    local.home = own.alike.front();
+    local.source = kOwnChunk;
+  } else if (own.any) {
+    local.why_not =
+        "the writers of these states wrote no chunk of their parameters that has the size of the "
+        "state, or more than one";
+  } else if (held || is_empty_shard(c.sizes(local.chunk), local.expected)) {
+    local.home = empty_box(local.expected);
+    local.source = "the rank owns no row of the parameter";
+  } else if (entry == nullptr) {
+    ask_the_mesh(input, parameter, boxes, local);
   }
 }
 
@@ -98,36 +189,49 @@ bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
   return false;
 }
 
-std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerState& state) {
+// As large as the spec has it, of itself or of its parameter; as the parameter was saved where no
+// spec says it.
+ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state) {
   const Checkpoint& c = input.checkpoint;
-  if (same(c.shape(state.state), c.shape(*state.parameter))) return std::nullopt;
-  if (c.shape(state.state).size() != c.shape(*state.parameter).size()) return std::nullopt;
+  for (TensorId tensor : {state.state, *state.parameter}) {
+    const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+    if (entry != nullptr) return entry->shape;
+  }
+  return c.shape(*state.parameter);
+}
+
+std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerState& state,
+                                       Places& places) {
+  const Checkpoint& c = input.checkpoint;
+  ExtentsView expected = expected_shape(input, state);
+  if (same(c.shape(state.state), expected)) return std::nullopt;
+  if (c.shape(state.state).size() != expected.size()) return std::nullopt;
   auto chunk = only_chunk(c, state.state);
   auto writer = chunk ? c.writer(*chunk) : std::nullopt;
   if (!writer) return std::nullopt;
-  LocalState local{state, copy_of(c.shape(*state.parameter)), *writer, *chunk, std::nullopt, {}};
-  find_home(input, *state.parameter, local);
+  LocalState local{state, copy_of(expected), *writer, *chunk, std::nullopt, {}, {}};
+  const SpecEntry* entry = layout_of(input, c.fqn(state.state));
+  if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
+  find_home(input, places, *state.parameter, entry, local);
   if (!local.home && !looks_local(c, *state.parameter, c.sizes(*chunk))) return std::nullopt;
   return local;
 }
 
 // A checkpoint of the optimizer alone: the spec says what the state should be.
 std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
-                                  OffTheGrid& off_the_grid) {
+                                  Places& places) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
   if (c.shape(state.state).size() != entry->shape.size()) return std::nullopt;
   auto chunk = only_chunk(c, state.state);
   auto writer = chunk ? c.writer(*chunk) : std::nullopt;
-  auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
-  if (!rank) return std::nullopt;
-  auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
-  if (!box || !same(box->sizes, c.sizes(*chunk))) return std::nullopt;
-  for (std::size_t axis = 0; axis < entry->placements.size(); ++axis) {
-    if (off_the_grid(*entry, axis)) return std::nullopt;
-  }
-  return LocalState{state, entry->shape, *writer, *chunk, *box, "the spec's mesh and placements"};
+  if (!writer) return std::nullopt;
+  LocalState local{state, entry->shape, *writer, *chunk, std::nullopt, {}, {}};
+  local.home = places.by_spec(entry, local);
+  if (!local.home || places.is_off_the_grid(*entry)) return std::nullopt;
+  local.source = "the spec's mesh and placements";
+  return local;
 }
 
 // The spec expects the state to be as small as it is.
@@ -139,24 +243,25 @@ bool is_as_expected(const CheckInput& input, TensorId state) {
 
 }  // namespace
 
-// States of one kind that are wrong but not in this way speak against it: a factored or quantised
-// optimizer has states of other shapes by design.
+// Plain tensors of one kind that are wrong but not in this way speak against it: a factored or
+// quantised optimizer has states of other shapes by design. What is in several chunks is no plain
+// tensor, and wrong in a way of its own.
 std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::set<TensorId> split = split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
-  OffTheGrid off_the_grid(input);
+  Places places(input);
   for (const OptimizerState& state : each_state(input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
     if (is_as_expected(input, state.state)) continue;
     if (state.parameter) {
       if (same(c.shape(state.state), c.shape(*state.parameter))) continue;
-      if (auto local = by_parameter(input, state))
+      if (auto local = by_parameter(input, state, places))
         hits[state.kind].push_back(std::move(*local));
-      else
+      else if (only_chunk(c, state.state))
         ++misses[state.kind];
-    } else if (auto local = by_spec(input, state, off_the_grid)) {
+    } else if (auto local = by_spec(input, state, places)) {
       hits[state.kind].push_back(std::move(*local));
     }
   }

@@ -18,8 +18,9 @@ struct LocalState {
   std::uint32_t writer = 0;
   ChunkId chunk{};
   std::optional<Box>
-      home;            // where the survivor belongs; empty box: nothing survived; none: unknown
-  std::string source;  // what tells it
+      home;             // where the survivor belongs; empty box: nothing survived; none: unknown
+  std::string source;   // what tells it
+  std::string why_not;  // where it is unknown
 };
 
 std::vector<LocalState> local_states(const CheckInput& input);

@@ -94,11 +94,16 @@ std::string without_kind(std::string_view fqn) {
 }
 
 // Nothing where its chunks do not make it up.
-std::optional<PartlyLost> whole_moment(const Checkpoint& c, TensorId tensor) {
+std::optional<PartlyLost> whole_moment(const Checkpoint& c, const std::vector<OtherOrder>& orders,
+                                       TensorId tensor) {
   PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
+  auto order = std::find_if(orders.begin(), orders.end(),
+                            [&](const OtherOrder& item) { return item.tensor == tensor; });
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
-    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), c.offsets(chunk)));
+    ExtentsView at = c.offsets(chunk);
+    if (order != orders.end()) at = order->boxes[boxes.size()].offsets;
+    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
     boxes.push_back(destination(part.survivors.back()));
   }
   return tiles_exactly(boxes, part.expected) ? std::optional(std::move(part)) : std::nullopt;
@@ -107,6 +112,7 @@ std::optional<PartlyLost> whole_moment(const Checkpoint& c, TensorId tensor) {
 }  // namespace
 
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
+                                             const std::vector<OtherOrder>& orders,
                                              const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts) {
   std::vector<std::string> given_up;
@@ -126,7 +132,7 @@ std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
     if (found == of_parameters.end() ||
         !same(checkpoint.shape(state.state), parts[found->second.damaged.front()].expected))
       continue;
-    if (auto part = whole_moment(checkpoint, state.state))
+    if (auto part = whole_moment(checkpoint, orders, state.state))
       found->second.whole.push_back(std::move(*part));
   }
   for (auto& [name, of_one] : of_parameters) {

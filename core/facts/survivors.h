@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/facts/cut_orders.h"
 #include "core/facts/optimizer_states.h"
 #include "core/model/checkpoint.h"
 #include "core/model/finding.h"
@@ -32,8 +33,10 @@ void keep_common_rows(std::vector<PartlyLost*>& parts);
 
 // The same of all parameters; `moments`: which of `parts` are moments. Those whose names differ in
 // the kind alone are of one parameter, by one optimizer. Moments that are whole give up the rows
-// that others lost: they are added to `parts`. Their names.
+// that others lost: they are added to `parts`. Their names. `orders`: of tensors whose chunks
+// belong elsewhere than they are recorded.
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
+                                             const std::vector<OtherOrder>& orders,
                                              const std::vector<std::size_t>& moments,
                                              std::vector<PartlyLost>& parts);
 

@@ -21,17 +21,21 @@ struct Cutting {
   std::vector<TensorId> tensors;  // with this layout
   Extents shape;
   std::vector<std::pair<std::int64_t, Box>> chunks;  // writer, box; no empty ones
+  std::vector<std::int64_t> empty;                   // ranks that wrote a chunk of no element
 };
 
 std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
-  Cutting cutting{{tensor}, copy_of(c.shape(tensor)), {}};
+  Cutting cutting{{tensor}, copy_of(c.shape(tensor)), {}, {}};
   auto chunks = c.chunks(tensor);
   if (chunks.size() < 2 || chunks.size() > kChunks) return std::nullopt;
   for (ChunkId chunk : chunks) {
     if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return std::nullopt;
-    if (volume(c.sizes(chunk)) == 0) continue;
     auto writer = c.writer(chunk);
     if (!writer) return std::nullopt;
+    if (volume(c.sizes(chunk)) == 0) {
+      cutting.empty.push_back(*writer);
+      continue;
+    }
     cutting.chunks.emplace_back(*writer, Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))});
   }
   if (cutting.chunks.size() < 2) return std::nullopt;
@@ -39,7 +43,7 @@ std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
 }
 
 bool same_cutting(const Cutting& a, const Cutting& b) {
-  return a.shape == b.shape && a.chunks == b.chunks;
+  return a.shape == b.shape && a.chunks == b.chunks && a.empty == b.empty;
 }
 
 std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) {
@@ -62,10 +66,16 @@ std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) 
 }
 
 bool predicts(const Mesh& mesh, const std::vector<Placement>& placements, const Cutting& cutting) {
-  return std::all_of(cutting.chunks.begin(), cutting.chunks.end(), [&](const auto& chunk) {
-    auto box = nested_box(cutting.shape, mesh, placements, chunk.first);
-    return box && *box == chunk.second;
-  });
+  auto gives = [&](std::int64_t rank) { return nested_box(cutting.shape, mesh, placements, rank); };
+  return std::all_of(cutting.chunks.begin(), cutting.chunks.end(),
+                     [&](const auto& chunk) {
+                       auto box = gives(chunk.first);
+                       return box && *box == chunk.second;
+                     }) &&
+         std::all_of(cutting.empty.begin(), cutting.empty.end(), [&](std::int64_t rank) {
+           auto box = gives(rank);
+           return box && is_empty(*box);
+         });
 }
 
 // How many distinct boxes the layout makes: all of them must be there.
@@ -120,27 +130,43 @@ class Choices {
   std::vector<std::size_t> digits_;
 };
 
-std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
-  if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4)
-    return std::nullopt;
+// Whether these placements on this mesh are worth a look: others say the same with less, or cut
+// into too few parts.
+bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
+                 const Cutting& cutting) {
+  std::int64_t parts = 1;
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    if (placements[i].kind == Placement::Kind::kReplicate) continue;
+    bool cuts_nothing_before =
+        placements[i].kind == Placement::Kind::kStridedShard && placements[i].split_factor == 1;
+    if (mesh.axes[i].size == 1 || cuts_nothing_before) return false;
+    parts *= mesh.axes[i].size;
+  }
+  return parts >= static_cast<std::int64_t>(cutting.chunks.size());
+}
+
+// All placements that give every writer its box, until `take` says that it has enough.
+template <class Take>
+void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
+  if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4) return;
   Choices choices(mesh, cutting.shape.size());
-  std::optional<std::vector<Placement>> found;
   do {
     std::vector<Placement> placements = choices.placements();
-    std::int64_t parts = 1;
-    for (std::size_t i = 0; i < placements.size(); ++i) {
-      bool useless = mesh.axes[i].size == 1 && placements[i].kind != Placement::Kind::kReplicate;
-      if (useless ||
-          (placements[i].kind == Placement::Kind::kStridedShard && placements[i].split_factor == 1))
-        parts = 0;
-      if (placements[i].kind != Placement::Kind::kReplicate) parts *= mesh.axes[i].size;
-    }
-    if (parts < static_cast<std::int64_t>(cutting.chunks.size())) continue;
-    if (!predicts(mesh, placements, cutting) || !makes_as_many(mesh, placements, cutting)) continue;
-    // A plain answer before a strided one.
-    if (!found || as_plain(placements) == placements) found = placements;
-    if (as_plain(*found) == *found) return found;
+    if (!can_explain(mesh, placements, cutting) || !predicts(mesh, placements, cutting) ||
+        !makes_as_many(mesh, placements, cutting))
+      continue;
+    if (take(std::move(placements))) return;
   } while (choices.next());
+}
+
+std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
+  std::optional<std::vector<Placement>> found;
+  each_fitting(mesh, cutting, [&](std::vector<Placement> placements) {
+    // A plain answer before a strided one.
+    bool is_plain = as_plain(placements) == placements;
+    if (!found || is_plain) found = std::move(placements);
+    return is_plain;
+  });
   return found;
 }
 
@@ -267,6 +293,21 @@ std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpo
   auto cutting = cutting_of(checkpoint, tensor);
   if (!cutting || mesh.size() > kRanks) return std::nullopt;
   return find_placements(mesh, *cutting);
+}
+
+InferredBox infer_box(const Checkpoint& checkpoint, const Mesh& mesh, TensorId tensor,
+                      std::int64_t rank) {
+  InferredBox out;
+  auto cutting = cutting_of(checkpoint, tensor);
+  if (!cutting || mesh.size() > kRanks) return out;
+  each_fitting(mesh, *cutting, [&](const std::vector<Placement>& placements) {
+    auto box = nested_box(cutting->shape, mesh, placements, rank);
+    if (!box) return false;
+    out.is_ambiguous = out.box && *out.box != *box;
+    if (!out.box) out.box = std::move(*box);
+    return out.is_ambiguous;
+  });
+  return out;
 }
 
 }  // namespace shw

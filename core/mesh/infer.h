@@ -42,4 +42,13 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<cons
 std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,
                                                        const Mesh& mesh, TensorId tensor);
 
+// The part of `tensor` that `rank` holds on `mesh`, by all placements that give its writers their
+// boxes; ambiguous where two of them differ: replicas of one box leave that open.
+struct InferredBox {
+  std::optional<Box> box;  // nothing: no placements fit
+  bool is_ambiguous = false;
+};
+InferredBox infer_box(const Checkpoint& checkpoint, const Mesh& mesh, TensorId tensor,
+                      std::int64_t rank);
+
 }  // namespace shw

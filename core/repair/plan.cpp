@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -11,6 +12,7 @@
 #include "core/repair/entries.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
+#include "core/repair/planned_states.h"
 #include "core/repair/renamed.h"
 #include "core/rules/rules.h"
 #include "core/spec/spec_from_checkpoint.h"
@@ -85,6 +87,8 @@ struct Draft {
   Blocked damaged;  // the same but for files that are not there: metadata alone can be planned for
   std::unordered_map<std::uint32_t, std::size_t> planned;  // tensor -> index in plan.tensors
   Plan plan;
+  std::map<TensorId, const Diagnosis*> diagnoses;  // what is planned was asked for by
+  std::map<TensorId, std::string> refused;         // and what cannot be beside it: why
 };
 
 Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis) {
@@ -95,6 +99,8 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   auto blocked_by = [&](std::string_view rule) {
     return cannot_lower(checkpoint, tensor, std::string(rule) + " was found in what it is made of");
   };
+  if (auto found = draft.refused.find(tensor); found != draft.refused.end())
+    return cannot_lower(checkpoint, tensor, found->second);
   if (auto rule = draft.damaged.tensor(checkpoint, tensor); !rule.empty()) return blocked_by(rule);
   SHW_TRY(PlannedTensor planned, lower(checkpoint, diagnosis));
   if (auto rule = draft.blocked.tensor(checkpoint, tensor);
@@ -169,11 +175,71 @@ void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>
       continue;
     }
     draft.planned.emplace(tensor, draft.plan.tensors.size());
+    draft.diagnoses.emplace(TensorId{tensor}, &diagnosis);
     made.push_back(draft.plan.tensors.size());
     draft.plan.tensors.push_back(std::move(*planned));
   }
   if (refused > 1) why += fmt::format(" (and {} more)", refused - 1);
   if (refused != 0) leave_undecided(draft.plan, finding, why);
+}
+
+using Made = std::vector<std::vector<std::size_t>>;  // of each finding: indices in plan.tensors
+
+// Causes come first in a report, so the first finding that can mend a tensor is the right one.
+Made plan_findings(Draft& draft, const CheckReport& report) {
+  Made made(report.findings.size());
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    if (report.findings[i].severity != Severity::kInfo)
+      plan_finding(draft, report.findings[i], made[i]);
+  }
+  return made;
+}
+
+// Without the states that cannot be placed beside what else is planned.
+Made plan_compatible(Draft& draft, const CheckReport& report) {
+  Made made = plan_findings(draft, report);
+  draft.refused = states_of_moved_parameters(draft.checkpoint, draft.options.spec.get(),
+                                             draft.diagnoses, draft.progress);
+  if (draft.refused.empty()) return made;
+  draft.plan.tensors.clear();
+  draft.plan.objects.clear();
+  draft.plan.undecided.clear();
+  draft.planned.clear();
+  draft.diagnoses.clear();
+  return plan_findings(draft, report);
+}
+
+// Two findings may each have lost rows of one moment of a parameter.
+void settle_moments(Draft& draft, const CheckReport& report, Made& made) {
+  for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses)) {
+    auto tensor = static_cast<std::uint32_t>(index_of(part.tensor));
+    auto found = draft.planned.find(tensor);
+    auto planned = plan_tensor(draft, part);
+    if (!planned) {
+      auto asks =
+          std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
+            return std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
+                               [](const Diagnosis& diagnosis) {
+                                 return std::holds_alternative<PartlyLost>(diagnosis);
+                               });
+          });
+      if (asks != report.findings.end())
+        leave_undecided(draft.plan, *asks,
+                        planned.error().place.tensor + ": " + planned.error().message);
+    } else if (found != draft.planned.end()) {
+      planned->fqn = draft.plan.tensors[found->second].fqn;
+      draft.plan.tensors[found->second] = std::move(*planned);
+    } else {
+      // Told with the first that lost something.
+      auto with = std::find_if(made.begin(), made.end(), [&](const auto& indices) {
+        return std::any_of(indices.begin(), indices.end(),
+                           [&](std::size_t i) { return draft.plan.tensors[i].lost_elements != 0; });
+      });
+      draft.planned.emplace(tensor, draft.plan.tensors.size());
+      if (with != made.end()) with->push_back(draft.plan.tensors.size());
+      draft.plan.tensors.push_back(std::move(*planned));
+    }
+  }
 }
 
 // The tensor of the other checkpoint that can fill this one: the same one, of the same shape,
@@ -272,16 +338,14 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
               Blocked(checkpoint, report, Blocking::kReading),
               Blocked(checkpoint, report, Blocking::kNamed),
               {},
+              {},
+              {},
               {}};
   Plan& plan = draft.plan;
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 
-  // Causes come first in a report, so the first finding that can mend a tensor is the right one.
-  std::vector<std::vector<std::size_t>> made(report.findings.size());
-  for (std::size_t i = 0; i < report.findings.size(); ++i) {
-    if (report.findings[i].severity != Severity::kInfo)
-      plan_finding(draft, report.findings[i], made[i]);
-  }
+  Made made = plan_compatible(draft, report);
+  settle_moments(draft, report, made);
   choose_fills(draft);
   settle_fills(draft);
   if (is_cancelled(progress)) return cancelled_error();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/derived_layout.h"
@@ -36,19 +37,36 @@ std::string axes_text(const DroppedAxis& dropped) {
   return text;
 }
 
-// `given_up`: whole moments that are set back where others are lost.
-std::vector<PartlyLost> place_writers(const Checkpoint& c, const AxisGroup& group,
-                                      std::vector<std::string>& given_up) {
+// The tensors of one finding, those of them that are put together of survivors, and whole moments
+// that are set back where others are lost.
+struct PlacedGroup {
+  AxisGroup all;
   std::vector<PartlyLost> parts;
-  parts.reserve(group.size());
-  std::vector<std::size_t> moments;
-  for (const DroppedAxis* dropped : group) {
-    auto path = parse_state_fqn(c.fqn(dropped->tensor));
-    if (path && role_of_kind(path->kind) == StateRole::kMoment) moments.push_back(parts.size());
-    parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
+  std::vector<std::string> given_up;
+};
+
+// What the moments of a parameter keep together does not go by finding: one of them may lack
+// another axis than the other.
+void place_survivors(const Checkpoint& c, const std::vector<OtherOrder>& orders,
+                     const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
+  std::vector<PartlyLost> parts;
+  std::vector<std::size_t> moments, group_of;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const DroppedAxis* dropped : groups[g].all) {
+      if (restored.contains(dropped->tensor)) continue;
+      auto path = parse_state_fqn(c.fqn(dropped->tensor));
+      if (path && role_of_kind(path->kind) == StateRole::kMoment) moments.push_back(parts.size());
+      parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
+      group_of.push_back(g);
+    }
   }
-  given_up = keep_common_moments(c, moments, parts);
-  return parts;
+  std::vector<std::string> given_up = keep_common_moments(c, orders, moments, parts);
+  // Whole moments follow, told with the first finding that speaks of moments.
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::size_t g = i < group_of.size() ? group_of[i] : group_of[moments.front()];
+    if (i >= group_of.size()) groups[g].given_up.push_back(given_up[i - group_of.size()]);
+    groups[g].parts.push_back(std::move(parts[i]));
+  }
 }
 
 Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
@@ -106,15 +124,11 @@ void restore(Finding& finding, const AxisGroup& group, const Restored& restored)
   finding.evidence.emplace_back("elements of survivors that equal those masters", compared);
 }
 
-void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored& restored,
+void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& restored,
                      std::vector<Finding>& findings) {
-  Finding finding = describe_dropped(c, group);
-  restore(finding, group, restored);
-  AxisGroup rest;
-  std::copy_if(group.begin(), group.end(), std::back_inserter(rest),
-               [&](const DroppedAxis* dropped) { return !restored.contains(dropped->tensor); });
-  std::vector<std::string> given_up;
-  std::vector<PartlyLost> parts = place_writers(c, rest, given_up);
+  Finding finding = describe_dropped(c, group.all);
+  restore(finding, group.all, restored);
+  std::vector<PartlyLost>& parts = group.parts;
   Loss loss = loss_of(parts);
   std::string text;
   if (!finding.diagnoses.empty())
@@ -125,8 +139,9 @@ void add_placed_axes(const Checkpoint& c, const AxisGroup& group, const Restored
   if (!parts.empty()) {
     finding.evidence.emplace_back("kept elements", loss.kept);
     finding.evidence.emplace_back("lost elements", loss.lost);
-    if (!given_up.empty())
-      finding.evidence.emplace_back("whole moments whose rows are set back too", capped(given_up));
+    if (!group.given_up.empty())
+      finding.evidence.emplace_back("whole moments whose rows are set back too",
+                                    capped(group.given_up));
     text += fmt::format(
         "Put each survivor where its writer stands on the mesh and mask the rest: "
         "{} elements kept, {} lost.",
@@ -144,7 +159,8 @@ void add_unplaced_axes(const Checkpoint& c, const AxisGroup& group,
   findings.push_back(std::move(finding));
 }
 
-void add_by_spec(const CheckInput& input, std::vector<Finding>& findings) {
+void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
+                 std::vector<Finding>& findings) {
   std::vector<DroppedAxis> all = dropped_axes(input);
   if (all.empty()) return;
   Restored restored;
@@ -165,11 +181,19 @@ void add_by_spec(const CheckInput& input, std::vector<Finding>& findings) {
   for (const DroppedAxis& dropped : all) {
     groups[{axes_text(dropped), !dropped.placed}].push_back(&dropped);
   }
+  std::set<TensorId> whole_again;
+  for (const auto& [tensor, pieces] : restored) whole_again.insert(tensor);
+  std::vector<PlacedGroup> placed;
+  for (const auto& [key, group] : groups) {
+    if (!key.second) placed.push_back({group, {}, {}});
+  }
+  place_survivors(input.checkpoint, orders, whole_again, placed);
+  auto next = placed.begin();
   for (const auto& [key, group] : groups) {
     if (key.second)
       add_unplaced_axes(input.checkpoint, group, findings);
     else
-      add_placed_axes(input.checkpoint, group, restored, findings);
+      add_placed_axes(input.checkpoint, std::move(*next++), restored, findings);
   }
 }
 
@@ -178,7 +202,7 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided) {
     std::size_t before = findings.size();
-    add_by_spec(with_layout(facts, layout), findings);
+    add_by_spec(with_layout(facts, layout), {}, findings);
     for (std::size_t i = before; i < findings.size(); ++i) {
       findings[i].link = layout.link;
       findings[i].evidence.emplace_back("expected because", layout.law);
@@ -199,7 +223,7 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
   add_derived(facts, findings);
-  add_by_spec(facts, findings);
+  add_by_spec(facts, facts.other_orders, findings);
 }
 
 }  // namespace

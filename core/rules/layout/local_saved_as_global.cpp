@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -22,8 +22,9 @@ namespace shw {
 namespace {
 
 // `given_up`: whole moments that are set back where others are lost.
-std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<LocalState>& locals,
+std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<LocalState>& locals,
                                      std::vector<std::string>& given_up) {
+  const Checkpoint& c = facts.checkpoint;
   std::vector<PartlyLost> parts;
   parts.reserve(locals.size());
   std::vector<std::size_t> moments;
@@ -39,7 +40,7 @@ std::vector<PartlyLost> place_states(const Checkpoint& c, const std::vector<Loca
     if (local.state.role == StateRole::kMoment) moments.push_back(parts.size());
     parts.push_back(std::move(part));
   }
-  given_up = keep_common_moments(c, moments, parts);
+  given_up = keep_common_moments(c, facts.other_orders, moments, parts);
   return parts;
 }
 
@@ -114,10 +115,10 @@ ByValues hold_against_values(const Facts& facts, const std::vector<LocalState>& 
   return out;
 }
 
-void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& locals,
+void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals,
                        const ByValues& values, std::vector<Finding>& findings) {
   if (locals.empty()) return;
-  Finding finding = describe_local(c, locals);
+  Finding finding = describe_local(facts.checkpoint, locals);
   if (!values.contradict.empty()) {
     finding.evidence.emplace_back("values say otherwise", capped(values.contradict));
     finding.evidence.emplace_back(
@@ -129,7 +130,7 @@ void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& local
   }
   if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
   std::vector<std::string> given_up;
-  std::vector<PartlyLost> parts = place_states(c, locals, given_up);
+  std::vector<PartlyLost> parts = place_states(facts, locals, given_up);
   Loss loss = loss_of(parts);
   finding.evidence.emplace_back("placed by", locals.front().source);
   finding.evidence.emplace_back("kept elements", loss.kept);
@@ -151,17 +152,19 @@ void add_placed_states(const Checkpoint& c, const std::vector<LocalState>& local
 
 void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& locals,
                          std::vector<Finding>& findings) {
-  if (locals.empty()) return;
-  Finding finding = describe_local(facts.checkpoint, locals);
-  finding.evidence.emplace_back(
-      "undecided", std::string("the writers of these states wrote no chunk of their parameters, so "
-                               "where the survivors belong needs the mesh: --mesh, or a spec"));
-  auto guesses = infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr, facts.progress);
-  if (!guesses.empty()) {
-    finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
-    finding.evidence.emplace_back("confidence", guesses.front().confidence);
+  std::map<std::string, std::vector<LocalState>> by_reason;
+  for (const LocalState& local : locals) by_reason[local.why_not].push_back(local);
+  for (const auto& [why_not, alike] : by_reason) {
+    Finding finding = describe_local(facts.checkpoint, alike);
+    finding.evidence.emplace_back("undecided", why_not);
+    auto guesses =
+        infer_meshes(facts.checkpoint, named_meshes(facts.spec), nullptr, facts.progress);
+    if (!guesses.empty()) {
+      finding.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
+      finding.evidence.emplace_back("confidence", guesses.front().confidence);
+    }
+    findings.push_back(std::move(finding));
   }
-  findings.push_back(std::move(finding));
 }
 
 void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findings) {
@@ -173,7 +176,7 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   std::vector<LocalState> unplaced(std::make_move_iterator(unknown),
                                    std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed_states(facts.checkpoint, locals, hold_against_values(facts, locals), findings);
+  add_placed_states(facts, locals, hold_against_values(facts, locals), findings);
   add_unplaced_states(facts, unplaced, findings);
 }
 
