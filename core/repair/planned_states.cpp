@@ -78,7 +78,7 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
   for (const OptimizerState& state : until_cancelled(states, progress)) {
     const auto* part = diagnosis_of<PartlyLost>(planned, state.state);
     auto parameter = state.parameter ? planned.find(*state.parameter) : planned.end();
-    if (part == nullptr || part->survivors.empty() || parameter == planned.end()) continue;
+    if (part == nullptr || parameter == planned.end()) continue;
     std::string why = why_not(checkpoint, spec, *part, *parameter->second);
     if (!why.empty()) out.emplace(state.state, std::move(why));
   }

@@ -240,3 +240,60 @@ TEST_CASE("replicas: the mesh alone places a state only where one reading of it 
   CHECK(placed != 0);
   CHECK(open != 0);
 }
+
+TEST_CASE(
+    "a state that was placed by a parameter of a wrong shape stays out of that one's repair") {
+  // Experts [4, 4, 8] recorded as [4, 8, 4] on ep_shard 2 x ep 2, and a moment of rank 1 alone.
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  std::int64_t at = 0;
+  auto add = [&](const std::string& fqn, const Extents& shape, const Extents& tile,
+                 std::uint32_t first_writer) {
+    builder.add_tensor(fqn, Dtype::kFloat32, shape);
+    std::uint32_t writer = first_writer;
+    Extents offsets(shape.size(), 0);
+    for (;; ++writer) {
+      builder.add_chunk(offsets, tile,
+                        {builder.file("__" + std::to_string(writer) + "_0.distcp"), at, 64});
+      at += 64;
+      std::size_t d = offsets.size();
+      while (d > 0 && (offsets[d - 1] += tile[d - 1]) >= shape[d - 1]) offsets[--d] = 0;
+      if (d == 0) return;
+    }
+  };
+  const std::string down = "model.layers.3.moe.experts.down_proj.weight",
+                    gate = "model.layers.3.moe.experts.gate_proj.weight",
+                    up = "model.layers.3.moe.experts.up_proj.weight";
+  add(down, {4, 32, 4}, {2, 16, 4}, 0);
+  add(gate, {4, 16, 8}, {2, 8, 8}, 0);
+  add(up, {4, 16, 8}, {2, 8, 8}, 0);
+  add("model.embed_tokens.weight", {12, 16}, {3, 16}, 0);
+  for (const std::string& fqn : {down, gate, up}) {
+    const Extents tile = fqn == down ? Extents{2, 16, 4} : Extents{2, 8, 8};
+    add("optimizer.state." + fqn + ".exp_avg", tile, tile, 1);
+    add("optimizer.state." + fqn + ".exp_avg_sq", tile, tile, 2);
+  }
+  auto checkpoint = builder.finish();
+  auto report = check(*checkpoint, {Depth::kMetadata, nullptr, std::nullopt}, nullptr);
+  REQUIRE(report.has_value());
+  auto found = [&](std::string_view rule) {
+    return std::any_of(report->findings.begin(), report->findings.end(),
+                       [&](const Finding& finding) { return finding.rule == rule; });
+  };
+  CHECK(found("placement-axis-moved"));
+  CHECK(found("local-saved-as-global"));
+  auto plan = make_plan(*checkpoint, *report, {});
+  REQUIRE(plan.has_value());
+  CHECK(planned_as(*plan, *checkpoint->find(down)) != nullptr);
+  for (const PlannedTensor& planned : plan->tensors)
+    CHECK_FALSE(checkpoint->fqn(planned.tensor).starts_with("optimizer."));
+  bool told =
+      std::any_of(plan->undecided.begin(), plan->undecided.end(), [](const Finding& finding) {
+        return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const auto& one) {
+          const auto* text = std::get_if<std::string>(&one.second);
+          return one.first == "not repaired because" &&
+                 text->find("mends its parameter model.layers.3") != std::string::npos;
+        });
+      });
+  CHECK(told);
+}
