@@ -38,8 +38,9 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
   if (moves_inside_chunks(c, parameter))
     return "this repair moves rows of its parameter " + name +
            " inside of chunks, and rows of the state would have to follow";
-  bool keeps_places = std::holds_alternative<Renamed>(parameter);
-  if (keeps_places || (spec != nullptr && spec->find(name) != nullptr)) return {};
+  if (std::holds_alternative<Renamed>(parameter)) return {};
+  const SpecEntry* entry = spec == nullptr ? nullptr : spec->find(name);
+  if (entry != nullptr && entry->shape == state.expected) return {};
   // Both by the same law of writers.
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};

@@ -346,3 +346,50 @@ TEST_CASE(
       });
   CHECK(told);
 }
+
+TEST_CASE("an axis that no tensor knows is put back among replicas, or left open, never wrongly") {
+  std::size_t placed = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    Dice dice(90000 + seed);
+    std::int64_t replicas = dice.from({1, 2, 2}), shards = dice.from({1, 2, 4}),
+                 tp = dice.from({2, 4});
+    Mesh mesh{{{"dp_replicate", replicas}, {"dp_shard", shards}, {"tp", tp}}};
+    if (dice.one_in(3)) std::swap(mesh.axes[0], mesh.axes[1]);
+    std::size_t cuts = mesh.axes[0].name == "dp_shard" ? 0 : 1;
+    bool knows_rows = dice.one_in(3), plain_states = dice.one_in(2);
+    std::vector<SavedTensor> tensors, states;
+    std::int64_t hidden = shards * tp * 2, wide = shards * tp * 4;
+    for (std::int64_t i = 0; i < 2; ++i) {
+      for (const char* matrix : {"linear_fc1", "linear_fc2"}) {
+        bool is_row = std::string_view(matrix) == "linear_fc2";
+        SpecEntry entry;
+        entry.mesh = mesh;
+        entry.shape = is_row ? Extents{hidden, wide} : Extents{wide, hidden};
+        entry.placements.assign(3, Placement{});
+        entry.placements[2] = sharded(is_row ? 1 : 0);
+        if (shards > 1) entry.placements[cuts] = is_row ? sharded(0) : strided(0, tp);
+        std::string name = "layers." + std::to_string(i) + ".mlp." + matrix + ".weight";
+        bool honest_row = is_row && knows_rows;
+        tensors.push_back(honest_row ? honest("model." + name, entry)
+                                     : without("model." + name, entry, 2));
+        for (const char* kind : kKinds) {
+          std::string state = "optimizer.state." + name + "." + kind;
+          states.push_back(plain_states ? plain_state(state, entry)
+                           : honest_row ? honest(state, entry)
+                                        : without(state, entry, 2));
+        }
+      }
+    }
+    tensors.insert(tensors.end(), states.begin(), states.end());
+    SavedModel model = save(tensors, mesh.size(), dice.one_in(4));
+    CAPTURE(seed);
+    CAPTURE(describe(model));
+    std::vector<Finding> findings = look(model, false, Look::kMetadata, &mesh);
+    Plan plan = plan_of(model, findings, nullptr);
+    CAPTURE(above_info(findings));
+    CHECK(misplaced(model, plan) == "");
+    placed += plan.tensors.size();
+  }
+  MESSAGE(placed << " tensors are put back");
+  CHECK(placed != 0);
+}
