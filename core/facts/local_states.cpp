@@ -213,8 +213,9 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
   find_home(input, places, *state.parameter, entry, local);
-  if (!local.home && !looks_local(c, *state.parameter, c.sizes(*chunk))) return std::nullopt;
-  return local;
+  bool is_a_shard = local.home || looks_local(c, *state.parameter, c.sizes(*chunk)) ||
+                    places.by_spec(entry, local);
+  return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
 
 // A checkpoint of the optimizer alone: the spec says what the state should be.
