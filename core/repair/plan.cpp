@@ -209,35 +209,35 @@ Made plan_compatible(Draft& draft, const CheckReport& report) {
   return plan_findings(draft, report);
 }
 
+// Of the findings that something was planned for: the first that loses elements.
+std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made) {
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    for (std::size_t at : made[i]) {
+      if (draft.plan.tensors[at].lost_elements != 0) return i;
+    }
+  }
+  return std::nullopt;
+}
+
 // Two findings may each have lost rows of one moment of a parameter.
 void settle_moments(Draft& draft, const CheckReport& report, Made& made) {
+  auto with = first_that_loses(draft, made);  // what no finding names is told with that
+  if (!with) return;
   for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses)) {
-    auto tensor = static_cast<std::uint32_t>(index_of(part.tensor));
-    auto found = draft.planned.find(tensor);
     auto planned = plan_tensor(draft, part);
     if (!planned) {
-      auto asks =
-          std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
-            return std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
-                               [](const Diagnosis& diagnosis) {
-                                 return std::holds_alternative<PartlyLost>(diagnosis);
-                               });
-          });
-      if (asks != report.findings.end())
-        leave_undecided(draft.plan, *asks,
-                        planned.error().place.tensor + ": " + planned.error().message);
-    } else if (found != draft.planned.end()) {
+      leave_undecided(draft.plan, report.findings[*with],
+                      planned.error().place.tensor + ": " + planned.error().message);
+      continue;
+    }
+    auto [found, added] = draft.planned.try_emplace(
+        static_cast<std::uint32_t>(index_of(part.tensor)), draft.plan.tensors.size());
+    if (added) {
+      made[*with].push_back(draft.plan.tensors.size());
+      draft.plan.tensors.push_back(std::move(*planned));
+    } else {
       planned->fqn = draft.plan.tensors[found->second].fqn;
       draft.plan.tensors[found->second] = std::move(*planned);
-    } else {
-      // Told with the first that lost something.
-      auto with = std::find_if(made.begin(), made.end(), [&](const auto& indices) {
-        return std::any_of(indices.begin(), indices.end(),
-                           [&](std::size_t i) { return draft.plan.tensors[i].lost_elements != 0; });
-      });
-      draft.planned.emplace(tensor, draft.plan.tensors.size());
-      if (with != made.end()) with->push_back(draft.plan.tensors.size());
-      draft.plan.tensors.push_back(std::move(*planned));
     }
   }
 }
