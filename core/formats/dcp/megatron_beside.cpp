@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_item.h"
@@ -30,7 +31,7 @@ void note(const std::string& file, Severity severity, std::string cause,
 }
 
 // The backend that it names; empty where it is another program's metadata.json, which says nothing
-// of one. Python takes no byte order mark.
+// of one.
 Result<std::string> backend_in(const Directory& directory) {
   auto damaged = [](const std::string& why) {
     return fail(ErrorKind::kDamaged, why, {kMegatronMarker});
@@ -43,7 +44,7 @@ Result<std::string> backend_in(const Directory& directory) {
     return depth < kDeepest;
   };
   auto json = nlohmann::json::parse(text, text + bytes.size(), not_deep, false);
-  const bool is_marked = std::string_view(text, bytes.size()).starts_with("\xEF\xBB\xBF");
+  const bool is_marked = begins_with_byte_order_mark(bytes);
   if (is_marked || !json.is_object()) return damaged("is no JSON object");
   auto backend = json.find("sharded_backend");
   if (backend == json.end()) return std::string();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/zip.h"
 #include "core/model/checkpoint.h"
 
@@ -18,6 +19,9 @@ Result<KerasIndex> read_keras_index(const Directory& directory, const std::strin
   if (source->size() > kMostKerasIndex)
     return fail(ErrorKind::kDamaged, "is too large to be an index", {path});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  if (begins_with_byte_order_mark(bytes))
+    return fail(ErrorKind::kDamaged, "begins with a byte order mark, at which Python's json stops",
+                {path, 0});
   const char* text = reinterpret_cast<const char*>(bytes.data());
   auto json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())

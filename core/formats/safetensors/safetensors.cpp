@@ -15,6 +15,7 @@
 #include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
+#include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
@@ -82,6 +83,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   // Of the map: what is no name of a file.
   const std::vector<std::string>& without_file() const { return without_file_; }
   bool has_metadata() const { return has_metadata_; }
+  std::size_t maps() const { return maps_; }
   bool null() override { return no_file(); }
   bool boolean(bool) override { return no_file(); }
   bool number_integer(std::int64_t) override { return no_file(); }
@@ -95,6 +97,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& text) override {
     if (depth_ == 1) {
       inside_ = text == "weight_map";
+      if (inside_) begin_map();
       at_metadata_ = text == "metadata";
       if (at_metadata_) has_metadata_ = false;  // of two the last one counts
     }
@@ -113,6 +116,13 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
+  // Python keeps the last one alone.
+  void begin_map() {
+    ++maps_;
+    map_.clear();
+    place_of_.clear();
+    without_file_.clear();
+  }
   // "./a" is the file that lies there without it; of a name that is there twice the last one
   // counts.
   void place(std::string file) {
@@ -133,6 +143,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
   bool inside_ = false;
   bool at_metadata_ = false, has_metadata_ = false;
+  std::size_t maps_ = 0;
   int depth_ = 0;
 };
 
@@ -142,6 +153,17 @@ Finding without_metadata(const std::string& path) {
   Finding finding = bad_record(path,
                                "The index has no object \"metadata\", at which transformers stops; "
                                "readers that need the weight_map alone load it.");
+  finding.severity = Severity::kWarning;
+  return finding;
+}
+
+// Who reads the first one, or both, loads other files.
+Finding with_several_maps(const std::string& path, std::size_t count) {
+  Finding finding = bad_record(
+      path,
+      fmt::format("The index has {} objects \"weight_map\": Python takes the last one, and so "
+                  "was done here; other readers may take another.",
+                  count));
   finding.severity = Severity::kWarning;
   return finding;
 }
@@ -161,6 +183,14 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
   WeightMap map;
   IndexEvents events(map);
   const char* text = reinterpret_cast<const char*>(bytes->data());
+  // The parser passes over it, and Python stops there.
+  if (begins_with_byte_order_mark(*bytes)) {
+    finding = bad_record(path,
+                         "The index begins with a byte order mark (EF BB BF at byte 0), at which "
+                         "Python's json stops; all files were read instead.",
+                         0);
+    return std::nullopt;
+  }
   // To the parser a zero byte is the end of the text.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
@@ -172,6 +202,7 @@ std::optional<WeightMap> read_index(const Directory& directory, const std::strin
     finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
                              events.without_file().end());
   }
+  if (!finding && events.maps() > 1) finding = with_several_maps(path, events.maps());
   if (!finding && !events.has_metadata()) finding = without_metadata(path);
   return map;
 }
@@ -357,6 +388,52 @@ void check_unnamed(CheckpointBuilder& builder, const std::string& index, const W
   builder.add_finding(std::move(finding));
 }
 
+// transformers looks for the one file first, and where it is there opens no index (5.24,
+// _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
+// diffusers', which looks for the index first.
+bool is_passed_over(const Directory& directory, const std::string& index) {
+  return index == kSafetensorsIndex &&
+         directory.stat(std::string(kSafetensorsSingle)).kind == EntryKind::kFile;
+}
+
+std::vector<std::string> files_of(const WeightMap& map) {
+  std::set<std::string> files;
+  for (const auto& [fqn, path] : map) files.insert(path);
+  return {files.begin(), files.end()};
+}
+
+// An index that names nothing of what lies here.
+Finding without_its_files(const Directory& directory, const std::string& index,
+                          const WeightMap& map) {
+  const bool is_passed = is_passed_over(directory, index);
+  Finding finding = bad_record(
+      index, fmt::format("The index names {}, and nothing of that lies here: {}. All files were "
+                         "read without the index.",
+                         some_of(files_of(map)),
+                         is_passed ? "transformers loads model.safetensors without a look at the "
+                                     "index, and readers that go by the index stop"
+                                   : "a loader that goes by the index stops"));
+  if (is_passed) finding.severity = Severity::kWarning;
+  return finding;
+}
+
+void check_passed_over(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
+                       const Directory& directory) {
+  const std::string single(kSafetensorsSingle);
+  std::vector<std::string> others = files_of(map);
+  std::erase(others, single);
+  if (!is_passed_over(directory, index) || others.empty()) return;
+  Finding finding = bad_record(
+      single, fmt::format("{} lies beside {}: transformers loads that one file and never opens the "
+                          "index, and readers that go by the index load {}. Here the index was "
+                          "followed.",
+                          single, index, some_of(others)));
+  finding.severity = Severity::kWarning;
+  finding.evidence = {{"index", index}, {"transformers_loads", single}};
+  finding.subjects.push_back(index);
+  builder.add_finding(std::move(finding));
+}
+
 // What earlier repairs filled stands in each file for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
@@ -405,6 +482,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   if (index_path) index = read_index(*directory, *index_path, index_finding);
   if (index) {
     auto chosen = named_files(paths, *index);
+    if (chosen.empty()) index_finding = without_its_files(*directory, *index_path, *index);
     if (chosen.empty()) index.reset();
     if (!chosen.empty()) paths = std::move(chosen);
   }
@@ -454,6 +532,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   if (index) {
     check_index(builder, *index_path, *index, files);
     check_unnamed(builder, *index_path, *index, files);
+    check_passed_over(builder, *index_path, *index, *directory);
   } else if (!is_one_file(*directory)) {
     for (const std::string& path : missing_parts(paths)) builder.file(path);
   }

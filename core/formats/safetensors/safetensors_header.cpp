@@ -11,6 +11,7 @@
 #include "core/base/leave_behind.h"
 #include "core/base/little_endian.h"
 #include "core/base/until_cancelled.h"
+#include "core/formats/common/byte_order_mark.h"
 
 namespace shw {
 namespace {
@@ -327,8 +328,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   if (zero != json.end())
     return damaged(8 + static_cast<std::uint64_t>(zero - json.begin()),
                    "the header holds a zero byte, which no JSON does");
-  // A byte order mark, which nlohmann_json skips and every reader of safetensors refuses.
-  if (std::string_view(text, json.size()).starts_with("\xEF\xBB\xBF"))
+  if (begins_with_byte_order_mark(json))
     return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
   const bool parsed = Json::sax_parse(text, text + json.size(), &events);
   auto stopped = [&] {

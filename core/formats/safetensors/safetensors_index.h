@@ -13,6 +13,8 @@
 namespace shw {
 
 inline constexpr std::string_view kSafetensorsIndex = "model.safetensors.index.json";
+// In place of an index and several files.
+inline constexpr std::string_view kSafetensorsSingle = "model.safetensors";
 inline constexpr std::uint64_t kMaxSafetensorsIndex = 256 << 20;
 
 // The index of a directory: "model.safetensors.index.json", else the one of another stem

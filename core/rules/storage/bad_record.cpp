@@ -184,7 +184,7 @@ const Rule kBadRecord = {
                .remedy = "Fetch the file again. A tile that is damaged everywhere is lost; its "
                          "neighbours are not.",
                .link = "https://github.com/pytorch/pytorch/pull/170244"},
-    .words = {.text = "the bytes are damaged"},
+    .words = {.text = "the bytes are damaged", .as_warning = "others may read it otherwise"},
     .outcome = RunOutcome::kStops,
     .damages_bytes = true,
     .run = find_bad_records,

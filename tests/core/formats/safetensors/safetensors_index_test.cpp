@@ -232,3 +232,74 @@ TEST_CASE("the index counts as a loader reads it: the last of two entries, with 
   for (const Finding& finding : report_of(*open_at(folder / "")).findings)
     CHECK(finding.severity == Severity::kInfo);
 }
+
+TEST_CASE("a single file beside an index of others is told, with the one that transformers loads") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  put(folder / "model.safetensors", file_with("a", '\7'));
+  auto checkpoint = open_at(folder.path());
+  CHECK(checkpoint->tensor_count() == 3);
+  CheckReport report = report_of(*checkpoint);
+  CHECK(report.verdict == Verdict::kFindings);
+  const Finding* finding = find(report, "bad-record");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects ==
+        std::vector<std::string>{"model.safetensors", "model.safetensors.index.json"});
+  CHECK(finding->cause.find("transformers loads that one file") != std::string::npos);
+  // That one alone is what both load; and diffusers looks for an index first.
+  TemporaryFolder same;
+  put(same / "model.safetensors", file_with("a", '\7'));
+  put(same / "model.safetensors.index.json", index_of(R"("a":"model.safetensors")"));
+  CHECK(report_of(*open_at(same.path())).verdict == Verdict::kClean);
+  TemporaryFolder other;
+  write_three(other, kRight, "unet.safetensors.index.json");
+  put(other / "unet.safetensors", file_with("a", '\7'));
+  CHECK(report_of(*open_at(other.path())).verdict == Verdict::kClean);
+}
+
+TEST_CASE("an index of files that are all gone is told, whatever else lies there") {
+  for (bool is_single : {true, false}) {
+    TemporaryFolder folder;
+    put(folder / (is_single ? "model.safetensors" : "other.safetensors"), file_with("a", '\7'));
+    put(folder / "model.safetensors.index.json", index_of(kRight));
+    CheckReport report = report_of(*open_at(folder.path()));
+    const Finding* finding = find(report, "bad-record");
+    REQUIRE(finding != nullptr);
+    CHECK((finding->severity == Severity::kWarning) == is_single);
+    CHECK(finding->cause.find("m-1.safetensors") != std::string::npos);
+  }
+}
+
+TEST_CASE("an index with a byte order mark is refused, as Python does") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  put(folder / "model.safetensors.index.json", "\xEF\xBB\xBF" + index_of(kRight));
+  CheckReport report = report_of(*open_at(folder.path()));
+  const Finding* finding = find(report, "bad-record");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->cause.find("EF BB BF at byte 0") != std::string::npos);
+}
+
+TEST_CASE("of two weight maps in an index the last one counts, and it is told") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  const std::string first = R"("weight_map":{"a":"gone.safetensors","d":"gone.safetensors"},)";
+  put(folder / "model.safetensors.index.json", "{" + first + index_of(kRight).substr(1));
+  auto checkpoint = open_at(folder.path());
+  CHECK(named_only(*checkpoint).empty());
+  CheckReport report = report_of(*checkpoint);
+  REQUIRE(find(report, "bad-record") != nullptr);
+  CHECK(find(report, "bad-record")->severity == Severity::kWarning);
+  CHECK(find(report, "bad-record")->cause.find("2 objects \"weight_map\"") != std::string::npos);
+  for (const char* last : {"{}", "7", "null"}) {
+    CAPTURE(last);
+    std::string index = index_of(kRight);
+    index.back() = ',';
+    put(folder / "model.safetensors.index.json", index + "\"weight_map\":" + last + "}");
+    CheckReport none = report_of(*open_at(folder.path()));
+    REQUIRE(find(none, "bad-record") != nullptr);
+    CHECK(find(none, "bad-record")->severity == Severity::kError);
+  }
+}
