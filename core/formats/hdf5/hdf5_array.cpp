@@ -34,6 +34,8 @@ constexpr FloatLayout kHdf5Floats[] = {
 // HDF5 takes the greatest exponent for infinity in a float8 of four bits of exponent: it is none of
 // torch's, and is not among the above.
 
+constexpr unsigned kLastTypeVersion = 5;  // HDF5 2.0
+
 constexpr Hdf5Type kOtherType{Dtype::kUnknown, Hdf5Unread::kOtherType};
 constexpr Hdf5Type kTooShort{Dtype::kUnknown, Hdf5Unread::kNothing, false};
 
@@ -82,11 +84,18 @@ Hdf5Type floating_point(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t siz
   return kOtherType;
 }
 
-// What h5py makes of bool: the members FALSE and TRUE of one byte.
+// What h5py makes of bool: the members FALSE and TRUE of a whole number of one byte.
 Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, int version) {
   constexpr std::uint32_t kMembers = 2;
   if ((bits & 0xFFFF) != kMembers || size != 1) return kOtherType;
-  cursor.skip(12);  // the type beneath it
+  const auto kind = cursor.take<std::uint8_t>();
+  const auto bits_beneath = static_cast<std::uint32_t>(cursor.take_sized(3));
+  const auto size_beneath = cursor.take<std::uint32_t>();
+  if ((kind >> 4) == 0 || (kind >> 4) > kLastTypeVersion || size_beneath != size) return kTooShort;
+  if ((kind & 15) != 0) return kOtherType;
+  const Hdf5Type beneath = whole_number(cursor, bits_beneath, size_beneath);
+  if (!beneath.ok || beneath.unread != Hdf5Unread::kNothing) return beneath;
+  cursor.skip(4);  // its offset and precision
   std::string names[kMembers];
   for (std::string& name : names) {
     for (char c = cursor.take<char>(); c != 0 && cursor.ok(); c = cursor.take<char>()) name += c;
@@ -106,9 +115,8 @@ Hdf5Type hdf5_type_of(BytesView body) {
   const auto size = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return kTooShort;
   const unsigned number = kind & 15, version = kind >> 4;
-  constexpr unsigned kLastVersion = 5;  // HDF5 2.0
   if (version == 0) return kTooShort;
-  if (version > kLastVersion) return kOtherType;
+  if (version > kLastTypeVersion) return kOtherType;
   if (number == 0) return whole_number(cursor, bits, size);
   if (number == 1) return floating_point(cursor, bits, size);
   if (number == 8) return enumeration(cursor, bits, size, static_cast<int>(version));
@@ -142,8 +150,32 @@ Hdf5Space hdf5_space_of(BytesView body) {
   return space;
 }
 
+bool is_whole_number(Dtype dtype) {
+  constexpr auto kWhole =
+      std::to_array({Dtype::kInt8, Dtype::kUint8, Dtype::kInt16, Dtype::kUint16, Dtype::kInt32,
+                     Dtype::kUint32, Dtype::kInt64, Dtype::kUint64});
+  return std::find(kWhole.begin(), kWhole.end(), dtype) != kWhole.end();
+}
+
+// One of a type of whole numbers, in its order of bytes.
+std::int64_t take_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) {
+  const std::size_t size = size_of(type.dtype);
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t byte = cursor.take<std::uint8_t>();
+    const std::size_t place = type.unread == Hdf5Unread::kBigEndian ? size - 1 - i : i;
+    number |= byte << (8 * place);
+  }
+  const bool is_signed = type.dtype == Dtype::kInt8 || type.dtype == Dtype::kInt16 ||
+                         type.dtype == Dtype::kInt32 || type.dtype == Dtype::kInt64;
+  const std::size_t above = 64 - 8 * size;
+  return is_signed ? static_cast<std::int64_t>(number << above) >> above
+                   : static_cast<std::int64_t>(number);
+}
+
 struct Hdf5NamedExtents {
   std::string name;
+  bool is_shared = false;          // its type or its shape stands elsewhere
   std::optional<Extents> numbers;  // where it is a list of whole numbers
 };
 
@@ -170,17 +202,11 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   Hdf5Space space = hdf5_space_of(body.subspan(space_at, space_size));
   const bool is_list = space.ok && !space.is_null && space.shape.size() == 1 &&
                        space.shape[0] >= 0 && space.shape[0] <= std::int64_t{kMaxDims};
-  const std::size_t size = size_of(type.dtype);
-  const bool is_whole = type.dtype == Dtype::kInt64 || type.dtype == Dtype::kUint64 ||
-                        type.dtype == Dtype::kInt32 || type.dtype == Dtype::kUint32;
-  if (is_shared || !is_list || !is_whole || type.unread != Hdf5Unread::kNothing) return out;
+  out.is_shared = is_shared;
+  if (is_shared || !is_list || !is_whole_number(type.dtype)) return out;
   Extents numbers;
-  for (std::int64_t i = 0; i < space.shape[0]; ++i) {
-    std::uint64_t number = cursor.take_sized(size);
-    numbers.push_back(type.dtype == Dtype::kInt32
-                          ? static_cast<std::int32_t>(static_cast<std::uint32_t>(number))
-                          : static_cast<std::int64_t>(number));
-  }
+  for (std::int64_t i = 0; i < space.shape[0]; ++i)
+    numbers.push_back(take_attribute_number(cursor, type));
   if (cursor.ok()) out.numbers = std::move(numbers);
   return out;
 }
@@ -282,9 +308,12 @@ Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) 
   auto attribute = attribute_of(message.body);
   if (!attribute) return damaged("an attribute cannot be", message.offset);
   if (attribute->name != "offsets" && attribute->name != "global_shape") return {};
-  if (!attribute->numbers)
-    return damaged("the attribute " + attribute->name + " is no list of whole numbers",
-                   message.offset);
+  if (attribute->is_shared)
+    return not_read(
+        "the attribute " + attribute->name + " has a type of its own name, which is not read",
+        message.offset);
+  // Of anybody's: a list of whole numbers is what makes it a part of a larger tensor.
+  if (!attribute->numbers) return {};
   (attribute->name == "offsets" ? array.offsets : array.global_shape) =
       std::move(attribute->numbers);
   return {};

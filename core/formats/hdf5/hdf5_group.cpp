@@ -65,8 +65,10 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     names.met.push_back(text);
     if (kind == kHdf5LastSymbolKind) {
       cursor.skip(4);
-      if (!key_at(cursor.take<std::uint32_t>(), names))
-        return damaged("a symbolic link leads nowhere", address + 8 + i * kEntry);
+      auto target = key_at(cursor.take<std::uint32_t>(), names);
+      if (!target) return damaged("a symbolic link leads nowhere", address + 8 + i * kEntry);
+      links.push_back({std::move(text), 0, Hdf5LinkKind::kSoft,
+                       std::string(target->substr(0, kLongestHdf5Path + 1))});
       continue;
     }
     links.push_back({std::move(text), object});
@@ -117,8 +119,9 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
 }
 
 // version, flags, [kind], [order], [character set], length of the name, name; then an address, or
-// what another kind takes: a length, and of an external link flags, the file, 0, the object, 0
-Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message) const {
+// what another kind takes: a length, and of a soft link the path, of an external one flags, the
+// file, 0, the object, 0
+Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   constexpr std::uint8_t kHard = 0, kSoft = 1, kExternal = 64, kFlagsKnown = 31, kUtf8 = 1;
   Hdf5Cursor cursor(message.body);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
@@ -129,17 +132,21 @@ Result<std::optional<Hdf5Link>> Hdf5Objects::link_of(const Hdf5Message& message)
                         (kind == kHard || kind == kSoft || kind >= kExternal);
   Hdf5Link link;
   link.name = cursor.take_text(cursor.take_sized(std::size_t{1} << (flags & 3)));
-  link.is_external = kind == kExternal;
+  link.kind = kind == kHard       ? Hdf5LinkKind::kHard
+              : kind == kSoft     ? Hdf5LinkKind::kSoft
+              : kind == kExternal ? Hdf5LinkKind::kExternal
+                                  : Hdf5LinkKind::kOther;
   if (kind == kHard) link.address = cursor.take<std::uint64_t>();
-  if (link.is_external) {
-    const std::size_t length = cursor.take<std::uint16_t>();
+  std::size_t length = kind == kHard ? 0u : cursor.take<std::uint16_t>();
+  if (kind == kExternal) {
     cursor.skip(1);
-    link.file = cursor.take_text(std::max<std::size_t>(length, 1) - 1);
-    link.file.resize(std::min(link.file.find('\0'), link.file.size()));
+    length = std::max<std::size_t>(length, 1) - 1;
   }
-  if (version != 1 || !is_known || !cursor.ok() || link.name.empty())
+  link.target = cursor.take_text(length);
+  link.target.resize(std::min(link.target.find('\0'), link.target.size()));
+  if (version != 1 || !is_known || !cursor.ok() || link.name.empty() ||
+      (kind == kSoft && length == 0))
     return damaged("a link of a group cannot be", message.offset);
-  if (kind != kHard && !link.is_external) return std::nullopt;
   return link;
 }
 
@@ -179,8 +186,8 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
           return damaged("a node of a group names a next one that there is not", tree);
       }
     } else if (message.type == kHdf5Link) {
-      SHW_TRY(std::optional<Hdf5Link> link, link_of(message));
-      if (link) links.push_back(std::move(*link));
+      SHW_TRY(Hdf5Link link, link_of(message));
+      links.push_back(std::move(link));
     } else if (message.type == kHdf5GroupInfo) {
       const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
       if (version != 0 || (flags & ~3) != 0)

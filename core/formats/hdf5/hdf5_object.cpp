@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 // Open for writing, consistent, and open for writing while others read.
-constexpr std::uint32_t kHdf5FlagsKnown = 7;
+constexpr std::uint32_t kHdf5FlagsKnown = 7, kHdf5OpenForWriting = 1, kHdf5OpenForBoth = 4;
 
 constexpr std::array<unsigned char, 8> kHdf5Magic{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 // A dataset has some ten messages, a group of links in its header a few hundred.
@@ -35,7 +35,7 @@ bool can_have(std::uint8_t flags, std::uint16_t type) {
     return false;
   constexpr auto kShareable = std::to_array<std::uint16_t>(
       {kHdf5Dataspace, kHdf5Datatype, kHdf5OldFill, kHdf5Fill, kHdf5Filters, kHdf5Attribute});
-  if ((flags & kMayBeShared) != 0 && type <= kHdf5LastMessage &&
+  if ((flags & (kMayBeShared | kHdf5Shared)) != 0 && type <= kHdf5LastMessage &&
       std::find(kShareable.begin(), kShareable.end(), type) == kShareable.end())
     return false;
   return type <= kHdf5LastMessage || (flags & kStopsAll) == 0;
@@ -117,6 +117,8 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
       is_old ? cursor.take<std::uint32_t>() : std::uint32_t{cursor.take<std::uint8_t>()};
   if ((flags & ~kHdf5FlagsKnown) != 0)
     return objects.damaged("has a superblock with flags that no version has", is_old ? 20 : 11);
+  // libhdf5 heeds them from version 3 on.
+  objects.was_left_open_ = version == 3 && (flags & (kHdf5OpenForWriting | kHdf5OpenForBoth)) != 0;
   if (version == 1) {
     objects.tiles_ = 2u * cursor.take<std::uint16_t>();
     if (objects.tiles_ == 0)
@@ -183,6 +185,8 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     if (head.type_bytes == 2 && size % 8 != 0)
       return damaged("a message does not end where one can", message.offset);
     auto body = std::span(block.bytes).subspan(cursor.at(), size);
+    if (!message.is_shared && !is_message(message.type, body, head.type_bytes == 2))
+      return damaged(fmt::format("a message of type {} cannot be", message.type), message.offset);
     message.body.assign(body.begin(), body.end());
     cursor.skip(size);
     messages.push_back(std::move(message));
@@ -248,6 +252,9 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
   Hdf5Cursor cursor(head, 4);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
   if (version != 2) return not_read(fmt::format("has an object of version {}", version), address);
+  constexpr unsigned kFlagsOfObject = 63;
+  if ((flags & ~kFlagsOfObject) != 0)
+    return damaged("an object header has flags that no version has", address);
   if (flags & 0x20) cursor.skip(16);
   if (flags & 0x10) cursor.skip(4);
   const std::uint64_t length = cursor.take_sized(std::size_t{1} << (flags & 3));
@@ -282,6 +289,8 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::known(std::uint64_t address) {
   SHW_TRY(auto all, messages(address));
   if (!has(all, kHdf5Layout) && !has(all, kHdf5Datatype) && !is_group(all))
     return damaged("an object is neither a group nor a dataset", address);
+  if (is_group(all) && (is_dataset(all) || has(all, kHdf5Datatype)))
+    return damaged("an object is a group and a dataset or a type", address);
   return all;
 }
 

@@ -39,11 +39,17 @@ struct Hdf5Message {
   std::uint64_t offset = 0;  // of its body, in the file
   Bytes body;
 };
+enum class Hdf5LinkKind : std::uint8_t {
+  kHard,
+  kSoft,      // a path in this file
+  kExternal,  // into another file, which is not read
+  kOther,     // of a kind that a program has made up
+};
 struct Hdf5Link {
   std::string name;
-  std::uint64_t address = 0;
-  bool is_external = false;  // into another file, which is not read
-  std::string file = {};     // that one
+  std::uint64_t address = 0;  // of a hard one
+  Hdf5LinkKind kind = Hdf5LinkKind::kHard;
+  std::string target = {};  // that path, or that file
 };
 
 // Well formed, and not read.
@@ -109,14 +115,15 @@ class Hdf5Objects {
   // What the superblock says; less than that is left of a file that was cut short.
   std::uint64_t end_of_file() const { return end_; }
   std::uint64_t size() const { return source_->size(); }
+  // A writer had it open and did not close it: libhdf5 refuses the file.
+  bool was_left_open() const { return was_left_open_; }
   const std::string& file() const { return source_->name(); }
 
   // Those of a group, a dataset or a type with a name: there is nothing else.
   Result<std::vector<Hdf5Message>> known(std::uint64_t address);
   static bool is_dataset(const std::vector<Hdf5Message>& messages);
   static bool is_group(const std::vector<Hdf5Message>& messages);
-  // Of a group. Soft links are passed over: they are further names of what the file has. Each node
-  // of a file is read once, so a group is asked for once.
+  // Of a group. Each node of a file is read once, so a group is asked for once.
   Result<std::vector<Hdf5Link>> links(const std::vector<Hdf5Message>& messages);
   Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages);
   // Where what describes the file was read so far. No element of a dataset lies there.
@@ -160,8 +167,7 @@ class Hdf5Objects {
   Status check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const;
   Status add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth, std::vector<Hdf5Link>& links);
   Status add_symbol_node(std::uint64_t address, Hdf5Heap& names, std::vector<Hdf5Link>& links);
-  // Nothing of a soft link.
-  Result<std::optional<Hdf5Link>> link_of(const Hdf5Message& message) const;
+  Result<Hdf5Link> link_of(const Hdf5Message& message) const;
   Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
   Status place_tiles(const Hdf5Message& message, Hdf5Array& array);
   // A node of the tree, and the keys around it in the node above: nothing is found outside of them.
@@ -176,6 +182,7 @@ class Hdf5Objects {
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t begin_ = 0;
   std::uint64_t root_ = 0, end_ = kHdf5NoAddress;
+  bool was_left_open_ = false;
   // A node of a group of the older form has room for; a file of the newer form may have such groups
   // too, and says nothing of it: what HDF5 takes then.
   std::uint32_t symbols_ = 8, children_ = 32, tiles_ = 64;

@@ -57,6 +57,22 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     finding.subjects.push_back(path);
     builder.add_finding(std::move(finding));
   }
+  for (const auto& [path, error] : shard.walk.lost_links) {
+    Finding finding =
+        unreadable_part(path, fmt::format("In {}, {} {}.", shard.path, path, error.message));
+    finding.subjects.push_back(shard.path);
+    leave_open(finding, error);
+    builder.add_finding(std::move(finding));
+    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
+  }
+  if (shard.walk.was_left_open)
+    builder.add_finding(unreadable_part(
+        shard.path,
+        fmt::format("A writer had {} open and did not close it (a flag at byte {} says so): h5py "
+                    "refuses to open it until h5clear -s takes the flag away, and what was not yet "
+                    "written then is not in it.",
+                    shard.path, shard.begin + 11),
+        shard.begin + 11));
   if (shard.walk.end_of_file > shard.size)
     builder.add_finding(unreadable_part(
         shard.path,
@@ -90,10 +106,11 @@ bool has_group(const Hdf5Walk& walk, const std::string& group) {
   auto lies_below = [&](const std::string& path) {
     return path.starts_with(group) && (path.size() == group.size() || path[group.size()] == '/');
   };
+  auto is_below = [&](const auto& named) { return lies_below(named.first); };
   return std::any_of(walk.arrays.begin(), walk.arrays.end(),
                      [&](const auto& array) { return lies_below(array.path); }) ||
-         std::any_of(walk.links_outside.begin(), walk.links_outside.end(),
-                     [&](const auto& link) { return lies_below(link.first); });
+         std::any_of(walk.lost_links.begin(), walk.lost_links.end(), is_below) ||
+         std::any_of(walk.links_outside.begin(), walk.links_outside.end(), is_below);
 }
 
 // What the index places in a file that does not have it is as gone as with the file.

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/formats/hdf5/hdf5_messages.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kMostGroups = 64;
-constexpr std::size_t kLongestPath = 4096;
+constexpr int kMostSoftLinks = 16;  // one after the other, as HDF5 has it
 // What may be told of a file, in bytes of memory: a link takes some 40 bytes of it and a dataset
 // some 250, so this is several names for each. Groups that name each other twice are 2^n names.
 constexpr std::uint64_t kToldOfAny = std::uint64_t{1} << 20;
@@ -28,18 +30,28 @@ constexpr std::size_t kMostOverlaps = 32;
 
 struct Hdf5Walker {
   Hdf5Objects objects;
-  std::uint64_t room = 0;  // for what is still to be told
+  std::uint64_t room = 0;   // for what is still to be told
+  std::uint64_t steps = 0;  // on the ways of soft links, that may still be taken
   Hdf5Walk found = {};
   // What is read once, whatever its names.
   std::map<std::uint64_t, Result<std::vector<Hdf5Link>>> groups = {};
   std::map<std::uint64_t, std::shared_ptr<const Result<Hdf5Array>>> datasets = {};
+  // Of the groups that soft links lead through.
+  using Members = std::unordered_map<std::string_view, const Hdf5Link*>;
+  std::map<std::uint64_t, Members> members = {};
   std::set<std::uint64_t> way = {};     // the groups around: a link back is passed over
   std::vector<std::string> names = {};  // of every dataset the first
   std::vector<Hdf5Owned> owned = {};
 
   bool has_room(const std::string& path, std::uint64_t more);
   void visit(const std::string& path, std::uint64_t address, std::size_t level);
-  void visit_link(const std::string& path, const Hdf5Link& link, std::size_t level);
+  void visit_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
+                  std::size_t level);
+  void visit_soft_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
+                       std::size_t level);
+  void lose_link(const std::string& path, Error error);
+  Result<const Hdf5Link*> member(std::uint64_t group, std::string_view name);
+  Result<std::uint64_t> follow(std::uint64_t from, std::string_view target, int& links_left);
   void visit_group(const std::string& path, std::uint64_t address, std::size_t level);
   void read_object(const std::string& path, std::uint64_t address);
   void own(const std::string& path, const Hdf5Array& array);
@@ -55,7 +67,7 @@ std::uint64_t bytes_of(const Result<Hdf5Array>& array) {
 std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
   std::uint64_t bytes = 0;
   if (!links) return 0;
-  for (const Hdf5Link& link : *links) bytes += kOfAName + link.name.size() + link.file.size();
+  for (const Hdf5Link& link : *links) bytes += kOfAName + link.name.size() + link.target.size();
   return bytes;
 }
 
@@ -158,23 +170,95 @@ void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std
     found.lost_groups.emplace_back(path, links.error());
     return;
   }
-  if (level > kMostGroups || path.size() > kLongestPath) {
+  if (level > kMostGroups || path.size() > kLongestHdf5Path) {
     found.lost_groups.emplace_back(path,
                                    Error{ErrorKind::kDamaged, "groups lie too deep in each other"});
     return;
   }
   way.insert(address);
   for (const Hdf5Link& link : *links)
-    visit_link(path.empty() ? link.name : path + "/" + link.name, link, level + 1);
+    visit_link(path.empty() ? link.name : path + "/" + link.name, address, link, level + 1);
   way.erase(address);
 }
 
-void Hdf5Walker::visit_link(const std::string& path, const Hdf5Link& link, std::size_t level) {
-  if (!link.is_external) {
-    visit(path, link.address, level);
-  } else if (has_room(path, link.file.size())) {
-    found.links_outside.emplace_back(path, link.file);
+void Hdf5Walker::visit_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
+                            std::size_t level) {
+  switch (link.kind) {
+    case Hdf5LinkKind::kHard:
+      return visit(path, link.address, level);
+    case Hdf5LinkKind::kSoft:
+      return visit_soft_link(path, group, link, level);
+    case Hdf5LinkKind::kExternal:
+      if (has_room(path, link.target.size())) found.links_outside.emplace_back(path, link.target);
+      return;
+    case Hdf5LinkKind::kOther:
+      return lose_link(path, {ErrorKind::kUnsupported,
+                              "is a link of a kind that a program has made up, and was not "
+                              "followed"});
   }
+}
+
+void Hdf5Walker::lose_link(const std::string& path, Error error) {
+  if (has_room(path, error.message.size())) found.lost_links.emplace_back(path, std::move(error));
+}
+
+// What it leads to has one more name.
+void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
+                                 std::size_t level) {
+  int links_left = kMostSoftLinks - 1;
+  auto address = follow(group, link.target, links_left);
+  if (address) return visit(path, *address, level);
+  Error error = std::move(address).error();
+  error.message = "is a soft link to " + link.target + ", and " + error.message;
+  lose_link(path, std::move(error));
+}
+
+// A group's link of that name.
+Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view name) {
+  if (steps == 0) return fail(ErrorKind::kDamaged, "the soft links of the file go too long ways");
+  --steps;
+  if (!groups.contains(group) && !datasets.contains(group)) read_object(std::string(name), group);
+  auto read = groups.find(group);
+  if (read == groups.end())
+    return fail(ErrorKind::kDamaged, fmt::format("it is no group that is to hold {}", name));
+  if (!read->second)
+    return fail(read->second.error().kind,
+                fmt::format("the group that is to hold {} cannot be read: {}", name,
+                            read->second.error().message));
+  auto [all, is_new] = members.try_emplace(group);
+  if (is_new) {
+    for (const Hdf5Link& link : *read->second) all->second.emplace(link.name, &link);
+  }
+  auto found_link = all->second.find(name);
+  if (found_link == all->second.end())
+    return fail(ErrorKind::kDamaged, fmt::format("there is no {}", name));
+  return found_link->second;
+}
+
+// As HDF5 goes: from the root or the group around, "." is where it stands, ".." is a name.
+Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view target,
+                                         int& links_left) {
+  if (target.empty() || target.size() > kLongestHdf5Path)
+    return fail(ErrorKind::kDamaged, "that is no path");
+  std::uint64_t at = target.starts_with('/') ? objects.root() : from;
+  while (!target.empty()) {
+    const std::string_view name = target.substr(0, target.find('/'));
+    target.remove_prefix(std::min(name.size() + 1, target.size()));
+    if (name.empty() || name == ".") continue;
+    SHW_TRY(const Hdf5Link* link, member(at, name));
+    if (link->kind == Hdf5LinkKind::kHard) {
+      at = link->address;
+    } else if (link->kind == Hdf5LinkKind::kSoft) {
+      if (links_left-- <= 0)
+        return fail(ErrorKind::kDamaged, "more than 16 soft links lead from one to the next");
+      SHW_TRY(at, follow(at, link->target, links_left));
+    } else {
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("{} leads out of the file{}, which was not followed", name,
+                              link->target.empty() ? "" : " to " + link->target));
+    }
+  }
+  return at;
 }
 
 void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size_t level) {
@@ -192,7 +276,7 @@ void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size
 Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64_t begin) {
   SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source), begin));
   const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
-  Hdf5Walker walker{std::move(objects), room};
+  Hdf5Walker walker{std::move(objects), room, room};
   SHW_TRY(auto messages, walker.objects.known(root));
   if (!Hdf5Objects::is_group(messages))
     return fail(ErrorKind::kDamaged, "has a root that is no group",
@@ -201,6 +285,7 @@ Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64
   walker.groups.emplace(root, std::move(links));
   walker.visit_group("", root, 0);
   walker.find_overlaps();
+  walker.found.was_left_open = walker.objects.was_left_open();
   walker.found.end_of_file = walker.objects.end_of_file();
   return std::move(walker.found);
 }
