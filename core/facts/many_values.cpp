@@ -119,8 +119,9 @@ class ManyValues {
       add(std::bit_cast<std::uint64_t>(0.0), seen);
       return {};
     };
+    auto alike = [&](BytesView element, std::uint64_t) { return pass.bytes(element); };
     // Damaged and unreadable items are for bad-record and not-looked-at.
-    static_cast<void>(passes.pass(part.chunk, part.range, pass, nullptr));
+    static_cast<void>(passes.pass(part.chunk, part.range, pass, nullptr, alike));
   }
 
   void add(std::uint64_t value, SeenValues& seen) const {

@@ -1,6 +1,7 @@
 #include "core/facts/tensor_statistics.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -155,7 +156,7 @@ class StatisticsPass {
   std::uint64_t bytes_of(const StatisticsPart& part) const;
   std::vector<std::uint32_t> parts_as_they_lie() const;
   Status add(NumberCounter& counter, ElementPasses& passes, const StatisticsPart& part,
-             std::uint32_t chunk);
+             std::uint32_t chunk, StatisticsSums& alike);
   void settle(std::size_t part, Looked looked);
   void finish(TensorState& state);
 
@@ -172,7 +173,7 @@ class StatisticsPass {
 };
 
 Status StatisticsPass::add(NumberCounter& counter, ElementPasses& passes,
-                           const StatisticsPart& part, std::uint32_t chunk) {
+                           const StatisticsPart& part, std::uint32_t chunk, StatisticsSums& alike) {
   RangeParts to;
   to.bytes = [&](BytesView bytes) -> Status {
     counter.add(bytes);
@@ -185,7 +186,7 @@ Status StatisticsPass::add(NumberCounter& counter, ElementPasses& passes,
   ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
   ElementRange range = part.range;
   if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
-  auto given = passes.pass(id, range, to, progress_);
+  auto given = passes.pass(id, range, to, progress_, counting_alike(alike));
   if (!given) return tl::unexpected<Error>(std::move(given).error());
   return {};
 }
@@ -196,21 +197,25 @@ Result<StatisticsPass::Looked> StatisticsPass::look(std::size_t index) {
   auto counter = counters_.take();
   auto passes = passes_.take();
   counter->begin(dtype);
+  StatisticsSums alike(dtype);
   Status all;
   for (std::uint32_t i = part.first; i < part.last && all; ++i)
-    all = add(*counter, *passes, part, i);
+    all = add(*counter, *passes, part, i, alike);
   if (all) {
     SHW_TRY(StatisticsSums sums, counter->take());
+    sums += alike;
     return Looked{std::move(sums)};
   }
   if (all.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(all.error());
   Looked looked{StatisticsSums(dtype)};
   for (std::uint32_t i = part.first; i < part.last; ++i) {
     counter->begin(dtype);
-    Status done = add(*counter, *passes, part, i);
+    alike = StatisticsSums(dtype);
+    Status done = add(*counter, *passes, part, i, alike);
     if (done) {
       SHW_TRY(StatisticsSums sums, counter->take());
       looked.sums += sums;
+      looked.sums += alike;
       continue;
     }
     if (done.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(done.error());
@@ -327,6 +332,16 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
 }
 
 }  // namespace
+
+AlikeElements counting_alike(StatisticsSums& sums) {
+  if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
+  return [&sums](BytesView element, std::uint64_t count) -> Status {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, element.data(), std::min(element.size(), sizeof bits));
+    add_elements(sums, bits, count);
+    return {};
+  };
+}
 
 bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
   const TensorId tensor = checkpoint.tensor_of(chunk);

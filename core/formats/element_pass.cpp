@@ -70,7 +70,7 @@ ElementPasses::ElementPasses(const Checkpoint& checkpoint)
 ElementPasses::~ElementPasses() = default;
 
 Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
-                                         Progress* progress) {
+                                         Progress* progress, const AlikeElements& alike) {
   const Checkpoint& checkpoint = checkpoint_;
   // To decompress it for its header alone would be all the work there is.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
@@ -89,6 +89,11 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, cons
     return range.last - range.first;
   }
   if (range.first != 0) return 0;
+  if (alike != nullptr && !item.alike.empty() && !has_flags(header)) {
+    if (progress != nullptr) progress->add(header.payload_length);
+    SHW_CHECK(alike(item.alike, static_cast<std::uint64_t>(*count)));
+    return *count;
+  }
   SHW_CHECK(check_repeats(item));
   SHW_CHECK(in_one_run ? pass_run(item, {0, *count}, parts, progress)
                        : pass_slabs(checkpoint, chunk, header, parts, progress));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/base/progress.h"
@@ -19,6 +20,8 @@ namespace shw {
 struct ElementRange {
   std::int64_t first = 0, last = 0;
 };
+// Elements that all have the same bytes, and are nowhere: one of them, and how many there are.
+using AlikeElements = std::function<Status(BytesView element, std::uint64_t count)>;
 // How many elements were given, or why they cannot be: kDamaged too where the item is of another
 // dtype or size than its chunk is recorded.
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
@@ -27,13 +30,13 @@ Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, 
 class ItemFiles;
 
 // The same for one thread that goes from chunk to chunk: files stay open, and small items are read
-// together.
+// together. Without `alike` such elements come as bytes.
 class ElementPasses {
  public:
   explicit ElementPasses(const Checkpoint& checkpoint);
   ~ElementPasses();
   Result<std::int64_t> pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
-                            Progress* progress);
+                            Progress* progress, const AlikeElements& alike = nullptr);
 
  private:
   const Checkpoint& checkpoint_;

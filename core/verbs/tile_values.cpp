@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/base/parallel.h"
+#include "core/facts/tensor_statistics.h"
 #include "core/formats/element_pass.h"
 #include "core/tensor/statistics.h"
 #include "core/tensor/statistics_counter.h"
@@ -108,6 +109,7 @@ void Batch::cut(std::uint32_t last) {
 
 Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   bool few = part.range.last - part.range.first <= kFewElements && size_of(dtype_) <= 8;
+  StatisticsSums alike(dtype_);
   RangeParts to;
   auto passes = passes_.take();
   if (few) {
@@ -118,13 +120,14 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
       return {};
     };
     SHW_TRY([[maybe_unused]] std::int64_t given,
-            passes->pass(chunk(part.tile), part.range, to, progress_));
+            passes->pass(chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
     std::size_t width = size_of(dtype_);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, bytes.data() + at, width);
       add_elements(sums, bits, 1);
     }
+    sums += alike;
     return sums;
   }
   auto counter = counters_.take();
@@ -138,8 +141,10 @@ Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
     return {};
   };
   SHW_TRY([[maybe_unused]] std::int64_t given,
-          passes->pass(chunk(part.tile), part.range, to, progress_));
-  return counter->take();
+          passes->pass(chunk(part.tile), part.range, to, progress_, counting_alike(alike)));
+  StatisticsSums sums = counter->take();
+  sums += alike;
+  return sums;
 }
 
 Status Batch::look_at(const TilePart& part) {

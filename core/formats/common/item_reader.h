@@ -46,6 +46,8 @@ struct OpenItem {
   // of a few MiB, bytes [first, last) of it at once. One of the two.
   std::shared_ptr<const ByteSource> storage = nullptr;
   std::function<Result<Bytes>(std::uint64_t first, std::uint64_t last)> stored = {};
+  // The bytes that every element has, where all have the same; else empty.
+  Bytes alike = {};
 };
 
 // Where the storage of an item is read: its first byte is at `offset`.

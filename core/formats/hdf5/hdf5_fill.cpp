@@ -1,6 +1,7 @@
 #include "core/formats/hdf5/hdf5_fill.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/checked.h"
 #include "core/formats/common/item_reader.h"
@@ -28,11 +29,16 @@ Result<OpenItem> open_filled(const Checkpoint& checkpoint, ChunkId chunk, ItemRa
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;
+  item.alike = element;
   item.stored = [element = std::move(element)](std::uint64_t first,
                                                std::uint64_t last) -> Result<Bytes> {
     Bytes out(static_cast<std::size_t>(last - first));
-    for (std::size_t i = 0; i < out.size(); ++i)
+    const std::size_t width = std::min(out.size(), element.size());
+    for (std::size_t i = 0; i < width; ++i)
       out[i] = element[static_cast<std::size_t>((first + i) % element.size())];
+    // Each copy doubles what there is.
+    for (std::size_t made = width; made < out.size(); made *= 2)
+      std::memcpy(out.data() + made, out.data(), std::min(made, out.size() - made));
     return out;
   };
   return item;
