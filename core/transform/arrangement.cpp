@@ -5,6 +5,7 @@
 
 #include "core/facts/filled.h"
 #include "core/tiles/exact_tiling.h"
+#include "core/transform/box_index.h"
 
 namespace shw {
 namespace {
@@ -165,21 +166,63 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
   return out;
 }
 
+namespace {
+
+// The first dim in which a move takes less than all.
+std::size_t dim_of_moves(const ArrangedTensor& tensor, std::span<const BoxMove> moves) {
+  for (const BoxMove& move : moves) {
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+      if (move.from.sizes[d] != tensor.shape[d]) return d;
+    }
+  }
+  return 0;
+}
+
+// What of `things` each move takes along: thousands of moves of thousands of parts would be
+// millions of looks.
+template <class Thing, class BoxOf, class Take>
+void take_moved(const std::vector<Thing>& things, const BoxOf& box_of,
+                std::span<const BoxMove> moves, std::size_t dim, const Take& take) {
+  constexpr std::size_t kFewMoves = 8;
+  if (moves.size() < kFewMoves || things.empty() || box_of(things.front()).sizes.empty()) {
+    for (const BoxMove& move : moves) {
+      for (const Thing& thing : things) take(thing, move);
+    }
+    return;
+  }
+  BoxIndex index(dim);
+  for (std::uint32_t i = 0; i < things.size(); ++i) index.add(box_of(things[i]), i);
+  index.sort();
+  std::vector<std::uint32_t> near;
+  for (const BoxMove& move : moves) {
+    index.near(move.from, near);
+    for (std::uint32_t i : near) take(things[i], move);
+  }
+}
+
+}  // namespace
+
 void add_moved(const ArrangedTensor& tensor, std::span<const BoxMove> moves, TilesGo tiles,
                ArrangedTensor& into) {
   const std::size_t lost_before = into.loss.boxes.size();
-  for (const BoxMove& move : moves) {
-    for (const Part& part : tensor.parts) {
-      if (auto moved = moved_part(part, move)) into.parts.push_back(std::move(*moved));
-    }
-    for (const Box& box : tensor.loss.boxes) {
-      if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
-    }
-    if (tiles == TilesGo::kStay) continue;
-    for (const ArrangedTile& tile : tensor.tiles) {
-      if (auto moved = moved_box(tile.box, move))
-        into.tiles.push_back({std::move(*moved), tile.writer});
-    }
+  const std::size_t dim = dim_of_moves(tensor, moves);
+  take_moved(
+      tensor.parts, [](const Part& part) -> const Box& { return part.box; }, moves, dim,
+      [&](const Part& part, const BoxMove& move) {
+        if (auto moved = moved_part(part, move)) into.parts.push_back(std::move(*moved));
+      });
+  take_moved(
+      tensor.loss.boxes, [](const Box& box) -> const Box& { return box; }, moves, dim,
+      [&](const Box& box, const BoxMove& move) {
+        if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
+      });
+  if (tiles == TilesGo::kAlong) {
+    take_moved(
+        tensor.tiles, [](const ArrangedTile& tile) -> const Box& { return tile.box; }, moves, dim,
+        [&](const ArrangedTile& tile, const BoxMove& move) {
+          if (auto moved = moved_box(tile.box, move))
+            into.tiles.push_back({std::move(*moved), tile.writer});
+        });
   }
   if (tiles == TilesGo::kStay) into.tiles = tensor.tiles;
   into.is_cast = into.is_cast || tensor.is_cast;

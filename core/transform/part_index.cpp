@@ -1,7 +1,6 @@
 #include "core/transform/part_index.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace shw {
 namespace {
@@ -38,46 +37,41 @@ std::size_t most_cut(const ArrangedTensor& tensor) {
 
 PartIndex::PartIndex(const ArrangedTensor& tensor) : tensor_(tensor) {
   if (tensor.parts.size() < kFew || tensor.shape.empty()) return;
-  along_ = most_cut(tensor);
-  order_.resize(tensor.parts.size());
-  std::iota(order_.begin(), order_.end(), 0u);
-  auto before = [&](std::uint32_t a, std::uint32_t b) {
-    return begin_of(tensor.parts[a], along_) < begin_of(tensor.parts[b], along_);
-  };
-  if (!std::is_sorted(order_.begin(), order_.end(), before))
-    std::stable_sort(order_.begin(), order_.end(), before);
-  begins_.reserve(order_.size());
-  for (std::uint32_t i : order_) begins_.push_back(begin_of(tensor.parts[i], along_));
-  for (const Part& part : tensor.parts) longest_ = std::max(longest_, part.box.sizes[along_]);
-}
-
-PartIndex::Range PartIndex::range_near(const Box& tile) const {
-  const std::int64_t begin = tile.offsets[along_], end = begin + tile.sizes[along_];
-  auto first = std::upper_bound(begins_.begin(), begins_.end(), begin - longest_);
-  auto last = std::lower_bound(first, begins_.end(), end);
-  return {static_cast<std::size_t>(first - begins_.begin()),
-          static_cast<std::size_t>(last - begins_.begin())};
+  index_.emplace(most_cut(tensor));
+  for (std::uint32_t i = 0; i < tensor.parts.size(); ++i) index_->add(tensor.parts[i].box, i);
+  index_->sort();
 }
 
 std::vector<const Part*> PartIndex::near(const Box& tile) const {
   std::vector<const Part*> found;
-  if (order_.empty()) {
+  if (!index_) {
     for (const Part& part : tensor_.parts) found.push_back(&part);
     return found;
   }
-  const Range range = range_near(tile);
-  for (std::size_t i = range.first; i < range.last; ++i) found.push_back(&tensor_.parts[order_[i]]);
+  index_->any_near(tile, [&](std::uint32_t i) {
+    found.push_back(&tensor_.parts[i]);
+    return false;
+  });
   std::sort(found.begin(), found.end());
   return found;
 }
 
+const Part* PartIndex::whole_at(const Box& tile) const {
+  const Part* whole = nullptr;
+  auto look = [&](const Part& part) {
+    if (part.box == tile) whole = &part;
+    return whole != nullptr;
+  };
+  if (index_)
+    index_->any_near(tile, [&](std::uint32_t i) { return look(tensor_.parts[i]); });
+  else
+    std::any_of(tensor_.parts.begin(), tensor_.parts.end(), look);
+  return whole;
+}
+
 const Part* PartIndex::parts_of_tile(const Box& tile, std::vector<Part>& parts) const {
   parts.clear();
-  const Range range = order_.empty() ? Range{0, tensor_.parts.size()} : range_near(tile);
-  for (std::size_t i = range.first; i < range.last; ++i) {
-    const Part& part = tensor_.parts[order_.empty() ? i : order_[i]];
-    if (part.box == tile) return &part;
-  }
+  if (const Part* whole = whole_at(tile)) return whole;
   for (const Part* part : near(tile)) {
     if (auto cut = part_inside(*part, tile)) parts.push_back(std::move(*cut));
   }

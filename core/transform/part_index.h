@@ -2,11 +2,12 @@
 // going through all of them: a thousand tiles of a thousand parts would be a million looks.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/transform/arrangement.h"
+#include "core/transform/box_index.h"
 
 namespace shw {
 
@@ -23,16 +24,10 @@ class PartIndex {
   std::vector<const Part*> near(const Box& tile) const;
 
  private:
-  struct Range {
-    std::size_t first = 0, last = 0;  // in order_
-  };
-  Range range_near(const Box& tile) const;
+  const Part* whole_at(const Box& tile) const;
 
   const ArrangedTensor& tensor_;
-  std::size_t along_ = 0;             // the dim that is cut most often
-  std::int64_t longest_ = 0;          // part along it
-  std::vector<std::uint32_t> order_;  // of parts, by where they begin along it; empty: all are near
-  std::vector<std::int64_t> begins_;  // of those, in that order
+  std::optional<BoxIndex> index_;  // along the dim that is cut most often; none: all are near
 };
 
 // A tensor with its index: it stays where it is made.
