@@ -271,8 +271,7 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 Status begin(Making& making) {
   SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   const std::string& out = making.run.out;
-  std::string first =
-      free_partial_name(making.store, fmt::format("{}{}new-{}", out, kPartialMark, ::getpid()));
+  std::string first = free_partial_name(making.store, out + kPartialMark + name_before_owner());
   SHW_TRY(making.folder, making.store.make_folder(first));
   making.partial = first;
   SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));

@@ -4,12 +4,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <span>
 #include <string_view>
 
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/io/place.h"
 
@@ -20,6 +23,7 @@ constexpr std::size_t kMostText = 4096;
 constexpr const char* kNextOwnerFile = ".shardwright-owner-next";
 // In the name of a directory that was taken over, before the pid of the one who did.
 constexpr std::string_view kTaken = "taken-";
+constexpr std::string_view kBegun = "new-";
 
 // The beginning of a small file; empty where it cannot be read. A pipe is not waited for.
 std::string beginning_of(const std::string& path) {
@@ -91,6 +95,27 @@ std::string text_of(const Owner& owner) {
          owner.start + "\n";
 }
 
+// Host, boot and pid space, in eight digits.
+std::string machine_of(const Owner& owner) {
+  const std::string text = owner.host + "\n" + owner.boot + "\n" + owner.space;
+  return to_hex(hash_of(std::as_bytes(std::span(text)))).substr(0, 8);
+}
+
+// As name_before_owner() of a process of this machine; empty where the name says nothing of one.
+std::string owner_in_name(std::string_view path) {
+  const std::string begun = kPartialMark + std::string(kBegun);
+  const std::size_t mark = path.rfind(begun);
+  if (mark == std::string_view::npos) return {};
+  path.remove_prefix(mark + begun.size());
+  Owner owner = here();
+  std::string machine;
+  for (std::string* field : {&owner.pid, &owner.start, &machine}) {
+    *field = path.substr(0, path.find('-'));
+    path.remove_prefix(std::min(field->size() + 1, path.size()));
+  }
+  return machine == machine_of(owner) ? text_of(owner) : std::string();
+}
+
 // At once as a whole: a torn one would be nobody's that is known.
 Status write_owner(Store& store, const std::string& path, const std::string& text) {
   SHW_TRY(auto folder, store.edit_folder(path));
@@ -131,6 +156,11 @@ std::string this_process() {
   return text_of(here());
 }
 
+std::string name_before_owner() {
+  const Owner self = here();
+  return std::string(kBegun) + self.pid + "-" + self.start + "-" + machine_of(self);
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
@@ -159,6 +189,10 @@ bool is_dead_process(std::string_view text) {
 
 MadeBy made_by(const Store& store, const std::string& path) {
   std::string text = owner_of(store, path);
+  // None, or one that was torn while it was written.
+  if (parsed(text).start.empty()) {
+    if (std::string named = owner_in_name(path); !named.empty()) text = std::move(named);
+  }
   Owner owner = parsed(text), self = here();
   if (is_being_taken(path, owner.pid)) return MadeBy::kLiveProcess;
   if (text.empty()) return MadeBy::kNobody;

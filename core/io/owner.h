@@ -21,6 +21,10 @@ std::string this_machine();
 // space, that runs no more. Anything that cannot be known is no.
 bool is_dead_process(std::string_view text);
 
+// What the name of a directory ends in until it has its owner file: a process that is killed before
+// that is told by it.
+std::string name_before_owner();
+
 // Who is making a directory, as far as this machine can tell.
 enum class MadeBy : std::uint8_t { kNobody, kDeadProcess, kLiveProcess, kUnknown };
 MadeBy made_by(const Store& store, const std::string& path);

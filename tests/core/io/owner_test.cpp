@@ -161,3 +161,40 @@ TEST_CASE("a directory that cannot be taken over on a full disk is still nobody'
   CHECK(made_by(memory, path) == MadeBy::kDeadProcess);
   CHECK(take_over(memory, path, kPartialMark).has_value());
 }
+
+TEST_CASE("a directory whose owner was killed before it could write its name in it is swept") {
+  std::string before_owner;
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string name = name_before_owner();
+    ::_exit(::write(ends[1], name.data(), name.size()) > 0 ? 0 : 1);
+  }
+  ::close(ends[1]);
+  before_owner.resize(256);
+  const ssize_t length = ::read(ends[0], before_owner.data(), before_owner.size());
+  ::close(ends[0]);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  REQUIRE(length > 0);
+  before_owner.resize(static_cast<std::size_t>(length));
+
+  TemporaryFolder scratch;
+  const std::string out = scratch / "out";
+  Store& store = posix_store();
+  const std::string dead = out + kPartialMark + before_owner, again = dead + "-2",
+                    torn = dead + "-3", alive = out + kPartialMark + name_before_owner(),
+                    elsewhere = dead.substr(0, dead.size() - 8) + "01234567";
+  for (const std::string& path : {dead, again, torn, alive, elsewhere})
+    REQUIRE(store.make_folder(path).has_value());
+  REQUIRE(write_text(**store.edit_folder(torn), kOwnerFile, "half of a na").has_value());
+  CHECK(made_by(store, dead) == MadeBy::kDeadProcess);
+  CHECK(made_by(store, alive) == MadeBy::kLiveProcess);
+  CHECK(made_by(store, elsewhere) == MadeBy::kNobody);
+  sweep_abandoned(store, out, kPartialMark);
+  CHECK_FALSE(store.exists(dead));
+  CHECK_FALSE(store.exists(again));
+  CHECK_FALSE(store.exists(torn));
+  CHECK(store.exists(alive));
+  CHECK(store.exists(elsewhere));
+}
