@@ -1,5 +1,7 @@
 #include "core/repair/arrange_plan.h"
 
+#include <fmt/core.h>
+
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/repair/plan_fingerprint.h"
@@ -35,13 +37,27 @@ const Format* format_named(const std::string& name) {
   return nullptr;
 }
 
+namespace {
+
+tl::unexpected<Error> of_input(const StepPlan::Input& input, Error error) {
+  if (!input.said.empty())
+    error.advice +=
+        fmt::format("{}the plan names it {}, which begins at the folder of the plan's file",
+                    error.advice.empty() ? "" : "; ", input.said);
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace
+
 Result<ArrangedPlan> arrange_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
                                   const StepPlan& plan, Progress* progress) {
   SHW_CHECK(check_is_planned_for(*checkpoint, plan.fingerprint, plan.checkpoint));
   ArrangedPlan arranged{arrangement_of(checkpoint), {}, plan.steps};
   settle_gone(*checkpoint, arranged.steps);
   for (const StepPlan::Input& input : plan.inputs) {
-    SHW_TRY(auto other, open_checkpoint(input.checkpoint, progress));
+    auto opened = open_checkpoint(input.checkpoint, progress);
+    if (!opened) return of_input(input, std::move(opened).error());
+    auto other = std::move(*opened);
     SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
     arranged.all.inputs.push_back(std::move(other));
   }

@@ -98,6 +98,7 @@ struct WholeTiling {};
 struct MeshTiling {
   std::uint32_t mesh = 0;  // in Arrangement::meshes
   std::vector<Placement> placements;
+  std::size_t step = 0;  // that asked for it, from 1: what is wrong with it is found later
 };
 using NewTiling = std::variant<std::monostate, WholeTiling, MeshTiling>;
 
@@ -125,6 +126,7 @@ struct Arrangement {
   std::vector<std::string> dropped = {};    // what was there and is not any more
   std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
   std::int64_t trimmed = 0;                 // elements that no tensor holds any more
+  std::size_t step = 0;                     // that is being taken, from 1
 
   const Checkpoint& source() const { return *inputs.front(); }
 };

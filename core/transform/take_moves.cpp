@@ -330,7 +330,8 @@ Status take(Arrangement& all, const ReshardStep& step) {
   }
   auto mesh = static_cast<std::uint32_t>(all.meshes.size());
   all.meshes.push_back(step.mesh);
-  for (std::size_t entry : entries) all.tensors[entry].tiling = MeshTiling{mesh, step.placements};
+  for (std::size_t entry : entries)
+    all.tensors[entry].tiling = MeshTiling{mesh, step.placements, all.step};
   return {};
 }
 
@@ -360,6 +361,7 @@ Status take(Arrangement& all, const RelabelStep& step) {
   tensor.before = {};
   if (!volume(tensor.shape)) return bad_step(step.tensor, "\"shape\" is none");
   std::set<std::uint32_t> used;
+  std::vector<Box> boxes;
   for (const RelabelStep::Tile& tile : step.tiles) {
     if (!used.insert(tile.chunk).second)
       return bad_step(step.tensor, fmt::format("tile {} is taken twice", tile.chunk));
@@ -376,11 +378,15 @@ Status take(Arrangement& all, const RelabelStep& step) {
     if (saved != tensor.dtype) return bad_step(step.tensor, "a tile of it is of another dtype");
     tensor.tiles.push_back({box, source.writer(chunk).value_or(0)});
     if (is_empty(box)) continue;
+    boxes.push_back(box);
     add_earlier_loss(all, chunk, box, tensor);
     std::size_t ndim = box.sizes.size();
     tensor.parts.push_back(
         {std::move(box), FromChunk{0, chunk}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
   }
+  if (!are_disjoint(boxes))
+    return bad_step(step.tensor, "two of its \"tiles\" would hold the same elements of " +
+                                     to_text(tensor.shape));
   // What it held and is in none of these tiles is left behind.
   for (const Part& part : old.parts) {
     const auto* from = std::get_if<FromChunk>(&part.from);

@@ -36,6 +36,7 @@ Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
   const bool may_be_empty = has_nameless(all.source());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (is_cancelled(progress)) return cancelled_error();
+    all.step = i + 1;
     Status taken = std::visit([&](const auto& step) { return take(all, step); }, steps[i]);
     if (taken) taken = check_names_differ(all, may_be_empty);
     if (taken) continue;

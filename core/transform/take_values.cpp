@@ -158,7 +158,10 @@ Result<std::uint32_t> input_named(const Arrangement& all, const std::string& pat
     const auto& directory = all.inputs[i]->directory();
     if (directory != nullptr && directory->name() == path) return i;
   }
-  return fail(ErrorKind::kUsage, "is no checkpoint that was opened for this plan", {path});
+  return fail(
+      ErrorKind::kUsage, "is no checkpoint that was opened for this plan", {path},
+      "name it among the \"inputs\" of the plan with the same words; a relative path begins "
+      "at the folder of the plan's file");
 }
 
 }  // namespace

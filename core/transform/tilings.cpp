@@ -53,10 +53,23 @@ Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling&
 
 }  // namespace
 
+namespace {
+
+tl::unexpected<Error> of_step(const MeshTiling& tiling, Error error) {
+  if (tiling.step != 0)
+    error.message = fmt::format("step {} (reshard): {}", tiling.step, error.message);
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace
+
 Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTiling& tiling,
                                            const ArrangedTensor& tensor) {
-  if (const auto* mesh = std::get_if<MeshTiling>(&tiling))
-    return mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
+  if (const auto* mesh = std::get_if<MeshTiling>(&tiling)) {
+    auto tiles = mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
+    if (!tiles) return of_step(*mesh, std::move(tiles).error());
+    return tiles;
+  }
   if (std::holds_alternative<WholeTiling>(tiling))
     return std::vector<ArrangedTile>{{whole(tensor.shape), 0}};
   return tensor.tiles;

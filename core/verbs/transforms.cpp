@@ -136,6 +136,7 @@ Status find_beside(const std::string& path, StepPlan& plan) {
   for (StepPlan::Input& input : plan.inputs) {
     if (!is_relative(input)) continue;
     const std::string said = std::exchange(input.checkpoint, folder + input.checkpoint);
+    input.said = said;
     for (Step& step : plan.steps) {
       auto* fill = std::get_if<FillStep>(&step);
       if (fill != nullptr && fill->from_checkpoint == said)

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/words.h"
@@ -25,13 +26,29 @@ std::string_view first_torch_with(Dtype dtype) {
   }
 }
 
-void add_limit(std::vector<Finding>& findings, const Checkpoint& checkpoint, std::string cause,
+// What a program opens and stops at: the index that names the dtypes, or the files that lie without
+// one.
+std::vector<std::string> files_of_tensors(const Checkpoint& checkpoint,
+                                          const std::vector<TensorId>& tensors) {
+  const std::string_view index = checkpoint.format().traits.index_file;
+  if (!index.empty()) return {std::string(index)};
+  std::vector<std::string> files;
+  for (TensorId tensor : tensors) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      if (auto item = checkpoint.item(chunk)) add_subject(files, checkpoint.file(item->file).path);
+    }
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
+void add_limit(std::vector<Finding>& findings, std::vector<std::string> files, std::string cause,
                std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
   Finding finding;
   finding.rule = "portability";
   finding.severity = Severity::kInfo;
-  std::string_view index = checkpoint.format().traits.index_file;
-  finding.subjects = {std::string(index.empty() ? ".metadata" : index)};
+  finding.subjects = std::move(files);
   finding.cause = std::move(cause);
   finding.evidence = std::move(evidence);
   if (mended) {
@@ -63,23 +80,27 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
     if (six) evidence.emplace_back("properties", std::int64_t{provenance.properties_arity});
     if (six) evidence.emplace_back("torch_at_least", std::string("2.15"));
     if (!provenance.torch.empty()) evidence.emplace_back("written_by", provenance.torch);
-    add_limit(findings, checkpoint, cause + ".", std::move(evidence), true);
+    add_limit(findings, files_of_tensors(checkpoint, {}), cause + ".", std::move(evidence), true);
   }
 
-  std::map<Dtype, std::vector<std::string>> young;
+  std::map<Dtype, std::vector<TensorId>> young;
   for (TensorId tensor : each_tensor(facts)) {
     Dtype dtype = checkpoint.dtype(tensor);
-    if (!first_torch_with(dtype).empty()) young[dtype].emplace_back(checkpoint.fqn(tensor));
+    if (!first_torch_with(dtype).empty()) young[dtype].push_back(tensor);
   }
+  const bool has_index = !checkpoint.format().traits.index_file.empty();
   for (const auto& [dtype, tensors] : young) {
     std::string torch(first_torch_with(dtype));
-    add_limit(findings, checkpoint,
+    std::vector<std::string> names;
+    for (TensorId tensor : tensors) names.emplace_back(checkpoint.fqn(tensor));
+    add_limit(findings, files_of_tensors(checkpoint, tensors),
               plural(tensors.size(), "tensor") + " of dtype " + std::string(name(dtype)) +
-                  ": torch older than " + torch + " does not know it and cannot open the metadata.",
+                  ": torch older than " + torch + " does not know it and cannot " +
+                  (has_index ? "open the metadata." : "load what has it."),
               {{"dtype", std::string(name(dtype))},
                {"torch_at_least", torch},
-               {"tensors", capped(tensors)},
-               {"tensor_count", count_of(tensors.size())}},
+               {"tensors", capped(names)},
+               {"tensor_count", count_of(names.size())}},
               false);
   }
 }

@@ -404,3 +404,27 @@ TEST_CASE(
   }
   CHECK(refused > count / 4);
 }
+
+TEST_CASE("what a step is wrong about is said of the step, whenever it is found") {
+  Saved saved(two_tensors());
+  const Checkpoint& c = *saved.checkpoint;
+  auto number_of = [&](const char* fqn) {
+    return static_cast<std::uint32_t>(index_of(c.chunks(*c.find(fqn))[0]));
+  };
+  const std::string overlap = refusal(
+      saved,
+      {RelabelStep{
+          "a.weight", {4, 6}, {{number_of("a.weight"), {0, 0}}, {number_of("b.weight"), {0, 0}}}}});
+  CHECK(says(overlap, "step 1 (relabel): two of its \"tiles\" would hold the same elements"));
+  CHECK_FALSE(says(overlap, "repair it first"));
+  const ReshardStep partial{{"a.weight"}, {{{"dp", 2}}}, {{Placement::Kind::kPartial, 0, 1}}};
+  const std::string late = refusal(saved, {CastStep{{"b.weight"}, Dtype::kBfloat16}, partial});
+  CHECK(says(late, "step 2 (reshard): Partial"));
+  CHECK(says(late, "a.weight"));
+  FillStep fill{{"a.weight"}};
+  fill.from_checkpoint = "beside/ck";
+  fill.boxes = {{{0, 0}, {1, 1}}};
+  auto filled = take_steps(arrangement_of(saved.checkpoint), {fill});
+  REQUIRE_FALSE(filled.has_value());
+  CHECK(says(filled.error().advice, "begins at the folder of the plan's file"));
+}
