@@ -156,6 +156,12 @@ std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box
       to_text(holes.front()), holes.size() > 1 ? ", ..." : "");
 }
 
+std::string words_of_overlap(const TensorCertificate& entry) {
+  return entry.fqn +
+         ": two of its tiles hold the same elements, as in what was repaired: which of them a load "
+         "keeps nobody says";
+}
+
 // Empty where the tensor is as the certificate says; else why not.
 std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
@@ -186,6 +192,8 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
   if (!holes || !are_certified(*holes, entry))
     return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
   if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
+  // That these are the tiles which were certified is found below.
+  if (has_overlap(checkpoint, tensor)) held.holes.push_back(words_of_overlap(entry));
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";
   if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";

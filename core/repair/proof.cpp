@@ -125,8 +125,12 @@ std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId 
   if (!check_chunks_are_boxes(checkpoint, tensor)) return std::nullopt;
   auto boxes = chunk_boxes(checkpoint, tensor);
   if (tiles_exactly(boxes, checkpoint.shape(tensor))) return std::vector<Box>{};
-  if (!are_disjoint(boxes)) return std::nullopt;
   return complement(boxes, checkpoint.shape(tensor));
+}
+
+bool has_overlap(const Checkpoint& checkpoint, TensorId tensor) {
+  auto boxes = chunk_boxes(checkpoint, tensor);
+  return !tiles_exactly(boxes, checkpoint.shape(tensor)) && !are_disjoint(boxes);
 }
 
 Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn) {

@@ -51,8 +51,10 @@ Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 
 // The boxes of a tensor's chunks as recorded.
 std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
-// What no tile of a tensor covers; nothing where two overlap, or one is no box of it.
+// What no tile of a tensor covers; nothing where one is no box of it.
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
+// Two of its tiles, which are boxes of it, hold the same elements.
+bool has_overlap(const Checkpoint& checkpoint, TensorId tensor);
 // XXH3-128 of the item of an entry that is no tensor; an error where it has none.
 Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn);
 

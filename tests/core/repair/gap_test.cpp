@@ -82,3 +82,24 @@ TEST_CASE("a hole that came after the certificate is broken and so is a lie abou
   CHECK(report->outcome == VerifyReport::Outcome::kBroken);
   CHECK(says(*report, "torn"));
 }
+
+TEST_CASE("an overlap of the source beside what was mended is undecided, as a hole is") {
+  TemporaryFolder folder;
+  const std::string path = folder / "tangled", out = folder / "out", reference = folder / "right";
+  const Extents shape = {8, 4};
+  MadeTensor right = cut_in_rows("exchanged", shape, numbers_from(0, 32), 4);
+  MadeTensor wrong = right;
+  std::swap(wrong.chunks[1].values, wrong.chunks[2].values);
+  // Rows [1:4] instead of [2:4]: row 1 is there twice, and the same.
+  MadeTensor tangled = cut_in_rows("tangled", shape, numbers_from(100, 32), 4);
+  tangled.chunks[1] = {{{1, 0}, {3, 4}}, {3, 4}, numbers_from(104, 12), tangled.chunks[1].writer};
+  write_checkpoint(path, {wrong, tangled});
+  write_checkpoint(reference, {right, tangled});
+  CheckReport report = held_against(path, reference, Depth::kData);
+  REQUIRE(repaired_into(path, report, out) == out);
+  auto alone = verify_repair(out);
+  REQUIRE(alone.has_value());
+  for (const std::string& reason : alone->reasons) CAPTURE(reason);
+  CHECK(alone->outcome == VerifyReport::Outcome::kUndecided);
+  CHECK(says(*alone, "tangled: two of its tiles hold the same elements"));
+}
