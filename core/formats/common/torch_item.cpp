@@ -239,6 +239,14 @@ bool is_parameter_call(const PickleTree& tree, NodeId node) {
           is_utils(tree, tree.callable(node), "_rebuild_parameter_with_state"));
 }
 
+NodeId tensor_attributes(const PickleTree& tree, NodeId node) {
+  auto given = tree.items(tree.arguments(node));
+  const bool has_state =
+      is_utils(tree, tree.callable(node), "_rebuild_parameter_with_state") ||
+      tree.is_global(tree.callable(node), "torch._tensor", "_rebuild_from_type_v2");
+  return has_state && given.size() > 3 ? given[3] : NodeId::kAbsent;
+}
+
 std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node) {
   auto ids =
       tree.kind(node) == NodeKind::kPersistentId ? tree.items(node) : std::span<const NodeId>{};

@@ -41,6 +41,9 @@ bool is_tensor_call(const PickleTree& tree, NodeId node);
 // One that wraps a tensor as a torch.nn.Parameter.
 bool is_parameter_call(const PickleTree& tree, NodeId node);
 
+// The attributes that such a call gives its tensor; kAbsent where it gives none.
+NodeId tensor_attributes(const PickleTree& tree, NodeId node);
+
 // The key of a storage's persistent id; nothing for any other node.
 std::optional<std::string_view> storage_key(const PickleTree& tree, NodeId node);
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
 
 namespace shw {
@@ -47,6 +48,40 @@ std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
   }
 }
 
+bool is_ordered_dict(const PickleTree& tree, NodeId node) {
+  return tree.kind(node) == NodeKind::kReduce &&
+         tree.is_global(tree.callable(node), "collections", "OrderedDict");
+}
+
+// One entry of a dict of attributes: plain, or an OrderedDict of what is plain, as _metadata is.
+std::optional<std::string> attribute_pickle(const PickleTree& tree, NodeId value,
+                                            std::size_t budget) {
+  if (!is_ordered_dict(tree, value) || tree.state(value) != NodeId::kAbsent)
+    return plain_pickle(tree, value, budget);
+  const auto mapping = mapping_of(tree, value);
+  if (!mapping) return std::nullopt;
+  std::string out = "ccollections\nOrderedDict\n)R(";
+  for (NodeId item : tree.items(*mapping)) {
+    auto plain = plain_pickle(tree, item, budget - std::min(out.size(), budget));
+    if (!plain) return std::nullopt;
+    out += *plain;
+  }
+  return out + "u";
+}
+
+// Nothing where it is no dict, or holds more than data.
+std::optional<std::string> attributes_pickle(const PickleTree& tree, NodeId state,
+                                             std::size_t budget) {
+  if (tree.kind(state) != NodeKind::kDict) return std::nullopt;
+  std::string out = "}(";
+  for (NodeId item : tree.items(state)) {
+    auto opcodes = attribute_pickle(tree, item, budget - std::min(out.size(), budget));
+    if (!opcodes) return std::nullopt;
+    out += *opcodes;
+  }
+  return out.size() > budget ? std::nullopt : std::optional(out + "u");
+}
+
 class Flattening {
  public:
   // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
@@ -55,7 +90,8 @@ class Flattening {
       : tree_(tree),
         file_(file),
         visits_left_(4 * tree.node_count() + 64),
-        text_left_(16 * tree.end() + (1 << 20)) {}
+        text_left_(16 * tree.end() + (1 << 20)),
+        plain_left_(text_left_) {}
 
   Result<std::vector<StateEntry>> run(StateForms* forms = nullptr) {
     forms_ = forms;
@@ -93,20 +129,37 @@ class Flattening {
   }
 
   void note_mapping(NodeId node) {
-    if (forms_ != nullptr && tree_.kind(node) == NodeKind::kReduce &&
-        tree_.is_global(tree_.callable(node), "collections", "OrderedDict"))
-      forms_->ordered.insert(path_);
+    if (forms_ == nullptr || !is_ordered_dict(tree_, node)) return;
+    forms_->ordered.insert(path_);
+    note_attributes(tree_.state(node));
+  }
+
+  void note_tensor(NodeId node) {
+    if (forms_ == nullptr) return;
+    if (is_parameter_call(tree_, node)) forms_->parameters.insert(path_);
+    note_attributes(tensor_attributes(tree_, node));
+  }
+
+  void note_attributes(NodeId state) {
+    const bool is_empty = tree_.kind(state) == NodeKind::kDict && tree_.items(state).empty();
+    if (state == NodeId::kAbsent || tree_.kind(state) == NodeKind::kNone || is_empty) return;
+    if (auto opcodes = attributes_pickle(tree_, state, plain_left_)) {
+      plain_left_ -= opcodes->size();
+      forms_->attributes.emplace(path_, std::move(*opcodes));
+    } else {
+      forms_->not_plain.push_back(name_of_path() + " (" + what_is_not_plain(tree_, state) + ")");
+    }
   }
 
   Status visit(NodeId node, int depth) {
     if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
     if (is_tensor_call(tree_, node)) {
-      if (forms_ != nullptr && is_parameter_call(tree_, node)) forms_->parameters.insert(path_);
+      note_tensor(node);
       return add(node);
     }
     if (auto mapping = mapping_of(tree_, node)) {
-      if (tree_.items(*mapping).empty()) return add(node);
       note_mapping(node);
+      if (tree_.items(*mapping).empty()) return add(node);
       return visit_mapping(*mapping, depth);
     }
     NodeId list = list_of(tree_, node);
@@ -150,14 +203,21 @@ class Flattening {
     return {};
   }
 
-  Status add(NodeId value) {
+  // No longer than what is left for all of them.
+  std::string name_of_path() const {
     std::string fqn;
     for (const PathPart& part : path_) {
-      if (!fqn.empty() || &part != &path_.front()) fqn += '.';
+      if (&part != &path_.front()) fqn += '.';
       const auto* text = std::get_if<std::string>(&part);
       fqn += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
-      if (fqn.size() > text_left_) return entangled(value);
+      if (fqn.size() > text_left_) break;
     }
+    return fqn;
+  }
+
+  Status add(NodeId value) {
+    std::string fqn = name_of_path();
+    if (fqn.size() > text_left_) return entangled(value);
     text_left_ -= fqn.size();
     if (!names_.insert(fqn).second)
       return fail(ErrorKind::kUnsupported,
@@ -169,7 +229,7 @@ class Flattening {
 
   const PickleTree& tree_;
   const std::string& file_;
-  std::uint64_t visits_left_, text_left_;
+  std::uint64_t visits_left_, text_left_, plain_left_;
   std::vector<PathPart> path_;
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;

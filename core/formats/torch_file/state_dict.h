@@ -10,6 +10,7 @@
 // text. Beyond torch, which forgets it, a mapping without an entry is a leaf.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ struct StateForms {
   Paths numbers = {};
   Paths ordered = {};     // mappings that are an OrderedDict
   Paths parameters = {};  // tensors that are a torch.nn.Parameter
+  // Attributes of an OrderedDict (_metadata of a module's) and of tensors, as opcodes that make
+  // their dict; and those that are more than data: "layer.weight (argparse.Namespace)".
+  std::map<std::vector<PathPart>, std::string> attributes = {};
+  std::vector<std::string> not_plain = {};
 };
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);
 

@@ -22,6 +22,7 @@ struct StateNode {
   bool has_number_key = false;
   bool is_ordered = false;                                            // of a dict
   bool is_parameter = false;                                          // of a tensor
+  const std::string* attributes = nullptr;                            // opcodes of their dict
   std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
   std::unordered_map<std::string, std::uint32_t> by_key = {};
 };
@@ -35,6 +36,7 @@ class StateTree {
  public:
   explicit StateTree(const StateForms& forms) : forms_(forms), nodes_(1) {
     nodes_.front().is_ordered = forms.ordered.contains({});
+    nodes_.front().attributes = attributes_of({}, 0);
   }
   const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
 
@@ -64,6 +66,7 @@ class StateTree {
         nodes_.back().has_number_key = is_one_of(forms_.numbers, path, i + 1);
         nodes_.back().is_ordered = is_one_of(forms_.ordered, path, i + 1);
         nodes_.back().is_parameter = is_one_of(forms_.parameters, path, i + 1);
+        nodes_.back().attributes = attributes_of(path, i + 1);
         if (is_last) return {};
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
@@ -96,6 +99,13 @@ class StateTree {
     return paths.contains(std::vector<PathPart>(path.begin(), end));
   }
 
+  const std::string* attributes_of(const std::vector<PathPart>& path, std::size_t parts) const {
+    if (forms_.attributes.empty()) return nullptr;
+    auto end = path.begin() + static_cast<std::ptrdiff_t>(parts);
+    auto found = forms_.attributes.find(std::vector<PathPart>(path.begin(), end));
+    return found == forms_.attributes.end() ? nullptr : &found->second;
+  }
+
   const StateForms& forms_;
   std::vector<StateNode> nodes_;
 };
@@ -123,6 +133,8 @@ class StatePickle {
         tensor(node);
         return out_.flush_if_full();
       case StateNode::Kind::kObject:
+        // A mapping without an entry.
+        if (node.is_ordered) return dict(node);
         out_.raw(plain_[node.index]);
         return out_.flush_if_full();
       case StateNode::Kind::kDict:
@@ -153,6 +165,8 @@ class StatePickle {
       SHW_CHECK(value(tree_.node(child)));
     }
     out_.raw("u");
+    // A plain dict has none.
+    if (node.is_ordered && node.attributes != nullptr) out_.raw(*node.attributes + "b");
     return {};
   }
 
@@ -173,21 +187,49 @@ class StatePickle {
   }
 
   void tensor(const StateNode& node) {
-    if (!node.is_parameter) return tensor(node.index, outputs_.tensors[node.index].requires_grad);
-    out_.global("torch._utils", "_rebuild_parameter");
+    const bool requires_grad = outputs_.tensors[node.index].requires_grad;
+    if (node.is_parameter) return parameter(node, requires_grad);
+    if (node.attributes == nullptr) return tensor(node.index, requires_grad);
+    out_.global("torch._tensor", "_rebuild_from_type_v2");
+    out_.raw("(");
+    tensor_function(node.index);
+    out_.global("torch", "Tensor");
+    tensor_arguments(node.index, requires_grad);
+    out_.raw(*node.attributes);
+    out_.raw("tR");
+  }
+
+  void parameter(const StateNode& node, bool requires_grad) {
+    const bool has_state = node.attributes != nullptr;
+    out_.global("torch._utils", has_state ? "_rebuild_parameter_with_state" : "_rebuild_parameter");
     out_.raw("(");
     tensor(node.index, false);
-    out_.raw(outputs_.tensors[node.index].requires_grad ? "\x88" : "\x89");
+    out_.raw(requires_grad ? "\x88" : "\x89");
     out_.global("collections", "OrderedDict");
-    out_.raw(")RtR");
+    out_.raw(")R");
+    if (has_state) out_.raw(*node.attributes);
+    out_.raw("tR");
   }
 
   void tensor(std::uint32_t index, bool requires_grad) {
+    tensor_function(index);
+    tensor_arguments(index, requires_grad);
+    out_.raw("R");
+  }
+
+  bool is_legacy(std::uint32_t index) const {
+    return !info(outputs_.tensors[index].dtype).storage_class.empty();
+  }
+
+  void tensor_function(std::uint32_t index) {
+    out_.global("torch._utils", is_legacy(index) ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
+  }
+
+  void tensor_arguments(std::uint32_t index, bool requires_grad) {
     const OutputTensor& tensor = outputs_.tensors[index];
     const DtypeInfo& type = info(tensor.dtype);
-    bool legacy = !type.storage_class.empty();
+    const bool legacy = is_legacy(index);
     std::int64_t elements = volume(tensor.shape).value_or(0);
-    out_.global("torch._utils", legacy ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
     out_.raw("((");
     out_.text("storage");
     if (legacy) {
@@ -206,7 +248,7 @@ class StatePickle {
     out_.global("collections", "OrderedDict");
     out_.raw(")R");
     if (!legacy) out_.global("torch", type.name);
-    out_.raw("tR");
+    out_.raw("t");
   }
 
   // Python refuses it of others.

@@ -62,8 +62,8 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
 
 // Of what comes out of files of torch.save: an optimizer finds its states by these numbers, and
 // passes over those that are text without a word. The pickle is read again for it, as
-// inlined_records.h does. An attribute of an OrderedDict (_metadata of a module's) is not kept.
-StateForms forms_of(const Outputs& outputs) {
+// inlined_records.h does.
+Result<StateForms> forms_of(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   StateForms all;
   if (source == nullptr || source->directory() == nullptr ||
@@ -78,7 +78,13 @@ StateForms forms_of(const Outputs& outputs) {
     all.numbers.merge(forms->numbers);
     all.ordered.merge(forms->ordered);
     all.parameters.merge(forms->parameters);
+    all.attributes.merge(forms->attributes);
+    all.not_plain.insert(all.not_plain.end(), forms->not_plain.begin(), forms->not_plain.end());
   }
+  if (!all.not_plain.empty())
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("the attributes of {} cannot be written into a file of torch.save",
+                            some_of(all.not_plain)));
   return all;
 }
 
@@ -107,7 +113,8 @@ Status check_nothing_is_kept(const Outputs& outputs) {
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
   SHW_CHECK(check_nothing_is_kept(outputs));
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
-  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms_of(outputs)));
+  SHW_TRY(StateForms forms, forms_of(outputs));
+  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
   TorchArchive archive = archive_of_model(outputs, pickle);
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));

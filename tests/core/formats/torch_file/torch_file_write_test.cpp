@@ -290,3 +290,52 @@ TEST_CASE("what repairs filled goes into the file and comes out of it") {
   CHECK(attributes[0].first == "shardwright_filled");
   CHECK(attributes[0].second == pickled_text("filled w"));
 }
+
+TEST_CASE("attributes of an OrderedDict and of tensors come along where they are data") {
+  const std::string ordered = "ccollections\nOrderedDict\n)R", call = tensor_call({});
+  const std::string function = "ctorch._utils\n_rebuild_tensor_v2\n";
+  const std::string arguments = call.substr(function.size(), call.size() - function.size() - 1);
+  const std::string tagged = pickled_dict({{"tag", "K\1"}, {"names", "](K\2K\3e"}});
+  const std::string versions = pickled_dict(
+      {{"_metadata", ordered + "(" + pickled_text("") + pickled_dict({{"version", "K\1"}}) + "u"}});
+  auto file_of = [&](const std::string& attributes) {
+    const std::string typed = "ctorch._tensor\n_rebuild_from_type_v2\n(" + function +
+                              "ctorch\nTensor\n" + arguments + attributes + "tR";
+    const std::string parameter = "ctorch._utils\n_rebuild_parameter_with_state\n(" + call +
+                                  "\x88" + ordered + attributes + "tR";
+    const std::string items = pickled_text("plain") + call + pickled_text("typed") + typed +
+                              pickled_text("parameter") + parameter + pickled_text("empty") +
+                              ordered + versions + "b";
+    return state_dict_file(ordered + "(" + items + "u" + versions + "b",
+                           {{"m/data/0", std::string(24, '\1')}});
+  };
+  auto forms_in = [](const Checkpoint& checkpoint) {
+    auto state = open_state(*checkpoint.directory(), "model.pt");
+    REQUIRE(state.has_value());
+    auto forms = state_forms(state->tree, "model.pt");
+    REQUIRE(forms.has_value());
+    return *forms;
+  };
+  auto source = open_model(file_of(tagged));
+  REQUIRE_MESSAGE(source.has_value(), source.error().message);
+  std::vector<Bytes> bytes;
+  Outputs outputs = whole_outputs(**source, bytes);
+  auto made = written(kTorchFileWriter, outputs, bytes);
+  CHECK(made->opening_findings().empty());
+  CHECK(values_by_name(*made) == values_by_name(**source));
+  const StateForms before = forms_in(**source), after = forms_in(*made);
+  CHECK(before.attributes.size() == 4);
+  CHECK(before.attributes == after.attributes);
+  CHECK(before.ordered == after.ordered);
+  CHECK(before.ordered.contains({"empty"}));
+  CHECK(before.parameters == after.parameters);
+
+  const std::string thing = pickled_dict({{"tag", "cargparse\nNamespace\n)\x81"}});
+  auto other = open_model(file_of(thing));
+  REQUIRE(other.has_value());
+  bytes.clear();
+  outputs = whole_outputs(**other, bytes);
+  auto refused = kTorchFileWriter.lay_out(outputs);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("typed (argparse.Namespace)") != std::string::npos);
+}
