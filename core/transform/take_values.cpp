@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "core/base/checked.h"
 #include "core/facts/filled.h"
@@ -10,6 +12,7 @@
 #include "core/tensor/cast.h"
 #include "core/tensor/element_text.h"
 #include "core/tiles/exact_tiling.h"
+#include "core/transform/box_index.h"
 #include "core/transform/named_entries.h"
 
 namespace shw {
@@ -53,20 +56,64 @@ Status cast_tensor(ArrangedTensor& tensor, Dtype to) {
   return {};
 }
 
+// The dim along which most of the boxes begin at places of their own.
+std::size_t dim_of_boxes(const std::vector<Box>& boxes) {
+  std::size_t best = 0, most = 0;
+  for (std::size_t d = 0; d < boxes.front().sizes.size(); ++d) {
+    std::set<std::int64_t> begins;
+    for (const Box& box : boxes) begins.insert(box.offsets[d]);
+    if (begins.size() > most) {
+      most = begins.size();
+      best = d;
+    }
+  }
+  return best;
+}
+
+// What is left of a part without those of the boxes that it meets, taken out in the order in which
+// they begin along the dim: what ends before the next one is done with.
+void add_rest(Part part, const std::vector<Box>& boxes, std::vector<std::uint32_t>& near,
+              std::size_t dim, std::vector<Part>& out) {
+  std::stable_sort(near.begin(), near.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return boxes[a].offsets[dim] < boxes[b].offsets[dim];
+  });
+  std::vector<Part> rest, next;
+  rest.push_back(std::move(part));
+  for (std::uint32_t i : near) {
+    next.clear();
+    for (Part& one : rest) {
+      bool ends_before = one.box.offsets[dim] + one.box.sizes[dim] <= boxes[i].offsets[dim];
+      if (ends_before) {
+        out.push_back(std::move(one));
+      } else if (!intersect(one.box, boxes[i])) {
+        next.push_back(std::move(one));
+      } else {
+        for (Part& piece : part_without(one, boxes[i])) next.push_back(std::move(piece));
+      }
+    }
+    std::swap(rest, next);
+  }
+  std::move(rest.begin(), rest.end(), std::back_inserter(out));
+}
+
 // Takes the boxes out of what the tensor is made of.
 void clear_boxes(ArrangedTensor& tensor, const std::vector<Box>& boxes) {
-  for (const Box& box : boxes) {
-    std::vector<Part> left;
-    for (Part& part : tensor.parts) {
-      bool meets = box.sizes.empty() || intersect(part.box, box).has_value();
-      if (!meets) {
-        left.push_back(std::move(part));
-        continue;
-      }
-      for (Part& rest : part_without(part, box)) left.push_back(std::move(rest));
-    }
-    tensor.parts = std::move(left);
+  if (boxes.empty()) return;
+  if (tensor.shape.empty()) {  // the one element of a scalar
+    tensor.parts.clear();
+    return;
   }
+  const std::size_t dim = dim_of_boxes(boxes);
+  BoxIndex index(dim);
+  for (std::uint32_t i = 0; i < boxes.size(); ++i) index.add(boxes[i], i);
+  index.sort();
+  std::vector<Part> left;
+  std::vector<std::uint32_t> near;
+  for (Part& part : tensor.parts) {
+    index.near(part.box, near);
+    add_rest(std::move(part), boxes, near, dim, left);
+  }
+  tensor.parts = std::move(left);
 }
 
 // The boxes count as lost from now on, as far as they do not yet.

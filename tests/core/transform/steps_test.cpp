@@ -6,6 +6,7 @@
 #include "core/formats/table.h"
 #include "core/repair/make_arranged.h"
 #include "core/transform/lower.h"
+#include "core/transform/named_entries.h"
 #include "core/transform/random_steps.h"
 #include "core/transform/steps_json.h"
 #include "core/transform/tilings.h"
@@ -188,6 +189,30 @@ TEST_CASE("padding that is cut off again is no loss, and what it stood beside is
   CHECK(trimmed({pad, RelabelStep{"a.weight", {4, 6}, {}}, FillStep{{"a.weight"}}}) == 24);
   // Given up, an element of the padding counts as any other.
   CHECK(trimmed({pad, MaskStep{{"a.weight"}, {{{0, 0}, {1, 2}}}, 0}, back}) == 2);
+}
+
+TEST_CASE("thousands of boxes are masked one by one, and nothing beside them") {
+  constexpr std::int64_t kBoxes = 8000;
+  PlainTensor tensor = counted(Dtype::kFloat32, {2 * kBoxes, 2});
+  Saved saved({{"a", tensor}});
+  MaskStep mask{{"a"}, {}, 0};
+  for (std::int64_t i = 0; i < kBoxes; ++i) mask.boxes.push_back({{2 * i, 1}, {1, 1}});
+  auto all = take_steps(arrangement_of(saved.checkpoint), {mask});
+  REQUIRE(all.has_value());
+  CHECK(lost_of(*all, "a") == kBoxes);
+  std::int64_t kept = 0;
+  auto masked = copy_of_entry(*all, 0);
+  REQUIRE(masked.has_value());
+  for (const Part& part : masked->parts) {
+    if (std::holds_alternative<FromConstant>(part.from)) continue;
+    kept += *volume(part.box.sizes);
+    for (std::int64_t row = part.box.offsets[0]; row < part.box.offsets[0] + part.box.sizes[0];
+         ++row) {
+      bool is_masked = row % 2 == 0 && part.box.offsets[1] + part.box.sizes[1] > 1;
+      CHECK_FALSE(is_masked);
+    }
+  }
+  CHECK(kept == 3 * kBoxes);
 }
 
 TEST_CASE("what is multiplied by a factor that is lost is lost") {
