@@ -1,7 +1,6 @@
 #include "core/facts/tensor_statistics.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -332,16 +331,6 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
 }
 
 }  // namespace
-
-AlikeElements counting_alike(StatisticsSums& sums) {
-  if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
-  return [&sums](BytesView element, std::uint64_t count) -> Status {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, element.data(), std::min(element.size(), sizeof bits));
-    add_elements(sums, bits, count);
-    return {};
-  };
-}
 
 bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
   const TensorId tensor = checkpoint.tensor_of(chunk);

@@ -12,16 +12,11 @@
 #include "core/base/result.h"
 #include "core/base/team.h"
 #include "core/facts/counted_chunks.h"
-#include "core/formats/element_pass.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/number_counter.h"
 #include "core/tensor/statistics.h"
 
 namespace shw {
-
-// Adds elements that are all alike at once: what HDF5 reads where nothing was written may be
-// gigabytes of a file of a few bytes. Null where they are wider than add_elements() takes.
-AlikeElements counting_alike(StatisticsSums& sums);
 
 // Of the elements that are there. An element that several tiles hold counts once for each of them:
 // whose copy is the right one nobody knows.

@@ -1,6 +1,7 @@
 #include "core/formats/element_pass.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "core/formats/box_reader.h"
@@ -98,6 +99,16 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, cons
   SHW_CHECK(in_one_run ? pass_run(item, {0, *count}, parts, progress)
                        : pass_slabs(checkpoint, chunk, header, parts, progress));
   return *count;
+}
+
+AlikeElements counting_alike(StatisticsSums& sums) {
+  if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
+  return [&sums](BytesView element, std::uint64_t count) -> Status {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, element.data(), std::min(element.size(), sizeof bits));
+    add_elements(sums, bits, count);
+    return {};
+  };
 }
 
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/io/read_through.h"
 #include "core/model/checkpoint.h"
+#include "core/tensor/statistics.h"
 
 namespace shw {
 
@@ -22,6 +23,9 @@ struct ElementRange {
 };
 // Elements that all have the same bytes, and are nowhere: one of them, and how many there are.
 using AlikeElements = std::function<Status(BytesView element, std::uint64_t count)>;
+// Adds elements that are all alike at once: what HDF5 reads where nothing was written may be
+// gigabytes of a file of a few bytes. Null where they are wider than add_elements() takes.
+AlikeElements counting_alike(StatisticsSums& sums);
 // How many elements were given, or why they cannot be: kDamaged too where the item is of another
 // dtype or size than its chunk is recorded.
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,

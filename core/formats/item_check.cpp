@@ -35,6 +35,12 @@ bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const I
   return header.compressed && reader != nullptr && reader->check == nullptr;
 }
 
+FloatCounts counts_in(const StatisticsSums& sums) {
+  auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+  return {number(sums.elements), number(sums.nan), number(sums.infinite), number(sums.denormal),
+          number(sums.zero)};
+}
+
 // What did not pass by while checksums were looked at: encoded, or with none.
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const ItemHeader& header, Progress* progress) {
@@ -46,14 +52,12 @@ Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, C
     if (is_counted) counter.add(bytes);
     return {};
   };
-  SHW_CHECK(pass_elements(checkpoint, chunk, {0, elements.value_or(0)}, parts, progress));
-  return is_counted ? std::optional(counter.counts()) : std::nullopt;
-}
-
-FloatCounts counts_in(const StatisticsSums& sums) {
-  auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
-  return {number(sums.elements), number(sums.nan), number(sums.infinite), number(sums.denormal),
-          number(sums.zero)};
+  StatisticsSums alike(header.dtype);
+  SHW_CHECK(ElementPasses(checkpoint)
+                .pass(chunk, {0, elements.value_or(0)}, parts, progress, counting_alike(alike)));
+  if (!is_counted) return std::nullopt;
+  FloatCounts counts = counter.counts();
+  return counts += counts_in(alike);
 }
 
 // What passed by, all of it.
