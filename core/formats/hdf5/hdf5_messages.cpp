@@ -41,6 +41,12 @@ bool is_message(std::uint16_t type, BytesView body, bool is_old) {
       cursor.skip((flags & 1 ? 4u : 0u) + (flags & 2 ? 4u : 0u));
       return cursor.ok() && version == 0 && (flags & ~3) == 0;
     }
+    case kHdf5Datatype:
+      return cursor.take<std::uint8_t>() >> 4 != 0;
+    case kHdf5Filters: {
+      const auto version = cursor.take<std::uint8_t>();
+      return version == 1 || version == 2;
+    }
     case kHdf5OldTime:
       return is_old_time(body);
     case kHdf5Time:

@@ -19,8 +19,8 @@ inline constexpr std::uint16_t kHdf5Nothing = 0x00, kHdf5Dataspace = 0x01, kHdf5
 inline constexpr std::uint32_t kHdf5LastSymbolKind = 2;
 
 // What libhdf5 refuses although nothing of it is needed here: what is said of a group's links and
-// of attributes, when an object was changed, and how many names it has. Others are looked at where
-// they are read.
+// of attributes, when an object was changed, how many names it has, and versions of types and
+// filters. The rest is looked at where it is read.
 bool is_message(std::uint16_t type, BytesView body, bool is_old);
 
 // Of a name with the groups around it, and of what a soft link says.

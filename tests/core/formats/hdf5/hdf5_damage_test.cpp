@@ -5,6 +5,7 @@
 #include "core/base/little_endian.h"
 #include "core/formats/hdf5/hdf5_checksum.h"
 #include "core/formats/hdf5/hdf5_files.h"
+#include "core/formats/hdf5/hdf5_messages.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -211,4 +212,58 @@ TEST_CASE("a byte of the older form at which HDF5 stops or misses a name is told
   Bytes bytes = whole;
   bytes[11] ^= std::byte{1};
   CHECK_FALSE(is_told(bytes));
+}
+
+TEST_CASE("what libhdf5 refuses of messages that nothing is read of is damage too") {
+  const Bytes whole = file_bytes("h5py/latest.h5");
+  const std::size_t at = place_of(whole, "OHDR");
+  auto number_at = [&](std::size_t place) { return std::to_integer<std::size_t>(whole[place]); };
+  const std::size_t flags = number_at(at + 5);
+  const std::size_t size_at = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+  REQUIRE((flags & 3) == 0);
+  const std::size_t first = size_at + 1, end = first + number_at(size_at);
+  auto opens_with = [&](std::size_t place, unsigned bits) {
+    Bytes bytes = whole;
+    bytes[place] ^= static_cast<std::byte>(bits);
+    put_little(bytes, end, hdf5_checksum(BytesView(bytes).subspan(at, end - at)));
+    return open_bytes(std::move(bytes)).has_value();
+  };
+  CHECK(opens_with(at + 5, 0));
+  for (unsigned unknown : {0x40u, 0x80u}) CHECK_FALSE(opens_with(at + 5, unknown));
+  const std::size_t head = flags & 4 ? 6 : 4;
+  std::size_t looked_at = 0;
+  for (std::size_t message = first; message + head <= end;) {
+    const std::size_t type = number_at(message);
+    CAPTURE(type);
+    CHECK_FALSE(opens_with(message + 3, 2));  // shared
+    if (type == kHdf5LinkInfo || type == kHdf5GroupInfo) {
+      CHECK_FALSE(opens_with(message + head, 1));         // of another version
+      CHECK_FALSE(opens_with(message + head + 1, 0x10));  // with unknown flags
+      ++looked_at;
+    }
+    message += head + number_at(message + 1) + 256 * number_at(message + 2);
+  }
+  CHECK(looked_at == 2);
+}
+
+TEST_CASE("times, counts and infos of attributes are of their versions and lengths") {
+  auto is = [](std::uint16_t type, const std::string& body, bool is_old = false) {
+    return is_message(type, std::as_bytes(std::span(body)), is_old);
+  };
+  constexpr std::uint16_t kOldTime = 0x0E, kTime = 0x12, kUses = 0x16;
+  CHECK(is(kTime, std::string("\1\0\0\0\1\2\3\4", 8)));
+  CHECK_FALSE(is(kTime, std::string("\2\0\0\0\1\2\3\4", 8)));
+  CHECK_FALSE(is(kTime, std::string("\1\0\0\0\1\2", 6)));
+  CHECK(is(kOldTime, "20260102030405xx"));
+  CHECK_FALSE(is(kOldTime, "2026010203040 xx"));
+  CHECK_FALSE(is(kOldTime, "20260102030405"));
+  CHECK(is(kUses, std::string("\0\2\0\0\0", 5)));
+  CHECK_FALSE(is(kUses, std::string("\0\2\0\0\0", 5), /*is_old=*/true));
+  CHECK_FALSE(is(kUses, std::string("\1\2\0\0\0", 5)));
+  CHECK(is(kHdf5AttributeInfo, std::string(18, '\0')));
+  CHECK_FALSE(is(kHdf5AttributeInfo, std::string(17, '\0')));
+  CHECK_FALSE(is(kHdf5AttributeInfo, std::string("\1", 1) + std::string(17, '\0')));
+  CHECK_FALSE(is(kHdf5AttributeInfo, std::string("\0\4", 2) + std::string(16, '\0')));
+  CHECK_FALSE(is(kHdf5AttributeInfo, std::string("\0\3", 2) + std::string(16, '\0')));
+  CHECK(is(kHdf5AttributeInfo, std::string("\0\3", 2) + std::string(26, '\0')));
 }
