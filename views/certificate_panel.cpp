@@ -17,6 +17,7 @@ using verbs::TensorFate;
 Sign sign_of_fate(TensorFate fate) {
   switch (fate) {
     case TensorFate::kLost:
+    case TensorFate::kDamaged:
       return Sign::kBad;
     case TensorFate::kCast:
       return Sign::kWarn;

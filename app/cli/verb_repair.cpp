@@ -126,7 +126,10 @@ bool mends(const Plan& plan) {
 std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
                        std::size_t wrong) {
   TextStyle style = style_of(context);
-  std::string loss = result.lossless ? "nothing is lost" : "what is lost stands in the certificate";
+  std::string loss = result.lossless         ? "nothing is lost"
+                     : result.damage.empty() ? "what is lost stands in the certificate"
+                                             : "what was damaged before or is lost stands in the "
+                                               "certificate";
   if (!mends(plan)) {
     return wrong == 0 ? inked(style, Ink::kGreen, "metadata written anew") + ", " + loss
                       : inked(style, Ink::kRed, "not repaired") +
@@ -152,8 +155,8 @@ void tell_result(Context& context, const Plan& plan, const RepairResult& result,
                               printable(finding.cause));
   }
   context.terminal.out_line(verdict_of(context, plan, result, wrong) + "\n" +
-                            other_ranks_to_text(result) + "  checkpoint   " +
-                            printable(result.output) + "\n  certificate  " +
+                            damage_to_text(result) + other_ranks_to_text(result) +
+                            "  checkpoint   " + printable(result.output) + "\n  certificate  " +
                             printable(result.certificate));
   for (const Finding& finding : remaining) {
     if (verbs::is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));

@@ -88,10 +88,15 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
   if (!add_all_disjoint(tensor.boxes, boxes, looks)) tensor.all_boxes = false;
 }
 
-// Elements that a cast could not say: they are where they were, and nothing was put in their place.
-std::int64_t out_of_range(const In& json, std::int64_t most) {
-  const auto told = integer(member(json, "out_of_range"));
-  return told && *told >= 0 && *told <= most ? *told : 0;
+// Elements that a cast could not say, or that were damaged before: they are where they were, and
+// nothing was put in their place.
+std::int64_t not_kept(const In& json, std::int64_t most) {
+  std::int64_t all = 0;
+  for (const char* key : {"out_of_range", "damaged"}) {
+    const auto told = integer(member(json, key));
+    if (told && *told >= 0 && *told <= most - all) all += *told;
+  }
+  return all;
 }
 
 std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
@@ -107,7 +112,7 @@ std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
   read_boxes(json, tensor, looks);
   // The worst of what it says: its number, what it did not keep, its boxes.
   if (auto kept = integer(member(json, "kept")); kept && *kept >= 0 && *kept <= *total)
-    tensor.lost = std::max(tensor.lost, *total - *kept - out_of_range(json, *total - *kept));
+    tensor.lost = std::max(tensor.lost, *total - *kept - not_kept(json, *total - *kept));
   std::int64_t in_boxes = 0;
   for (const Box& box : tensor.boxes) in_boxes += volume(box.sizes).value_or(0);
   tensor.lost = std::max(tensor.lost, in_boxes);
@@ -119,9 +124,9 @@ std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
 bool is_wanted(std::size_t depth, std::string_view key) {
   static constexpr std::array<std::string_view, 4> kTop = {"schema", "lossless", "tensors",
                                                            "entries"};
-  static constexpr std::array<std::string_view, 11> kTensor = {
-      "shape",           "kept",       "lost", "lost_boxes", "fill",        "fill_from",
-      "fill_checkpoint", "more_boxes", "fqn",  "from",       "out_of_range"};
+  static constexpr std::array<std::string_view, 12> kTensor = {
+      "shape",           "kept",       "lost", "lost_boxes", "fill",         "fill_from",
+      "fill_checkpoint", "more_boxes", "fqn",  "from",       "out_of_range", "damaged"};
   auto is_in = [&](const auto& keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };

@@ -1,9 +1,18 @@
 #include "core/formats/item_pass.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "core/base/hash.h"
+#include "core/base/little_endian.h"
+#include "core/formats/common/crc32.h"
+#include "core/formats/common/item_reader.h"
+#include "core/formats/common/magic.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
@@ -39,6 +48,66 @@ struct PassingItem {
     return {};
   }
 };
+
+constexpr std::uint64_t kMostDecoded = std::uint64_t{64} << 30;
+
+std::string differs(const ByteSource& file, const std::string& record, std::uint64_t at) {
+  return fmt::format("in {} the bytes of the record {} (at byte {}) do not match their checksum",
+                     file.name(), record, at);
+}
+
+// Runs of an item and the checksums that they come to, while all its bytes pass.
+class PassingRuns {
+ public:
+  explicit PassingRuns(std::vector<SummedRun> runs) : runs_(std::move(runs)) {
+    std::sort(runs_.begin(), runs_.end(), [](const SummedRun& a, const SummedRun& b) {
+      return std::pair(a.offset, a.length) < std::pair(b.offset, b.length);
+    });
+  }
+
+  void take(std::uint64_t at, BytesView bytes) {
+    const std::uint64_t next = at + bytes.size();
+    while (run_ < runs_.size()) {
+      const SummedRun& run = runs_[run_];
+      const std::uint64_t end = run.offset + run.length, low = std::max(at, run.offset),
+                          high = std::min(next, end);
+      if (low < high)
+        crc_ = crc32_of(
+            bytes.subspan(static_cast<std::size_t>(low - at), static_cast<std::size_t>(high - low)),
+            crc_);
+      if (next < end) return;
+      if (crc_ != run.crc && bent_ == nullptr) bent_ = &run;
+      crc_ = 0;
+      ++run_;
+    }
+  }
+  // The first that is another one.
+  const SummedRun* bent() const { return bent_; }
+
+ private:
+  std::vector<SummedRun> runs_;
+  std::size_t run_ = 0;
+  std::uint32_t crc_ = 0;
+  const SummedRun* bent_ = nullptr;
+};
+
+// Why an item cannot be what was saved; an error where that could not be looked at, and nothing
+// where it is beyond what is read at all.
+Result<std::string> doubt_in(Error error) {
+  if (error.kind == ErrorKind::kUnsupported) return std::string();
+  if (error.kind != ErrorKind::kDamaged) return tl::unexpected<Error>(std::move(error));
+  return fmt::format("in {} (at byte {}): {}", error.place.file, error.place.offset.value_or(0),
+                     error.message);
+}
+
+// Of an item that has to be decoded, which is a pass of its own.
+Result<std::string> doubt_of_decoded(const ItemReader& reader, const ItemRange& range,
+                                     std::span<const std::string> transforms, Progress* progress) {
+  auto check = reader.check(range, transforms, kMostDecoded, progress, nullptr);
+  if (!check) return doubt_in(std::move(check).error());
+  if (check->crc != DataCheck::Crc::kDiffers) return std::string();
+  return differs(*range.source, check->record, check->record_offset);
+}
 
 }  // namespace
 
@@ -76,6 +145,66 @@ Result<Hash128> ItemPasses::hash(const ItemPlace& place, Progress* progress) {
   SHW_TRY(ItemRange range, find_item(*files_, place));
   const ByteRange bytes{range.offset, range.length};
   return hash_of_ranges(*range.source, std::span(&bytes, 1), progress);
+}
+
+Result<HeldItem> ItemPasses::hold(ChunkId chunk, Progress* progress) {
+  auto place = checkpoint_.item(chunk);
+  if (!place)
+    return not_the_chunk(checkpoint_, chunk, "no storage record says where its bytes are");
+  return hold(*place, checkpoint_.codec(chunk).reader, checkpoint_.transforms(chunk), progress);
+}
+
+Result<HeldItem> ItemPasses::hold(const ObjectRow& object, Progress* progress) {
+  if (!object.item)
+    return fail(ErrorKind::kDamaged, "no storage record says where its bytes are",
+                Place{.file = {}, .tensor = object.fqn});
+  const Codec* codec = checkpoint_.format().codec;
+  SHW_TRY(ItemRange range, find_item(*files_, *object.item));
+  std::array<std::byte, 4> magic{};
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  const auto begin = load_little<std::uint32_t>(magic);
+  std::vector<std::string> transforms = object.transforms;
+  // As it is told where none are recorded. What is no archive has no checksums.
+  if (transforms.empty() && begin == kZstdMagic) transforms.emplace_back("stream.zstd/1");
+  const bool has_sums = codec != nullptr && (!transforms.empty() || begin == kZipMagic);
+  return hold(*object.item, has_sums ? codec->reader : nullptr, transforms, progress);
+}
+
+Result<HeldItem> ItemPasses::hold(const ItemPlace& place, const ItemReader* reader,
+                                  std::span<const std::string> transforms, Progress* progress) {
+  if (reader == nullptr || reader->check == nullptr) {
+    SHW_TRY(Hash128 hash, this->hash(place, progress));
+    return HeldItem{hash};
+  }
+  files_->read_around(place);
+  SHW_TRY(ItemRange range, find_item(*files_, place));
+  using Runs = std::optional<std::vector<SummedRun>>;
+  const bool lies_plain = transforms.empty() && reader->sums != nullptr;
+  auto runs = lies_plain ? reader->sums(range) : Result<Runs>(Runs());
+  HeldItem held;
+  if (!runs) {
+    SHW_TRY(held.doubt, doubt_in(std::move(runs).error()));
+    runs = Runs(std::in_place);
+  }
+  const bool is_decoded = !runs->has_value();
+  PassingRuns passing(is_decoded ? std::vector<SummedRun>() : std::move(**runs));
+  RunningHash hash;
+  std::uint64_t at = range.offset;
+  RangeParts parts;
+  parts.bytes = [&](BytesView bytes) -> Status {
+    hash.add(bytes);
+    passing.take(at, bytes);
+    at += bytes.size();
+    return {};
+  };
+  SHW_CHECK(read_through(*range.source, range.offset, range.length, parts, progress));
+  held.hash = hash.value();
+  if (const SummedRun* bent = passing.bent())
+    held.doubt = differs(*range.source, bent->record, bent->offset);
+  if (is_decoded) {
+    SHW_TRY(held.doubt, doubt_of_decoded(*reader, range, transforms, progress));
+  }
+  return held;
 }
 
 Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/hash.h"
@@ -15,6 +16,14 @@
 namespace shw {
 
 class ItemFiles;
+struct ItemReader;
+
+// An item as it lies in its file, held against the checksums that it has.
+struct HeldItem {
+  Hash128 hash;  // XXH3-128 (hash_item)
+  // Why it is not what was saved: file, record and byte. Empty where nothing says so.
+  std::string doubt = {};
+};
 
 struct ItemPass {
   Hash128 hash;          // XXH3-128 of the item as it lies in its file (hash_item)
@@ -38,8 +47,15 @@ class ItemPasses {
   Result<ItemPass> over(ChunkId chunk, Progress* progress);
   // What hash_item() says.
   Result<Hash128> hash(const ItemPlace& place, Progress* progress);
+  // The same, and what it is held against, of the item of a chunk, and of an object that has one.
+  // No byte is read twice for it, but of items that have to be decoded.
+  Result<HeldItem> hold(ChunkId chunk, Progress* progress);
+  Result<HeldItem> hold(const ObjectRow& object, Progress* progress);
 
  private:
+  Result<HeldItem> hold(const ItemPlace& place, const ItemReader* reader,
+                        std::span<const std::string> transforms, Progress* progress);
+
   const Checkpoint& checkpoint_;
   std::unique_ptr<ItemFiles> files_;
 };

@@ -7,11 +7,12 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/hash.h"
 #include "core/base/parallel.h"
 #include "core/exec/journal.h"
 #include "core/facts/integrity.h"
 #include "core/formats/beside_items.h"
-#include "core/formats/items.h"
+#include "core/formats/item_pass.h"
 #include "core/io/owner.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/digests.h"
@@ -90,14 +91,17 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
 Status compare_objects(const Certificate& certificate, const Checkpoint& checkpoint,
                        Progress* progress, Disagreements& found) {
   SHW_TRY(auto now, certify_objects(checkpoint, progress));
-  std::map<std::string_view, std::string_view> items;
-  for (const ObjectCertificate& object : now) items[object.fqn] = object.item;
+  std::map<std::string_view, const ObjectCertificate*> items;
+  for (const ObjectCertificate& object : now) items[object.fqn] = &object;
   for (const ObjectCertificate& object : certificate.objects) {
     auto at = items.find(object.fqn);
     if (at == items.end()) {
       found.broken.push_back(object.fqn + ": is certified, but not there");
-    } else if (at->second != object.item) {
+    } else if (at->second->item != object.item) {
       found.broken.push_back(object.fqn + ": the entry is not the one that was certified");
+    } else if (!at->second->damage.empty()) {
+      found.unknown.push_back(object.fqn + ": " + at->second->damage +
+                              ": nothing proves that it is what was saved");
     }
     if (at != items.end()) items.erase(at);
   }
@@ -176,11 +180,14 @@ Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
     if (progress != nullptr && row.item)
       progress->total += narrow<std::uint64_t>(row.item->length).value_or(0);
   }
+  ItemPasses passes(result);
   for (const ObjectRow& row : result.objects()) {
     if (is_cancelled(progress)) return cancelled_error();
     objects.push_back({row.fqn, {}});
     if (!row.item) continue;
-    SHW_TRY(objects.back().item, hash_item(result, *row.item, progress));
+    SHW_TRY(HeldItem held, passes.hold(row, progress));
+    objects.back().item = to_hex(held.hash);
+    objects.back().damage = std::move(held.doubt);
   }
   return objects;
 }

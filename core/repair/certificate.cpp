@@ -7,8 +7,10 @@
 //                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
 //                      "fill_checkpoint", "cast", where its values were rounded,
 //                      "out_of_range", elements of it that "dtype" cannot say, neither kept nor
-//                      lost, "padding", elements of it at the end that were left out}},
-//    "objects": {fqn: {"item"}}, "files": {path: {"bytes", "rest", "items"}},
+//                      lost, "damaged", elements of it that came along and do not match their
+//                      checksum, not kept either, "damage", which file and record says so,
+//                      "padding", elements of it at the end that were left out}},
+//    "objects": {fqn: {"item", "damage"}}, "files": {path: {"bytes", "rest", "items"}},
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
 //    "of_other_ranks": [fqn], entries of which other ranks had others that did not come along,
@@ -117,6 +119,9 @@ bool read(const In& json, TensorCertificate& out) {
   if (!member(json, "out_of_range").is_null() &&
       !read(member(json, "out_of_range"), out.out_of_range))
     return false;
+  if (!member(json, "damaged").is_null() && !read(member(json, "damaged"), out.damaged))
+    return false;
+  if (!read_text("damage", out.damage)) return false;
   bool is_old = member(json, "tiles").is_null();
   bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
                             read(member(json, "layout"), out.layout)
@@ -189,7 +194,9 @@ bool read_objects_and_files(const In& parsed, Certificate& out) {
   bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
   for (const auto& [fqn, value] : objects.items()) {
     out.objects.push_back({name_of_text(fqn), {}});
-    plain = plain && read(member(value, "item"), out.objects.back().item);
+    plain = plain && read(member(value, "item"), out.objects.back().item) &&
+            (member(value, "damage").is_null() ||
+             read(member(value, "damage"), out.objects.back().damage));
   }
   for (const auto& [path, value] : files.items()) {
     std::int64_t size = 0;

@@ -28,7 +28,7 @@ struct InverseChunk {
   std::vector<Part> parts;
 };
 
-// kept, lost and out_of_range are all its elements.
+// kept, lost, out_of_range and damaged are all its elements.
 struct TensorCertificate {
   std::string fqn;
   std::int64_t kept = 0;
@@ -58,12 +58,17 @@ struct TensorCertificate {
   // core/tensor/convert.h): an infinity, NaN or its largest number stands there. Those in lost
   // boxes count as lost.
   std::int64_t out_of_range = 0;
+  // Elements of tiles that came along as they lay, and that were damaged there already: their
+  // bytes do not match the checksum that they were saved with. `damage` says the first.
+  std::int64_t damaged = 0;
+  std::string damage = {};
 };
 
 // Every other entry: its item as it lies there.
 struct ObjectCertificate {
   std::string fqn;
-  std::string item;  // XXH3-128; empty where it has none
+  std::string item;         // XXH3-128; empty where it has none
+  std::string damage = {};  // as of a tensor
 };
 
 // Every file beside the certificate: its size, and the hash of what is in it and in no item. So

@@ -55,6 +55,8 @@ Json json_of(const TensorCertificate& tensor) {
   out["dtype"] = tensor.dtype;
   if (tensor.is_cast) out["cast"] = true;
   if (tensor.out_of_range != 0) out["out_of_range"] = tensor.out_of_range;
+  if (tensor.damaged != 0) out["damaged"] = tensor.damaged;
+  add("damage", tensor.damage);
   if (tensor.padding != 0) out["padding"] = tensor.padding;
   add("renamed_from", tensor.renamed_from);
   add("fill", tensor.fill);
@@ -67,6 +69,12 @@ Json json_of(const TensorCertificate& tensor) {
 Json json_of(const FileCertificate& file) {
   Json out = {{"bytes", file.size}, {"rest", file.rest}};
   if (!file.items.empty()) out["items"] = file.items;
+  return out;
+}
+
+Json json_of(const ObjectCertificate& object) {
+  Json out = {{"item", object.item}};
+  if (!object.damage.empty()) out["damage"] = object.damage;
   return out;
 }
 
@@ -165,7 +173,7 @@ std::string certificate_to_json(const Certificate& certificate) {
   for (const Operation& operation : certificate.operations) operations.add({}, json_of(operation));
   for (const EntryCertificate& entry : certificate.entries) entries.add({}, json_of(entry));
   for (const ObjectCertificate& object : certificate.objects)
-    objects.add(object.fqn, {{"item", object.item}});
+    objects.add(object.fqn, json_of(object));
   for (const FileCertificate& file : certificate.files) files.add(file.path, json_of(file));
 
   std::vector<Member> members;

@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/repair/digests.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
 #include "core/tiles/exact_tiling.h"
@@ -152,8 +153,9 @@ std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box
   return fmt::format(
       "{}: {} of its {} elements lie in no tile ({}{}), as in what was repaired: they "
       "are lost, and a load leaves there whatever stood before",
-      entry.fqn, total_volume(holes).value_or(0), entry.kept + entry.lost + entry.out_of_range,
-      to_text(holes.front()), holes.size() > 1 ? ", ..." : "");
+      entry.fqn, total_volume(holes).value_or(0),
+      entry.kept + entry.lost + entry.out_of_range + entry.damaged, to_text(holes.front()),
+      holes.size() > 1 ? ", ..." : "");
 }
 
 std::string words_of_overlap(const TensorCertificate& entry) {
@@ -174,11 +176,15 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
     return "has the dtype " + std::string(name(checkpoint.dtype(tensor))) + " where " +
            entry.dtype + " was certified";
   }
-  const auto told = checked_add(entry.kept, entry.lost);
-  if (!total || !told || checked_add(*told, entry.out_of_range) != total || entry.lost < 0 ||
-      entry.kept < 0 || entry.out_of_range < 0) {
-    return fmt::format("{} kept, {} lost and {} out of range are not the elements of {}",
-                       entry.kept, entry.lost, entry.out_of_range,
+  auto told = checked_add(entry.kept, entry.lost);
+  if (told) told = checked_add(*told, entry.out_of_range);
+  if (told) told = checked_add(*told, entry.damaged);
+  if (!total || told != total || entry.lost < 0 || entry.kept < 0 || entry.out_of_range < 0 ||
+      entry.damaged < 0) {
+    const std::string damaged =
+        entry.damaged == 0 ? "" : fmt::format(", {} damaged", entry.damaged);
+    return fmt::format("{} kept, {} lost{} and {} out of range are not the elements of {}",
+                       entry.kept, entry.lost, damaged, entry.out_of_range,
                        to_text(checkpoint.shape(tensor)));
   }
   if (entry.out_of_range != 0 && !entry.is_cast)
@@ -216,6 +222,7 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.kept += entry.kept;
     report.lost += entry.lost;
     report.out_of_range += entry.out_of_range;
+    report.damaged += entry.damaged;
   }
   for (std::size_t t = 0; t < certified.size(); ++t) {
     if (certified[t]) continue;
@@ -227,8 +234,8 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
   if (report.reasons.empty()) report.reasons = other_files(held);
   if (certificate.lossless && report.lost != 0)
     report.reasons.push_back("the certificate claims to lose nothing and lists losses");
-  bool changed = !certificate.dropped.empty() || certificate.trimmed != 0 ||
-                 !certificate.of_other_ranks.empty() ||
+  bool changed = has_damage(certificate) || !certificate.dropped.empty() ||
+                 certificate.trimmed != 0 || !certificate.of_other_ranks.empty() ||
                  std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                              [](const TensorCertificate& entry) { return entry.is_cast; });
   if (certificate.lossless && changed)

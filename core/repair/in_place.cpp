@@ -20,6 +20,7 @@
 #include "core/formats/open.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/in_place_files.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/json.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/lower.h"
@@ -113,12 +114,15 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   SHW_TRY(auto result, open_checkpoint(overlay));
   SHW_CHECK(compare_metadata(checkpoint, plan, *result));
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
-  SHW_TRY(auto after, hash_all_items(*result, progress));
+  ItemDoubts doubts;
+  SHW_TRY(auto after, hash_all_items(*result, progress, {}, &doubts));
   // They are the same files: no byte of them is written.
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
-  SHW_TRY(Certificate certificate, certify(checkpoint, before, *result, after, plan, progress));
+  SHW_TRY(Certificate certificate,
+          certify(checkpoint, before, *result, after, doubts, plan, progress));
   certificate.plan = told;
   SHW_TRY(certificate.objects, certify_objects(*result, progress));
+  certificate.lossless = certificate.lossless && !has_damage(certificate);
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;
 }
@@ -266,6 +270,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   static_cast<void>(files->sync());
   RepairResult told{directory.name(), directory.name() + "/" + kCertificateFile,
                     certificate->lossless};
+  told.damage = damage_in(*certificate);
   told.of_other_ranks = std::move(certificate->of_other_ranks);
   return told;
 }

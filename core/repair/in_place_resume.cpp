@@ -10,6 +10,7 @@
 #include "core/repair/certificate.h"
 #include "core/repair/in_place.h"
 #include "core/repair/in_place_files.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/plan.h"
 #include "core/repair/request.h"
 
@@ -198,6 +199,7 @@ Result<RepairResult> finished_repair(const Directory& checkpoint) {
   RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};
   result.out_of_range = out_of_range_in(certificate);
+  result.damage = damage_in(certificate);
   result.of_other_ranks = std::move(certificate.of_other_ranks);
   return result;
 }

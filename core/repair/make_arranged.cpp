@@ -1,4 +1,5 @@
 #include "core/repair/make_arranged.h"
+#include "core/repair/item_doubts.h"
 
 #include <algorithm>
 #include <memory>
@@ -59,6 +60,7 @@ struct ProvingArranged {
   const MadePlaces& places;
   const WrittenFolder& written;
   Progress* progress;
+  ItemDoubts& doubts;
   const Checkpoint& result = written.result;
 };
 
@@ -96,10 +98,13 @@ Result<Hash128> prove_kept(const TileTask& task, const ProvingArranged& proving,
   auto before = task.kept ? source.item(*task.kept) : std::nullopt;
   auto now = proving.result.item(task.chunk);
   if (before && now) {
-    SHW_TRY(Hash128 hash, passes.result.hash(*now, proving.progress));
+    SHW_TRY(HeldItem held, passes.result.hold(task.chunk, proving.progress));
     SHW_TRY(Hash128 wanted,
             hash_kept(source, *before, proving.written.came_along, passes.source, nullptr));
-    if (wanted == hash) return hash;
+    if (wanted == held.hash) {
+      proving.doubts.add(task.chunk, std::move(held.doubt));
+      return wanted;
+    }
   }
   return not_as_arranged(proving.all.tensors[task.entry].fqn,
                          "a tile that was to stay as it is does not");
@@ -167,6 +172,7 @@ Result<ItemHashes> prove_tiles(const ProvingArranged& proving) {
       [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
   work.find = [&](std::size_t i) { return prove_tile(tasks[order[i]], proving, *passes.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
+  if (proving.written.team != nullptr) SHW_CHECK(proving.doubts.share(*proving.written.team));
   ItemHashes hashes(proving.result.chunk_count());
   for (std::size_t i = 0; i < order.size(); ++i) hashes[index_of(chunks[order[i]])] = found[i];
   return hashes;
@@ -230,7 +236,8 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
     for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
     tensor.kept = volume(written.tensor.shape).value_or(0) - tensor.lost;
     SHW_TRY(tensor.out_of_range, out_of_range_in(proving, i, written.tensor));
-    tensor.kept -= tensor.out_of_range;
+    note_doubts(result, written.at, proving.doubts, tensor);
+    tensor.kept -= tensor.out_of_range + tensor.damaged;
     tensor.fill = loss.fill;
     tensor.fill_from = loss.fill_from;
     tensor.fill_checkpoint = loss.fill_checkpoint;
@@ -239,7 +246,8 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
       std::string_view before = proving.all.source().fqn(*written.tensor.before);
       if (before != entry.fqn) tensor.renamed_from = before;
     }
-    certificate.lossless = certificate.lossless && tensor.lost == 0 && !tensor.is_cast;
+    certificate.lossless =
+        certificate.lossless && tensor.lost == 0 && !tensor.is_cast && tensor.damage.empty();
     certificate.tensors.push_back(std::move(tensor));
   }
   SHW_TRY(certificate.of_other_ranks,
@@ -263,6 +271,8 @@ Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes&
   if (proving.run.integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
   SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
+  certificate.lossless = certificate.lossless && !has_damage(certificate);
+  told.damage = damage_in(certificate);
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
   SHW_CHECK(write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate)));
   return certificate.lossless;
@@ -324,7 +334,8 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
-    SHW_CHECK(prove_arranged({all, wanted, places, written, progress}, result));
+    ItemDoubts doubts;
+    SHW_CHECK(prove_arranged({all, wanted, places, written, progress, doubts}, result));
     return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));

@@ -22,6 +22,7 @@
 #include "core/repair/digests.h"
 #include "core/repair/entries.h"
 #include "core/repair/hash_each.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/item_place.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
@@ -178,8 +179,9 @@ namespace {
 // Items of a checkpoint, each hashed by whoever comes to it.
 class ItemTasks {
  public:
-  explicit ItemTasks(const Checkpoint& checkpoint)
+  explicit ItemTasks(const Checkpoint& checkpoint, ItemDoubts* doubts = nullptr)
       : checkpoint_(checkpoint),
+        doubts_(doubts),
         rows_(items_as_they_lie(checkpoint)),
         passes_([&checkpoint] { return std::make_unique<ItemPasses>(checkpoint); }) {
     for (std::size_t i = 0; i < rows_.size(); i = end_of_item(rows_, i)) first_.push_back(i);
@@ -200,14 +202,24 @@ class ItemTasks {
   }
   Result<Hash128> hash(std::size_t task, Progress* progress) {
     const ItemRow& row = rows_[first_[task]];
-    auto hash = passes_.take()->hash({row.file, row.offset, row.length}, progress);
+    auto hash = doubts_ == nullptr
+                    ? passes_.take()->hash({row.file, row.offset, row.length}, progress)
+                    : hold(task, progress);
     if (!hash)
       hash.error().place.tensor = checkpoint_.fqn(checkpoint_.tensor_of(ChunkId{row.chunk}));
     return hash;
   }
 
  private:
+  Result<Hash128> hold(std::size_t task, Progress* progress) {
+    const auto held = chunks(task);
+    SHW_TRY(HeldItem item, passes_.take()->hold(ChunkId{held.front().chunk}, progress));
+    for (const ItemRow& row : held) doubts_->add(ChunkId{row.chunk}, item.doubt);
+    return item.hash;
+  }
+
   const Checkpoint& checkpoint_;
+  ItemDoubts* doubts_;
   std::vector<ItemRow> rows_;
   std::vector<std::size_t> first_;  // by task, in rows_
   Pool<ItemPasses> passes_;
@@ -216,8 +228,8 @@ class ItemTasks {
 }  // namespace
 
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                  const ThenOf& then) {
-  ItemTasks tasks(checkpoint);
+                                  const ThenOf& then, ItemDoubts* doubts) {
+  ItemTasks tasks(checkpoint, doubts);
   ItemHashes hashes(checkpoint.chunk_count());
   const std::vector<std::uint64_t> costs = tasks.costs();
   SHW_CHECK(each_in_runs(costs, [&](std::size_t t) -> Status {
@@ -337,8 +349,8 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
 }
 
 Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
-                            const Checkpoint& result, const ItemHashes& after, const Plan& plan,
-                            Progress* progress) {
+                            const Checkpoint& result, const ItemHashes& after,
+                            const ItemDoubts& doubts, const Plan& plan, Progress* progress) {
   Certificate certificate;
   certificate.source = plan.checkpoint;
   certificate.version = kProgramVersion;
@@ -374,8 +386,9 @@ Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
       return fail(ErrorKind::kIo, "differs from its source after it was copied",
                   Place{.file = {}, .tensor = entry.fqn});
     }
-    entry.kept = volume(result.shape(*made)).value_or(0) - entry.lost;
-    certificate.lossless = certificate.lossless && entry.lost == 0;
+    note_doubts(result, *made, doubts, entry);
+    entry.kept = volume(result.shape(*made)).value_or(0) - entry.lost - entry.damaged;
+    certificate.lossless = certificate.lossless && entry.lost == 0 && entry.damage.empty();
     certificate.tensors.push_back(std::move(entry));
   }
   SHW_CHECK(certify_entries(source, result, plan, filled, certificate));

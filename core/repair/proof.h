@@ -17,15 +17,18 @@
 
 namespace shw {
 
+class ItemDoubts;
 class ItemPasses;
 class PassingItems;
 class Team;
 
 // XXH3-128 of every chunk's item, by chunk id; in parallel, items that several chunks share once.
-// `then` is called for every chunk when its item has been hashed, by the same thread.
+// `then` is called for every chunk when its item has been hashed, by the same thread. `doubts`
+// hear of items that do not match their checksums, which the same pass holds them against; null:
+// nobody does.
 using ThenOf = std::function<Status(ChunkId)>;
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                  const ThenOf& then = {});
+                                  const ThenOf& then = {}, ItemDoubts* doubts = nullptr);
 // The same where another checkpoint points into the same files, and `known` are its hashes: what
 // both point to is not read again.
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint& of_same_files,
@@ -60,10 +63,10 @@ Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fq
 
 // The certificate of a plan that was carried out: `before` and `after` are the hashes in chunk
 // order of the source and of what came out; kNoHash where the source's item did not come along. An
-// error where an item that was to stay as it is did not.
+// error where an item that was to stay as it is did not. `doubts`: of the result.
 Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
-                            const Checkpoint& result, const ItemHashes& after, const Plan& plan,
-                            Progress* progress);
+                            const Checkpoint& result, const ItemHashes& after,
+                            const ItemDoubts& doubts, const Plan& plan, Progress* progress);
 
 // What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
 // what it was.
@@ -75,7 +78,8 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
 Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Progress* progress);
 
 // Every entry that is no tensor, and every file but those that a repair keeps for itself. The
-// result must lie there as it will be, but for the certificate.
+// result must lie there as it will be, but for the certificate. Entries are held against their
+// checksums on the way.
 Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
                                                        Progress* progress);
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
@@ -85,7 +89,8 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
 // record inside the checkpoint, and its own numbers.
 struct Disagreements {
   std::vector<std::string> broken;
-  std::vector<std::string> unknown;  // a file that the certificate does not name
+  // A file that the certificate does not name; an entry that does not match its checksums.
+  std::vector<std::string> unknown;
 };
 Result<Disagreements> disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
                                     const ItemHashes& hashes, Progress* progress);

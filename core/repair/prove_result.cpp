@@ -11,6 +11,7 @@
 #include "core/repair/carry_out.h"
 #include "core/repair/entries.h"
 #include "core/repair/hash_each.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"
@@ -103,18 +104,24 @@ Result<ItemHashes> hash_as_they_lie(
   return by_chunk;
 }
 
-// Of all items of the result, those of tiles that were made proved on the way.
-Result<ItemHashes> prove_items(const Proving& proving) {
+// Of all items of the result, those of tiles that were made proved on the way, and the others held
+// against the checksums that came along with them.
+Result<ItemHashes> prove_items(const Proving& proving, ItemDoubts& doubts) {
   std::vector<MadeChunk> made = made_chunks(proving);
-  return hash_as_they_lie(
-      proving, proving.result, "prove",
-      [&](ChunkId chunk) { return item_length(proving.result, chunk); },
-      [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
-        if (!made.empty() && made[index_of(chunk)].is_made())
-          return prove_made(proving, made[index_of(chunk)], chunk, passes);
-        auto item = proving.result.item(chunk);
-        return item ? passes.hash(*item, proving.progress) : kNoHash;
-      });
+  SHW_TRY(ItemHashes hashes, hash_as_they_lie(
+                                 proving, proving.result, "prove",
+                                 [&](ChunkId chunk) { return item_length(proving.result, chunk); },
+                                 [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
+                                   if (!made.empty() && made[index_of(chunk)].is_made())
+                                     return prove_made(proving, made[index_of(chunk)], chunk,
+                                                       passes);
+                                   if (!proving.result.item(chunk)) return kNoHash;
+                                   SHW_TRY(HeldItem held, passes.hold(chunk, proving.progress));
+                                   doubts.add(chunk, std::move(held.doubt));
+                                   return held.hash;
+                                 }));
+  if (proving.written.team != nullptr) SHW_CHECK(doubts.share(*proving.written.team));
+  return hashes;
 }
 
 bool was_seen(const Proving& proving, ChunkId chunk) {
@@ -156,6 +163,7 @@ Status write_certificate(const Proving& proving, const ItemHashes& hashes, bool 
   if (integrity)
     SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
   SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
+  certificate.lossless = certificate.lossless && !has_damage(certificate);
   SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
   return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
 }
@@ -215,15 +223,17 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Besi
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(source), true);
   SHW_CHECK(compare_metadata(source, plan, written.result));
   SHW_TRY(auto before, hash_kept_items(proving));
-  SHW_TRY(auto after, prove_items(proving));
+  ItemDoubts doubts;
+  SHW_TRY(auto after, prove_items(proving, doubts));
   return by_first(written.team, [&]() -> Result<bool> {
     SHW_TRY(Certificate certificate,
-            certify(source, before, written.result, after, plan, progress));
+            certify(source, before, written.result, after, doubts, plan, progress));
     certificate.plan = beside.plan;
     SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
     if (differs) return tl::unexpected<Error>(std::move(*differs));
     SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
     told.of_other_ranks = certificate.of_other_ranks;
+    told.damage = damage_in(certificate);
     return certificate.lossless;
   });
 }

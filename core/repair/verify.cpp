@@ -324,6 +324,21 @@ void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
   report.reasons.insert(report.reasons.begin(), holes.begin(), holes.end());
 }
 
+// Bytes that are those of the source, and were damaged there already.
+void tell_damage(const Certificate& certificate, VerifyReport& report) {
+  constexpr std::size_t kMostTold = 20;
+  std::vector<std::string> reasons;
+  std::size_t damaged = 0;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    if (entry.damage.empty() || ++damaged > kMostTold) continue;
+    reasons.push_back(entry.fqn + ": " + entry.damage +
+                      ": nothing proves that it is what was saved");
+  }
+  if (damaged > kMostTold)
+    reasons.push_back("and so it is with " + plural(damaged - kMostTold, "more tensor"));
+  add_reasons(report, VerifyReport::Outcome::kUndecided, reasons);
+}
+
 // What it all comes to.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
                            const Result<ItemHashes>& hashes, const SourceRun& run,
@@ -344,6 +359,7 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
   if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
   tell_holes(holes, report);
+  tell_damage(certificate, report);
   return report;
 }
 

@@ -33,6 +33,7 @@ struct VerifyReport {
       reasons;  // why not proved, each with file and tensor; or what was proved
   std::int64_t tensors = 0, kept = 0, lost = 0;
   std::int64_t out_of_range = 0;             // elements: TensorCertificate::out_of_range
+  std::int64_t damaged = 0;                  // elements: TensorCertificate::damaged
   std::optional<SourceReport> against = {};  // where a source was given
 };
 std::string_view name(VerifyReport::Outcome outcome);  // "proved", "broken", "undecided"

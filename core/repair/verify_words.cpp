@@ -108,7 +108,8 @@ Result<Result<std::optional<Error>>> unpacked_object(BytesView bytes) {
 Bytes packed(const VerifyReport& report) {
   Packer words;
   words.add(static_cast<std::uint64_t>(report.outcome));
-  for (std::int64_t number : {report.tensors, report.kept, report.lost, report.out_of_range})
+  for (std::int64_t number :
+       {report.tensors, report.kept, report.lost, report.out_of_range, report.damaged})
     words.add(static_cast<std::uint64_t>(number));
   words.add(std::uint64_t{report.reasons.size()});
   for (const std::string& reason : report.reasons) words.add(reason);
@@ -123,7 +124,8 @@ Result<VerifyReport> unpacked_report(BytesView bytes) {
   SHW_TRY(std::uint64_t outcome, words.number());
   report.outcome = static_cast<VerifyReport::Outcome>(
       std::min(outcome, static_cast<std::uint64_t>(VerifyReport::Outcome::kUndecided)));
-  for (std::int64_t* number : {&report.tensors, &report.kept, &report.lost, &report.out_of_range}) {
+  for (std::int64_t* number :
+       {&report.tensors, &report.kept, &report.lost, &report.out_of_range, &report.damaged}) {
     SHW_TRY(std::uint64_t told, words.number());
     *number = static_cast<std::int64_t>(told);
   }

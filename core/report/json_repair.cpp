@@ -52,6 +52,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
                  {"of_other_ranks", result.of_other_ranks},
+                 {"damage", result.damage},
                  {"remaining", std::move(left)},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)},
@@ -65,6 +66,7 @@ std::string finished_to_json(const RepairResult& result) {
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
                  {"of_other_ranks", result.of_other_ranks},
+                 {"damage", result.damage},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)}});
 }
@@ -76,7 +78,8 @@ std::string verify_to_json(const VerifyReport& report) {
               {"tensors", report.tensors},
               {"kept", report.kept},
               {"lost", report.lost},
-              {"out_of_range", report.out_of_range}};
+              {"out_of_range", report.out_of_range},
+              {"damaged", report.damaged}};
   if (!report.against) return dumped(out);
   Json differences = Json::array();
   for (const Difference& one : report.against->differences) {

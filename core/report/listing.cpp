@@ -376,6 +376,9 @@ std::string verify_to_text(const VerifyReport& report, const std::string& checkp
     if (report.out_of_range != 0)
       text += separator(style) + human_count(static_cast<std::uint64_t>(report.out_of_range)) +
               " out of range of their dtype";
+    if (report.damaged != 0)
+      text += separator(style) + human_count(static_cast<std::uint64_t>(report.damaged)) +
+              " damaged before";
     text += "\n";
   }
   return text;

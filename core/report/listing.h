@@ -45,6 +45,8 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style);
 std::string lost_to_text(const Checkpoint& checkpoint, const Plan& plan);
 // One line a tensor that was cast to what cannot say all of it. Empty where there is none.
 std::string out_of_range_to_text(const RepairResult& result);
+// Of what came along damaged, a line an entry.
+std::string damage_to_text(const RepairResult& result);
 // Of which entries only the lowest rank's came along. Empty where there are none.
 std::string other_ranks_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,

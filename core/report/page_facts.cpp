@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
+#include "core/repair/item_doubts.h"
 
 namespace shw {
 namespace {
@@ -105,6 +106,10 @@ std::string fates_line(const Certificate& certificate) {
 std::pair<std::string, bool> seal_words(const Certificate& certificate) {
   if (certificate.seal == Certificate::Seal::kBroken)
     return {"changed after it was written", false};
+  const auto is_lost = [](const TensorCertificate& tensor) { return tensor.lost != 0; };
+  const bool has_lost =
+      std::any_of(certificate.tensors.begin(), certificate.tensors.end(), is_lost);
+  if (has_damage(certificate) && !has_lost) return {"holds what was damaged before", false};
   return certificate.lossless ? std::pair<std::string, bool>{"nothing was lost", true}
                               : std::pair<std::string, bool>{"lost data", false};
 }
@@ -125,6 +130,7 @@ std::vector<std::pair<std::string, std::string>> certificate_lines(const Certifi
       lines.emplace_back("out of range",
                          plural(static_cast<std::uint64_t>(tensor.out_of_range), "element") +
                              " of " + tensor.fqn + ", beyond what " + tensor.dtype + " can say");
+    if (!tensor.damage.empty()) lines.emplace_back("damaged", tensor.fqn + ": " + tensor.damage);
     if (tensor.padding > 0)
       lines.emplace_back("left out", plural(static_cast<std::uint64_t>(tensor.padding), "element") +
                                          " of padding of " + tensor.fqn);

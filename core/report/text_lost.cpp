@@ -40,6 +40,21 @@ std::string out_of_range_to_text(const RepairResult& result) {
   return text;
 }
 
+std::string damage_to_text(const RepairResult& result) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [fqn, why] : result.damage) {
+    if (shown++ == kShown) {
+      text += "  and so in " + plural(result.damage.size() - kShown, "more entry") + "\n";
+      break;
+    }
+    text += "  damaged before  " + printable(fqn) + ": " + printable(why) +
+            ": it came along as it lay\n";
+  }
+  return text;
+}
+
 std::string other_ranks_to_text(const RepairResult& result) {
   if (result.of_other_ranks.empty()) return {};
   return "  not kept     what other ranks had under the name of " +

@@ -22,6 +22,7 @@ Subjects subjects_of(const Certificate& certificate) {
 
 TensorFate fate_of(const TensorCertificate& tensor, const Subjects& subjects) {
   if (tensor.lost != 0) return TensorFate::kLost;
+  if (!tensor.damage.empty()) return TensorFate::kDamaged;
   if (tensor.is_cast) return TensorFate::kCast;
   if (tensor.before != tensor.after) return TensorFate::kMoved;
   if (!tensor.renamed_from.empty()) return TensorFate::kRenamed;
@@ -41,6 +42,8 @@ std::string note_of(const TensorCertificate& tensor) {
   if (tensor.out_of_range != 0)
     note += fmt::format("{}{} elements out of range of {}", note.empty() ? "" : ", ",
                         tensor.out_of_range, tensor.dtype);
+  if (!tensor.damage.empty())
+    note += (note.empty() ? "damaged before: " : ", damaged before: ") + tensor.damage;
   if (tensor.padding != 0)
     note +=
         fmt::format("{}{} elements of padding left out", note.empty() ? "" : ", ", tensor.padding);
@@ -50,7 +53,7 @@ std::string note_of(const TensorCertificate& tensor) {
 }  // namespace
 
 std::string_view name(TensorFate fate) {
-  constexpr std::string_view kNames[kFates] = {"lost",       "cast",    "moved",
+  constexpr std::string_view kNames[kFates] = {"lost",       "damaged", "cast", "moved",
                                                "relabelled", "renamed", "kept"};
   return kNames[static_cast<std::size_t>(fate)];
 }

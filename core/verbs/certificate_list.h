@@ -12,8 +12,16 @@
 namespace shw::verbs {
 
 // The gravest first. Of one that lost elements the rest may have moved as well.
-enum class TensorFate : std::uint8_t { kLost, kCast, kMoved, kRelabelled, kRenamed, kKept };
-inline constexpr std::size_t kFates = 6;
+enum class TensorFate : std::uint8_t {
+  kLost,
+  kDamaged,  // it was before: TensorCertificate::damage
+  kCast,
+  kMoved,
+  kRelabelled,
+  kRenamed,
+  kKept
+};
+inline constexpr std::size_t kFates = 7;
 std::string_view name(TensorFate fate);  // "lost"
 
 struct FateRow {

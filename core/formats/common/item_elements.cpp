@@ -74,7 +74,10 @@ Status apply_flags(const OpenItem& item, std::span<std::byte> elements) {
 }
 
 Status check_repeats(const OpenItem& item) {
-  const ItemHeader& header = item.header;
+  return check_repeats(item.header, item.source->name());
+}
+
+Status check_repeats(const ItemHeader& header, const std::string& file) {
   auto elements = volume(header.sizes);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                       std::uint64_t{size_of(header.dtype)})
@@ -83,7 +86,7 @@ Status check_repeats(const OpenItem& item) {
   return fail(ErrorKind::kUnsupported,
               fmt::format("repeats {} bytes of storage to {} of {}", header.payload_length,
                           to_text(header.sizes), name(header.dtype)),
-              {item.source->name(), header.payload_offset});
+              {file, header.payload_offset});
 }
 
 Result<Bytes> read_elements(const OpenItem& item) {

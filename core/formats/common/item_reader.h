@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,13 @@ struct StorageBytes {
 // Decoded here and now where its codec has no other way.
 Result<StorageBytes> storage_bytes(const OpenItem& item);
 
+// Bytes of an item that stand there as they are, and the checksum that they were saved with.
+struct SummedRun {
+  std::uint64_t offset = 0, length = 0;  // in the source
+  std::uint32_t crc = 0;
+  std::string record;  // "archive/data/0"
+};
+
 struct ItemReader {
   // With ItemPart::kHeader the payload of a compressed item is not kept. An item is handed out only
   // if its header's view lies inside of its payload.
@@ -71,6 +79,9 @@ struct ItemReader {
   // kinds that are not read. One answer an object of the checkpoint; null where all have items.
   Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                           Progress* progress) = nullptr;
+  // What `check` looks at, for whoever reads all bytes of the item anyway; nothing where some of
+  // them have to be decoded first. Of an item without transforms; null: `check` alone can say it.
+  Result<std::optional<std::vector<SummedRun>>> (*sums)(const ItemRange& range) = nullptr;
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.
@@ -80,6 +91,7 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
 // A view may repeat elements (stride 0), but torch copies such a view before it saves it: one that
 // repeats more than a little was made up.
 Status check_repeats(const OpenItem& item);
+Status check_repeats(const ItemHeader& header, const std::string& file);
 
 // Elements as they stand in a storage made little-endian, with the signs that torch leaves to the
 // reader: whole ones.

@@ -109,7 +109,19 @@ Result<DataCheck> check_range(const ItemRange& range, std::span<const std::strin
   return check;
 }
 
-constexpr ItemReader kTorchZipReader{open_archive, check_range};
+Result<std::optional<std::vector<SummedRun>>> sums_of_archive(const ItemRange& range) {
+  SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
+  std::vector<SummedRun> runs;
+  for (const ZipEntry& entry : zip.entries()) {
+    SHW_TRY(std::uint64_t data, zip.data_offset(entry));
+    if (entry.deflated) return std::nullopt;
+    if (!zip.crcs_absent()) runs.push_back({data, entry.stored_length, entry.crc, entry.name});
+  }
+  if (zip.crcs_absent()) SHW_CHECK(check_said_records(zip));
+  return runs;
+}
+
+constexpr ItemReader kTorchZipReader{open_archive, check_range, nullptr, sums_of_archive};
 
 }  // namespace
 

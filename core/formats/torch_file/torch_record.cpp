@@ -65,6 +65,14 @@ Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, It
   return item;
 }
 
+// Behind the bytes, or in the directory.
+Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
+  SHW_TRY(auto crc, crc_behind(range));
+  if (crc) return crc;
+  SHW_TRY(auto entry, entry_of(range));
+  return entry && entry->crc != 0 ? std::optional(entry->crc) : std::nullopt;
+}
+
 Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string>, std::uint64_t,
                                Progress* progress, PayloadWatch* watch) {
   DataCheck check;
@@ -72,11 +80,7 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
     check.crc = DataCheck::Crc::kMatches;
     return check;
   }
-  SHW_TRY(auto expected, crc_behind(range));
-  if (!expected) {
-    SHW_TRY(auto entry, entry_of(range));
-    if (entry && entry->crc != 0) expected = entry->crc;
-  }
+  SHW_TRY(auto expected, crc_of_record(range));
   if (!expected) return check;
   check.expected = *expected;
   SHW_TRY(check.actual, crc_of_range(*range.source, range.offset, range.length, progress, watch));
@@ -89,8 +93,18 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
   return check;
 }
 
-constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records};
-constexpr ItemReader kBigRecordReader{open_big_record, check_record, check_inlined_records};
+Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range) {
+  std::vector<SummedRun> runs;
+  if (range.length == 0) return runs;
+  SHW_TRY(auto crc, crc_of_record(range));
+  if (crc) runs.push_back({range.offset, range.length, *crc, "of the archive"});
+  return runs;
+}
+
+constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records,
+                                   sums_of_record};
+constexpr ItemReader kBigRecordReader{open_big_record, check_record, check_inlined_records,
+                                      sums_of_record};
 
 }  // namespace
 

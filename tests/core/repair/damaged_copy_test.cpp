@@ -1,0 +1,156 @@
+// What comes along as it lies may have been damaged before: a copy of it has the same bytes, and
+// the same checksum that they do not match. No repair says that it was kept, and no verdict that it
+// is proved.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/cluster/loopback.h"
+#include "core/cluster/transport_team.h"
+#include "core/formats/box_reader.h"
+#include "core/repair/apply.h"
+#include "core/repair/make_checkpoint.h"
+#include "core/repair/row_plan.h"
+#include "core/rules/make_contents.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/verbs.h"
+
+using namespace shw;
+
+namespace {
+
+void bend_byte(const std::string& file, std::uint64_t at) {
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekg(static_cast<std::streamoff>(at));
+  const int byte = bytes.get();
+  bytes.seekp(static_cast<std::streamoff>(at));
+  bytes.put(static_cast<char>(byte ^ 4));
+}
+
+// "w", whose rows are mended, and "v" of two tiles, which comes along.
+void write_two(const std::string& path) {
+  MadeTensor w{"w", {6, 4}, {}}, v{"v", {4, 4}, {}};
+  for (std::int64_t i = 0; i < 2; ++i) {
+    Values of_w, of_v;
+    for (std::int64_t k = 0; k < 12; ++k) of_w.push_back(100 * i + k);
+    for (std::int64_t k = 0; k < 8; ++k) of_v.push_back(1000 + 100 * i + k);
+    const auto writer = static_cast<std::uint32_t>(i);
+    w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, of_w, writer});
+    v.chunks.push_back({{{2 * i, 0}, {2, 4}}, {2, 4}, of_v, writer});
+  }
+  write_checkpoint(path, {w, v});
+}
+
+// One bit of the last tile of a tensor.
+void bend_tensor(const std::string& path, const std::string& fqn) {
+  auto checkpoint = opened(path);
+  ChunkId last{};
+  for (ChunkId chunk : checkpoint->chunks(*checkpoint->find(fqn))) last = chunk;
+  const ChunkStorage lies = storage_of(*checkpoint, last).value();
+  bend_byte(path + "/" + checkpoint->file(checkpoint->item(last)->file).path, lies.offset + 5);
+}
+
+Certificate certificate_of_copy(const std::string& folder) {
+  auto certificate = certificate_from_json(contents(folder + "/" + kCertificateFile), folder);
+  REQUIRE(certificate.has_value());
+  return *certificate;
+}
+
+bool speaks_of(const std::vector<std::string>& reasons, const std::string& what) {
+  return std::any_of(reasons.begin(), reasons.end(), [&](const std::string& reason) {
+    return reason.find(what) != std::string::npos;
+  });
+}
+
+void check_doubted(const std::string& out, const RepairResult& result) {
+  CHECK_FALSE(result.lossless);
+  REQUIRE(result.damage.size() == 1);
+  CHECK(result.damage.begin()->first == "v");
+  CHECK(result.damage.begin()->second.find("__1_0.distcp") != std::string::npos);
+  const Certificate certificate = certificate_of_copy(out);
+  CHECK_FALSE(certificate.lossless);
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    const bool is_bent = tensor.fqn == "v";
+    CHECK(tensor.damage.empty() != is_bent);
+    CHECK(tensor.damaged == (is_bent ? 8 : 0));
+    CHECK(tensor.kept == (is_bent ? 8 : 24));
+    CHECK(tensor.lost == 0);
+  }
+  auto report = verify_repair(*opened(out));
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+  CHECK(speaks_of(report->reasons, "v: in __1_0.distcp the bytes of the record archive/data/0"));
+  CHECK(report->damaged == 8);
+}
+
+}  // namespace
+
+TEST_CASE("a tile that came along damaged is told by name, and is neither kept nor proved") {
+  TemporaryFolder folder;
+  for (bool in_place : {false, true}) {
+    CAPTURE(in_place);
+    const std::string path = folder / (in_place ? "here" : "ckpt");
+    write_two(path);
+    bend_tensor(path, "v");
+    auto checkpoint = opened(path);
+    auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, !in_place),
+                             {in_place ? "" : folder / "out", in_place});
+    REQUIRE(result.has_value());
+    check_doubted(in_place ? path : folder / "out", *result);
+  }
+}
+
+TEST_CASE("what came along whole is proved, and its certificate speaks of no damage") {
+  TemporaryFolder folder;
+  write_two(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
+  REQUIRE(result.has_value());
+  CHECK(result->lossless);
+  CHECK(result->damage.empty());
+  CHECK(contents(folder / "out/certificate.json").find("damage") == std::string::npos);
+  CHECK(verify_repair(folder / "out")->outcome == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("members of a team hear of damage that one of them has come by") {
+  TemporaryFolder folder;
+  write_two(folder / "ckpt");
+  bend_tensor(folder / "ckpt", "v");
+  const std::vector<Status> ended = run_on_threads(2, {}, [&](Transport& transport) -> Status {
+    TransportTeam team(transport, std::chrono::seconds(60), "one");
+    SHW_TRY(auto checkpoint, open_checkpoint(folder / "ckpt"));
+    ApplyOptions options{folder / "out"};
+    options.team = &team;
+    SHW_CHECK(apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), options));
+    SHW_TRY(VerifyReport report, verify_repair(folder / "out", nullptr, &team));
+    const bool is_told = report.outcome == VerifyReport::Outcome::kUndecided &&
+                         speaks_of(report.reasons, "v: in __1_0.distcp");
+    return is_told ? Status{} : fail(ErrorKind::kDamaged, "is proved");
+  });
+  for (const Status& one : ended) CHECK(one.has_value());
+}
+
+TEST_CASE("an entry that came along damaged is told by name, and is not proved") {
+  TemporaryFolder folder;
+  test::MadeModel model;
+  model.add("w", Dtype::kFloat32, {6, 4}, test::distinct(24));
+  model.tensors[0].tiles = {{{0, 0}, {3, 4}, 0}, {{3, 0}, {3, 4}, 1}};
+  model.entries = {{"lr", test::pickled_real(.5), 1}};
+  auto checkpoint = test::made(folder / "ckpt", model);
+  const ItemPlace item = *checkpoint->objects()[0].item;
+  const std::string file = folder / "ckpt/__1_0.distcp";
+  const std::string bytes = contents(file);
+  const auto at = bytes.find("archive/data.pkl", static_cast<std::size_t>(item.offset));
+  REQUIRE(at != std::string::npos);
+  bend_byte(file, at + 16 + 5);
+  checkpoint = opened(folder / "ckpt");
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
+  REQUIRE(result.has_value());
+  CHECK_FALSE(result->lossless);
+  REQUIRE(result->damage.contains("lr"));
+  auto report = verify_repair(folder / "out");
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+  CHECK(speaks_of(report->reasons, "lr: in __1_0.distcp the bytes of the record archive/data.pkl"));
+}
