@@ -6,6 +6,8 @@
 #include "core/base/little_endian.h"
 #include "core/base/words.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/said_records.h"
+#include "core/formats/common/torch_item.h"
 #include "core/formats/common/zip.h"
 #include "core/formats/item_access.h"
 
@@ -33,7 +35,7 @@ void add_names(const PickleTree& tree, ObjectPickle& out) {
 Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
   const ZipEntry* record = zip.find("data.pkl");
-  if (record == nullptr) return {};
+  if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
   SHW_TRY(std::uint64_t at, zip.data_offset(*record));
   if (record->length > kMostBytes) {
     out.not_read = "its pickle of " + human_count(record->length) + " bytes is too large";
@@ -48,7 +50,9 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
       return zip.damaged(global.at - zip.base(), bent_name_text(global, *known));
   }
   add_names(tree, out);
-  return {};
+  SHW_CHECK(check_is_of_torch_save(zip));
+  SHW_TRY([[maybe_unused]] bool is_big, is_big_endian(zip));
+  return check_storages(zip, tree);
 }
 
 Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
@@ -75,10 +79,11 @@ bool may_be_pickle(std::byte first) {
 
 Status scan_range(const ItemRange& range, ObjectPickle& out) {
   std::array<std::byte, 4> magic{};
-  if (range.length < magic.size()) return {};
-  SHW_CHECK(range.source->read(range.offset, magic));
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   if (load_little<std::uint32_t>(magic) == kZipMagic) return scan_archive(range, out);
-  return may_be_pickle(magic[0]) ? scan_pickles(range, out) : Status{};
+  if (range.length != 0 && may_be_pickle(magic[0])) return scan_pickles(range, out);
+  return fail(ErrorKind::kDamaged, "it is neither an archive of torch.save nor a pickle",
+              {range.source->name(), range.offset});
 }
 
 Status scan_item(const Checkpoint& checkpoint, const ItemPlace& place, ObjectPickle& out) {
@@ -121,8 +126,11 @@ Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t objec
     else if (!damaged)
       damaged = std::move(status).error();
   }
+  if (!damaged) return out;
   const bool says_nothing = out.names.empty() && !out.odd_call_at && out.not_read.empty();
-  if (damaged && says_nothing) return tl::unexpected<Error>(naming(std::move(*damaged), row.fqn));
+  Error error = naming(std::move(*damaged), row.fqn);
+  if (says_nothing) return tl::unexpected<Error>(std::move(error));
+  out.damaged = std::move(error);
   return out;
 }
 

@@ -23,10 +23,12 @@ struct ObjectPickle {
   std::vector<UnknownName> names;            // all that are not kKnown, at most 256
   std::optional<std::uint64_t> odd_call_at;  // where something is called that is first computed
   std::string not_read;                      // why it could not be looked through; else empty
+  std::optional<Error> damaged = {};         // why it cannot be loaded, whatever it asks for
 };
 
 // Accepts what torch.save writes (a zip, or pickles in a row) and a pickle alone. An item that is
-// none of them has no names; one that is cut off or damaged is an Error. Reads 64 MiB at most.
+// none of them, is cut off or damaged, or lacks a record that torch.load needs is an Error. Reads
+// 64 MiB at most.
 Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object);
 
 }  // namespace shw

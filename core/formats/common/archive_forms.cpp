@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/said_records.h"
 
 namespace shw {
 namespace {
@@ -35,22 +36,24 @@ bool ArchiveForms::Form::add(const ZipReader& zip, std::uint64_t begin, std::uin
   return true;
 }
 
-// What open_torch_item() looks at: the directory and all behind it, the local headers of three
-// records, and the bytes of two of them. Checksums are compared with nothing but the bytes of the
+// What open_torch_item() looks at: the directory and all behind it, the local headers of four
+// records, and the bytes of three of them. Checksums are compared with nothing but the bytes of the
 // pickle, and with the local header of a record that no descriptor follows.
 std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
   const ZipReader& zip = item.zip;
   const ZipEntry* pickle = zip.find("data.pkl");
   const ZipEntry* order = zip.find("byteorder");
   const ZipEntry* payload = zip.find("data/" + item.storage_key);
+  const ZipEntry* version = find_version(zip);
   // Where all checksums are zero they count as left out, and who knows whether those of another
   // archive are: this one says that not all are.
   bool tells = pickle != nullptr && payload != nullptr && pickle->crc != 0 && !pickle->deflated &&
-               !payload->deflated && (order == nullptr || !order->deflated);
+               !payload->deflated && (order == nullptr || !order->deflated) && version != nullptr &&
+               !version->deflated;
   if (!tells) return std::nullopt;
   Form form{zip.length(), item.header, payload->listed_at + kZipListedCrc};
   form.header.payload_offset -= zip.base();
-  for (const ZipEntry* record : {pickle, order, payload}) {
+  for (const ZipEntry* record : {pickle, order, payload, version}) {
     if (record == nullptr) continue;
     auto data = zip.data_offset(*record);
     if (!data) return std::nullopt;
@@ -59,8 +62,8 @@ std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
   }
   std::uint64_t from = zip.directory_offset();
   for (const ZipEntry& entry : zip.entries()) {
-    bool counts =
-        &entry == pickle || &entry == order || (&entry == payload && !has_descriptor(zip, entry));
+    bool counts = &entry == pickle || &entry == order || &entry == version ||
+                  (&entry == payload && !has_descriptor(zip, entry));
     if (counts) continue;
     const std::uint64_t crc = entry.listed_at + kZipListedCrc;
     if (!form.add(zip, from, crc)) return std::nullopt;

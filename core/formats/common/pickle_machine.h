@@ -16,6 +16,7 @@
 #include "core/formats/common/pickle_calls.h"
 #include "core/formats/common/pickle_memo.h"
 #include "core/formats/common/pickle_tree.h"
+#include "core/formats/common/weights_only.h"
 
 namespace shw {
 
@@ -43,6 +44,7 @@ class PickleMachine {
         cut_off("the end mark of the pickle is missing");
         break;
       }
+      note_opcode(*at_);
       if (!step(*at_++)) break;
     }
     if (error_) return tl::unexpected<Error>(std::move(*error_));
@@ -77,6 +79,13 @@ class PickleMachine {
   // Python stops here; what the file says otherwise is still worth reading.
   void note_refused(const char* what) {
     if (!tree_.refused_) tree_.refused_ = PickleTree::Refused{offset(opcode_), what};
+  }
+
+  void note_opcode(std::uint8_t opcode) {
+    if constexpr (!Shortcut::kEnabled) {
+      if (!kIsWeightsOnly[opcode] && !tree_.beyond_weights_only_)
+        tree_.beyond_weights_only_ = PickleTree::OddOpcode{offset(opcode_), opcode};
+    }
   }
 
   // --- bytes ------------------------------------------------------------------------------------

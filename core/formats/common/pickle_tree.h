@@ -106,6 +106,13 @@ class PickleTree {
     const char* what;
   };
   const std::optional<Refused>& refused() const { return refused_; }
+  // The first opcode that torch's own unpickler does not read (weights_only.h), where a pickle is
+  // decoded without a shortcut.
+  struct OddOpcode {
+    std::uint64_t at;
+    std::uint8_t opcode;
+  };
+  const std::optional<OddOpcode>& beyond_weights_only() const { return beyond_weights_only_; }
 
  private:
   template <class Shortcut>
@@ -137,6 +144,7 @@ class PickleTree {
   std::vector<PickleGlobal> globals_;
   std::optional<std::uint64_t> odd_call_at_;
   std::optional<Refused> refused_;
+  std::optional<OddOpcode> beyond_weights_only_;
   NodeId root_ = NodeId::kAbsent;
   std::uint64_t end_ = 0;
   int protocol_ = 0;

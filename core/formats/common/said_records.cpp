@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -35,16 +36,46 @@ std::string_view version_record(const ZipReader& zip) {
   return zip.find(kBesideData) != nullptr ? kBesideData : "version";
 }
 
+// std::stoull, which torch reads it with, passes over what stands before and behind the digits.
+Status check_version(const ZipReader& zip) {
+  const std::string_view record = version_record(zip);
+  if (zip.find(record) == nullptr)
+    return zip.damaged(0, "the archive has no record version: torch.load opens none without");
+  SHW_TRY(auto version, text_of(zip, record));
+  if (!version) return {};
+  std::string_view digits = *version;
+  digits.remove_prefix(std::min(digits.find_first_not_of(" \t\n\v\f\r"), digits.size()));
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  auto number = take_number(digits);
+  if (number && *number >= kFirstVersion && *number <= kLastVersion) return {};
+  return says(zip, record, "version that torch reads");
+}
+
 }  // namespace
 
-Status check_has_version(const ZipReader& zip) {
-  if (zip.find(version_record(zip)) != nullptr) return {};
-  return zip.damaged(0, "the archive has no record version: torch.load opens none without");
+const ZipEntry* find_version(const ZipReader& zip) {
+  return zip.find(version_record(zip));
+}
+
+Status check_is_of_torch_save(const ZipReader& zip) {
+  const std::string& first = zip.entries().front().name;
+  const std::string folder = first.substr(0, first.find('/') + 1);
+  for (const ZipEntry& entry : zip.entries()) {
+    if (!folder.empty() && entry.name.starts_with(folder)) continue;
+    return zip.damaged(
+        entry.header_offset,
+        fmt::format("the record \"{}\" lies {}: torch.load opens no such archive", entry.name,
+                    folder.empty() ? "in no folder" : "outside of the folder " + folder));
+  }
+  if (const ZipEntry* constants = zip.find("constants.pkl"))
+    return zip.damaged(constants->header_offset,
+                       "the archive has a record constants.pkl, as TorchScript's have: torch.load "
+                       "does not open it as tensors");
+  return check_version(zip);
 }
 
 Status check_said_records(const ZipReader& zip) {
   constexpr std::string_view kId = ".data/serialization_id", kAlignment = ".storage_alignment";
-  const std::string_view version_at = version_record(zip);
   SHW_TRY(auto id, text_of(zip, kId));
   if (id && !is_utf8(*id)) return says(zip, kId, "text");
   SHW_TRY(auto alignment, text_of(zip, kAlignment));
@@ -52,14 +83,7 @@ Status check_said_records(const ZipReader& zip) {
     std::string_view digits = *alignment;
     if (!take_number(digits) || !digits.empty()) return says(zip, kAlignment, "number");
   }
-  SHW_TRY(auto version, text_of(zip, version_at));
-  if (version) {
-    std::string_view digits = *version;  // and whatever follows
-    auto number = take_number(digits);
-    if (!number || *number < kFirstVersion || *number > kLastVersion)
-      return says(zip, version_at, "version that torch reads");
-  }
-  return {};
+  return zip.find(version_record(zip)) == nullptr ? Status{} : check_version(zip);
 }
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/said_records.h"
+#include "core/formats/common/weights_only.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -301,9 +302,50 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
   return header;
 }
 
+Status check_storages(const ZipReader& zip, const PickleTree& tree) {
+  const Reader in{tree, zip.source().name()};
+  for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
+    const NodeId node{i};
+    if (tree.kind(node) != NodeKind::kPersistentId) continue;
+    PickledTensor said;
+    Status read = read_storage(in, node, true, said);
+    // Of a class that is not known its record must be there all the same.
+    const bool is_known = read.has_value();
+    if (!read && read.error().kind != ErrorKind::kUnsupported) return read;
+    const ZipEntry* record = zip.find("data/" + said.storage_key);
+    if (record == nullptr)
+      return zip.damaged(0, "the archive has no record data/" + said.storage_key.substr(0, 80));
+    if (is_known && record->length < said.storage_bytes)
+      return zip.damaged(
+          record->header_offset,
+          fmt::format("the record \"{}\" holds {} bytes, but the storage in it has {}",
+                      record->name, record->length, said.storage_bytes));
+  }
+  return {};
+}
+
+namespace {
+
+// What is read follows the file: deflate makes a thousand bytes of one, and a pickle's values take
+// forty times its bytes in memory.
+Status check_inflated(const ZipReader& zip, const ZipEntry& record) {
+  constexpr std::uint64_t kRoom = 1 << 20, kRatio = 100;
+  if (!record.deflated || record.length <= kRoom ||
+      (record.length - kRoom) / kRatio <= record.stored_length)
+    return {};
+  return zip.unsupported(
+      record.header_offset,
+      fmt::format("the record \"{}\" is compressed, and its {} bytes would become {}: no pickle of "
+                  "torch.save does that",
+                  record.name, record.stored_length, record.length));
+}
+
+}  // namespace
+
 Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit) {
   const ZipEntry* record = zip.find("data.pkl");
   if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
+  SHW_CHECK(check_inflated(zip, *record));
   SHW_TRY(Bytes bytes, zip.read(*record, limit));
   // It is in memory anyway: a flipped bit is named as such here, before it reads as an unknown
   // class.
@@ -337,6 +379,12 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {file, tree.refused()->at});
+  if (const auto& odd = tree.beyond_weights_only())
+    return fail(ErrorKind::kDamaged,
+                fmt::format("its pickle has the opcode {}, which torch's reader of tensors "
+                            "(weights_only) refuses",
+                            name_of_opcode(odd->opcode)),
+                {file, odd->at});
   for (const PickleGlobal& global : tree.globals()) {
     if (auto known = known_name_beside(global.module, global.name))
       return fail(ErrorKind::kDamaged, bent_name_text(global, *known), {file, global.at});
@@ -352,7 +400,7 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length, ZipEnds read) {
   SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length, std::move(read)));
-  SHW_CHECK(check_has_version(zip));
+  SHW_CHECK(check_is_of_torch_save(zip));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));

@@ -54,6 +54,9 @@ Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const 
 // Finds the storage record of a pickled tensor and checks that it holds what the view needs.
 Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian);
 
+// Every storage that a pickle refers to has a record, as long as it is said to be.
+Status check_storages(const ZipReader& zip, const PickleTree& tree);
+
 // data.pkl, and the byteorder record: absent means little.
 Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit);
 Result<bool> is_big_endian(const ZipReader& zip);

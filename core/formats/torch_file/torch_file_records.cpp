@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/said_records.h"
 
@@ -42,6 +43,7 @@ bool is_storage(std::string_view name) {
 
 Status check_is_archive(const ByteSource& source) {
   if (source.size() == 0) return fail(ErrorKind::kDamaged, "is empty", {source.name(), 0});
+  SHW_CHECK(check_is_no_lfs_pointer(source));
   SHW_TRY(Bytes first, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kLegacyReach)));
   if (first.size() >= 4 && load_little<std::uint32_t>(first) == kZipMagic) return {};
   if (is_legacy(first))
@@ -55,8 +57,9 @@ Status check_is_archive(const ByteSource& source) {
 
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
   std::vector<Finding> findings;
-  if (auto has = check_has_version(zip); !has)
-    findings.push_back(bad_file_record(file, "In " + file + ": " + has.error().message + ".", 0));
+  if (auto is = check_is_of_torch_save(zip); !is)
+    findings.push_back(bad_file_record(file, "In " + file + ": " + is.error().message + ".",
+                                       is.error().place.offset.value_or(0)));
   for (const ZipEntry& entry : zip.entries()) {
     if (is_storage(entry.name) || entry.length > kSmallRecord) continue;
     auto crc = zip.crc_of(entry, nullptr);

@@ -56,12 +56,18 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   return scanned;
 }
 
-// Damage is found with the item's checksum, at depth data. Of one that has none this is all that
-// shows it.
-void add_damaged(const Facts& facts, std::size_t object, const Error& error, Finding& finding) {
-  if (error.kind != ErrorKind::kDamaged || object >= facts.object_data.size()) return;
+// Told by other rules: that it lies in no file or outside of one, and, at depth data, that bytes
+// of it differ from their checksum. Of one that was never saved whole this is all that shows it.
+bool is_told_elsewhere(const Facts& facts, std::size_t object) {
+  const ObjectRow& row = facts.checkpoint.objects()[object];
+  if (!row.item || !is_reachable(facts.checkpoint, *row.item)) return true;
+  if (object >= facts.object_data.size()) return false;
   const Result<DataCheck>& data = facts.object_data[object];
-  if (!data || data->crc != DataCheck::Crc::kAbsent) return;
+  return !data || data->crc == DataCheck::Crc::kDiffers;
+}
+
+void add_damaged(const Facts& facts, std::size_t object, const Error& error, Finding& finding) {
+  if (error.kind != ErrorKind::kDamaged || is_told_elsewhere(facts, object)) return;
   const std::string& fqn = facts.checkpoint.objects()[object].fqn;
   if (finding.subjects.empty()) {
     finding.rule = kBadRecord.id;
@@ -88,6 +94,7 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
       continue;
     }
     const ObjectPickle& object = *scanned[i];
+    if (object.damaged) add_damaged(facts, i, *object.damaged, damaged);
     const std::string& fqn = checkpoint.objects()[i].fqn;
     auto add = [&](const std::string& what, Severity severity, bool called, std::uint64_t at) {
       ImportGroup& group = groups[{what, severity}];

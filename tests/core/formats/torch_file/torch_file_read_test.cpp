@@ -247,3 +247,32 @@ TEST_CASE("what a program put into a file is told as what it is") {
   CHECK(severity("cmymodel.config\nmake_config\n)R") == Severity::kWarning);
   CHECK(severity("cposix\nsystem\n" + pickled_text("id") + "\x85R") == Severity::kError);
 }
+
+TEST_CASE("a compressed pickle that would grow a hundredfold is refused before it is read") {
+  // What it is said to become is in the directory: 205 KB of it never have to be there.
+  const std::string small = as_pickle("}");
+  ZipRecord bomb{"m/data.pkl", std::string(4096, 'x'), true, std::uint64_t{200} << 20};
+  auto opened = open_model(make_zip({bomb, {"m/version", "3\n"}}));
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().message.find("would become 209715200") != std::string::npos);
+  CHECK(opened.error().place.file == "model.pt");
+  // Real ones shrink to a third.
+  CHECK(open_model(make_zip({{"m/data.pkl", small, true}, {"m/version", "3\n"}})).has_value());
+}
+
+TEST_CASE("a file in a form that torch.load does not open is damaged") {
+  auto causes = [](const std::vector<ZipRecord>& more, const std::string& version) {
+    std::vector<ZipRecord> records{{"m/data.pkl", as_pickle("}")}, {"m/version", version}};
+    records.insert(records.end(), more.begin(), more.end());
+    auto opened = open_model(make_zip(records));
+    REQUIRE(opened.has_value());
+    std::string text;
+    for (const Finding& finding : (*opened)->opening_findings()) text += finding.cause;
+    return text;
+  };
+  CHECK(causes({}, "3\n").empty());
+  CHECK(causes({}, "99\n").find("version") != std::string::npos);
+  CHECK(causes({}, "abc").find("version") != std::string::npos);
+  CHECK(causes({{"other/x", "x"}}, "3\n").find("outside of the folder m/") != std::string::npos);
+  CHECK(causes({{"m/constants.pkl", "x"}}, "3\n").find("constants.pkl") != std::string::npos);
+}

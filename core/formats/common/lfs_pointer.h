@@ -1,0 +1,27 @@
+// What lies in the place of a file in a repository that was cloned without Git LFS: some 130 bytes
+// of text that say which file it is.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+inline constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/v1";
+
+// Success, or that the file itself is not there.
+inline Status check_is_no_lfs_pointer(const ByteSource& source) {
+  constexpr std::uint64_t kLongestPointer = 1024;  // as its specification has it
+  if (source.size() < kLfsPointer.size() || source.size() > kLongestPointer) return {};
+  SHW_TRY(Bytes bytes, read_bytes(source, 0, kLfsPointer.size()));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text != kLfsPointer) return {};
+  return fail(ErrorKind::kDamaged,
+              "is a Git LFS pointer: the file itself was not downloaded, and `git lfs pull` "
+              "fetches it",
+              {source.name(), 0});
+}
+
+}  // namespace shw

@@ -1,0 +1,52 @@
+#include "core/formats/common/weights_only.h"
+
+namespace shw {
+
+std::string_view name_of_opcode(std::uint8_t opcode) {
+  struct Row {
+    std::uint8_t opcode;
+    std::string_view name;
+  };
+  static constexpr Row kRows[] = {
+      {'0', "POP"},
+      {'1', "POP_MARK"},
+      {'2', "DUP"},
+      {'F', "FLOAT"},
+      {'I', "INT"},
+      {'L', "LONG"},
+      {'P', "PERSID"},
+      {'S', "STRING"},
+      {'T', "BINSTRING"},
+      {'V', "UNICODE"},
+      {'B', "BINBYTES"},
+      {'C', "SHORT_BINBYTES"},
+      {'d', "DICT"},
+      {'g', "GET"},
+      {'i', "INST"},
+      {'l', "LIST"},
+      {'o', "OBJ"},
+      {'p', "PUT"},
+      {0x82, "EXT1"},
+      {0x83, "EXT2"},
+      {0x84, "EXT4"},
+      {0x8b, "LONG4"},
+      {0x8c, "SHORT_BINUNICODE"},
+      {0x8d, "BINUNICODE8"},
+      {0x8e, "BINBYTES8"},
+      {0x90, "ADDITEMS"},
+      {0x91, "FROZENSET"},
+      {0x92, "NEWOBJ_EX"},
+      {0x93, "STACK_GLOBAL"},
+      {0x94, "MEMOIZE"},
+      {0x95, "FRAME"},
+      {0x96, "BYTEARRAY8"},
+      {0x97, "NEXT_BUFFER"},
+      {0x98, "READONLY_BUFFER"},
+  };
+  for (const Row& row : kRows) {
+    if (row.opcode == opcode) return row.name;
+  }
+  return {};
+}
+
+}  // namespace shw
