@@ -86,12 +86,21 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
       open.push_back(tensor.fqn);
   }
   for (const StrayRecord& stray : named_only(checkpoint)) open.push_back(stray.fqn);
+  // Of values that are more than plain data nothing was looked at: a tensor in a tuple, or of a
+  // kind that is not read.
+  std::vector<std::string> opaque;
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (object.inlined && object.inlined->opcodes.empty()) opaque.push_back(object.fqn);
+  }
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor", " with NaN or infinities",
                          std::move(broken));
   if (!open.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "tensor",
                          " that cannot be read whole or holds no plain numbers", std::move(open));
+  if (!opaque.empty())
+    return policy_answer(kName, PolicyVerdict::kUndecided, "object",
+                         " in whose contents there may be tensors", std::move(opaque));
   if (auto unread = left_unopened(checkpoint, kName)) return std::move(*unread);
   if (elements == 0) return policy_answer(kName, PolicyVerdict::kUndecided, "there are no values");
   return policy_answer(kName, PolicyVerdict::kMet,

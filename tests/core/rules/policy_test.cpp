@@ -165,3 +165,20 @@ TEST_CASE("a state that is recorded and not there breaks it") {
   CHECK(gone.verdict == PolicyVerdict::kBroken);
   CHECK(gone.subjects == Names{"optimizer.state.model.w1.weight.exp_avg"});
 }
+
+TEST_CASE("finite is open beside an object whose contents were not looked at") {
+  auto with_object = [](const std::string& opcodes) {
+    CheckpointBuilder builder;
+    builder.set_format(kHeldFormat);
+    builder.set_directory(memory_directory("memory", {{"data", Bytes(8)}}));
+    builder.add_tensor("w", Dtype::kFloat32, Extents{2});
+    builder.add_chunk(Extents{0}, Extents{2}, {builder.file("data"), 0, 8});
+    builder.add_object({.fqn = "pair", .item = {}, .inlined = InlinedValue{opcodes, "a tensor"}});
+    return builder.finish();
+  };
+  CHECK(judged(*with_object("K\x05"), "finite").verdict == PolicyVerdict::kMet);
+  PolicyAnswer open = judged(*with_object(""), "finite");
+  CHECK(open.verdict == PolicyVerdict::kUndecided);
+  CHECK(open.subjects == Names{"pair"});
+  CHECK(open.why == "1 object in whose contents there may be tensors");
+}
