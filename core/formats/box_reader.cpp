@@ -284,6 +284,7 @@ Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& b
   std::int64_t first = byte_of_box(storage.first, box, storage.strides);
   if (storage.is_stored) {
     SHW_TRY(auto inside, stored(storage));
+    SHW_CHECK(check_repeats(item.header, inside->name()));
     return read_strided(*inside, first, box.sizes, storage.strides, element);
   }
   if (is_empty(box)) return Bytes{};

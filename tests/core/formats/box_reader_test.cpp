@@ -8,7 +8,10 @@
 #include <random>
 
 #include "core/fixtures.h"
+#include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/open.h"
+#include "core/make_zip.h"
+#include "core/model/builder.h"
 #include "core/temporary_folder.h"
 #include "core/tensor/strided_copy.h"
 
@@ -140,4 +143,26 @@ TEST_CASE("where many chunks lie is what is said of each alone") {
     CHECK(read.has_value() == all_alone);
   }
   CHECK(seen > 100);
+}
+
+TEST_CASE("a box of a tensor that repeats a few bytes without end is refused, and not made") {
+  test::TensorText tensor;
+  tensor.count = 1;
+  tensor.sizes = {std::int64_t{1} << 17, std::int64_t{1} << 17};
+  tensor.strides = {0, 0};
+  const std::string item =
+      test::make_zip({{"archive/data.pkl", test::as_pickle(tensor_call(tensor))},
+                      {"archive/data/0", "abcd"},
+                      {"archive/version", "3\n"}});
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", test::to_bytes(item)}}));
+  builder.add_tensor("w", Dtype::kFloat32, tensor.sizes);
+  builder.add_chunk(Extents{0, 0}, tensor.sizes,
+                    {builder.file("__0_0.distcp"), 0, static_cast<std::int64_t>(item.size())});
+  auto checkpoint = builder.finish();
+  auto read = BoxReader(*checkpoint).read(ChunkId{0}, {{0, 0}, {16, 16}});
+  REQUIRE_FALSE(read.has_value());
+  CHECK(read.error().kind == ErrorKind::kUnsupported);
+  CHECK(read.error().message.find("repeats 4 bytes") != std::string::npos);
 }
