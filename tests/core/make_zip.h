@@ -42,13 +42,16 @@ struct ZipRecord {
   bool deflate = false;
   std::uint64_t announced = ~std::uint64_t{0};  // another length than the true one
   bool crc = true;
+  std::string packed = {};  // with `deflate`: what it makes of the bytes; else they are only framed
 };
 
 // A plain zip without zip64, as Python's zipfile writes one.
 inline std::string make_zip(const std::vector<ZipRecord>& records, std::string_view comment = "") {
   std::string out, directory;
   for (const ZipRecord& record : records) {
-    std::string stored = record.deflate ? deflated(record.bytes) : record.bytes;
+    std::string stored = !record.deflate         ? record.bytes
+                         : record.packed.empty() ? deflated(record.bytes)
+                                                 : record.packed;
     std::uint64_t length =
         record.announced != ~std::uint64_t{0} ? record.announced : record.bytes.size();
     std::uint32_t crc = record.crc ? crc32_of(to_bytes(record.bytes)) : 0;

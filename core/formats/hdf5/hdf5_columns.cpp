@@ -118,7 +118,19 @@ void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piec
   const std::vector<Box> boxes = never_written(array, limits.fill_tiles);
   if (boxes.empty()) return;
   const auto bytes = bytes_of(boxes, array.dtype);
-  if (!bytes || *bytes > limits.fill_bytes) return;
+  if (!bytes || *bytes > limits.fill_bytes) {
+    Finding finding;
+    finding.rule = "coverage-gap";
+    finding.severity = Severity::kWarning;
+    finding.cause = fmt::format(
+        "Elements of {} in {} were never written: HDF5 reads its fill value there. They are too "
+        "many to be read here.",
+        fqn, piece.file);
+    finding.evidence = {{"file", piece.file}};
+    finding.subjects.push_back(fqn);
+    builder.add_finding(std::move(finding));
+    return;
+  }
   limits.fill_tiles -= boxes.size();
   limits.fill_bytes -= *bytes;
   Bytes value = array.fill.value;
