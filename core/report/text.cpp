@@ -1,6 +1,7 @@
 #include "core/report/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -312,15 +313,45 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
   return out + closing(checkpoint, report, options, style);
 }
 
+namespace {
+
+bool is_of_a_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ',' ||
+         c == '-' || c == '/';
+}
+
+// Whether the message has it as a word of its own. One that is letters alone may be a word that
+// means something else: that one stands in quotes.
+bool says_word(const std::string& message, const std::string& word) {
+  const bool may_be_plain = std::any_of(word.begin(), word.end(), [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) == 0;
+  });
+  for (std::size_t at = message.find(word); at != std::string::npos;
+       at = message.find(word, at + 1)) {
+    const char before = at == 0 ? ' ' : message[at - 1];
+    std::size_t end = at + word.size();
+    const char after = end == message.size() ? ' ' : message[end];
+    const bool is_quoted = (before == '"' || before == '\'') && after == before;
+    // A full stop or a comma ends a word where nothing of a name follows.
+    const bool ends_here =
+        !is_of_a_name(after) ||
+        ((after == '.' || after == ',') && (end + 1 == message.size() || message[end + 1] == ' '));
+    if (is_quoted || (may_be_plain && !is_of_a_name(before) && ends_here)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string error_to_text(const Error& error, const TextOptions& options) {
   std::string text = error.place.file;
-  if (!error.place.tensor.empty() && error.message.find(error.place.tensor) == std::string::npos)
+  if (!error.place.tensor.empty() && !says_word(error.message, error.place.tensor))
     text += (text.empty() ? "" : ", ") + error.place.tensor;
   if (!text.empty()) text += ": ";
   if (error.place.offset) {
     // A message often says its own byte in better words.
     std::string byte = "byte " + human_count(*error.place.offset);
-    if (error.message.find(byte) == std::string::npos) text += "at " + byte + ": ";
+    if (!says_word(error.message, byte)) text += "at " + byte + ": ";
   }
   text += error.message;
   if (!text.empty() && std::string_view(".?:").find(text.back()) == std::string_view::npos)

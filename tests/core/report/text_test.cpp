@@ -148,3 +148,17 @@ TEST_CASE("a path is typed as the shell reads it") {
   CHECK(shell_word("-x") == "'-x'");
   CHECK(shell_word("") == "''");
 }
+
+TEST_CASE("a tensor is named where the message does not name it, and only there") {
+  auto said = [](const std::string& tensor, const std::string& message) {
+    return error_to_text({ErrorKind::kDamaged, message, {"f.pt", std::nullopt, tensor}});
+  };
+  CHECK(said("a", "has a hole") == "f.pt, a: has a hole.\n");
+  CHECK(said("hole", "has a hole") == "f.pt, hole: has a hole.\n");
+  CHECK(said("w.1", "beside w.10 nothing") == "f.pt, w.1: beside w.10 nothing.\n");
+  CHECK(said("a", "the tensor \"a\" has a hole") == "f.pt: the tensor \"a\" has a hole.\n");
+  CHECK(said("model.w", "of model.w, nothing") == "f.pt: of model.w, nothing.\n");
+  CHECK(said("model.w", "nothing is left of model.w.") == "f.pt: nothing is left of model.w.\n");
+  CHECK(error_to_text({ErrorKind::kDamaged, "byte 12 is wrong", {"f.pt", 1}}) ==
+        "f.pt: at byte 1: byte 12 is wrong.\n");
+}
