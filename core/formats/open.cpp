@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/formats/common/lfs_pointer.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/one_file.h"
 
@@ -33,6 +34,19 @@ std::string without_signs(Rows rows) {
   return text;
 }
 
+// Files that would be one, by their names, and only stand for it.
+Status check_is_downloaded(const Directory& directory, std::span<const Entry> entries, Rows rows) {
+  for (const Entry& entry : entries) {
+    if (entry.kind != EntryKind::kFile || entry.path.find('/') != std::string::npos) continue;
+    const bool is_named = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
+      return row.named != nullptr && row.named(entry.path) != NamedFile::kNothing;
+    });
+    if (!is_named) continue;
+    if (auto source = directory.open(entry.path)) SHW_CHECK(check_is_no_lfs_pointer(**source));
+  }
+  return {};
+}
+
 // Nothing in it can be opened: says what it is instead.
 tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> entries,
                              Rows rows) {
@@ -52,6 +66,7 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
   }
+  SHW_CHECK(check_is_downloaded(directory, entries, rows));
   if (const UnreadFormat* other = unread_format_of(entries))
     return unsupported("is " + std::string(other->title) + ", which is not read", other->advice);
   if (entries.empty())

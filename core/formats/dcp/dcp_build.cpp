@@ -43,6 +43,7 @@ class Interpreter {
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
   void read_storage(NodeId storage_data);
+  void note_storage_meta(NodeId storage_meta);
   void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
   void share_equal_keys();
 
@@ -105,6 +106,7 @@ Status Interpreter::run() {
   SHW_CHECK(read_entries(entries));
   read_paths(tree_.attribute(root, "planner_data"));
   read_storage(tree_.attribute(root, "storage_data"));
+  note_storage_meta(tree_.attribute(root, "storage_meta"));
   if (is_cancelled(progress_)) return cancelled_error();
   share_equal_keys();
   for (std::size_t i = 0; i < objects_.size(); ++i)
@@ -380,6 +382,18 @@ void Interpreter::read_storage(NodeId storage_data) {
                  tree_.at(pairs[i]), "A storage record cannot be read.");
     }
   }
+}
+
+// torch writes the id of its load into it, which no plain value has room for.
+void Interpreter::note_storage_meta(NodeId storage_meta) {
+  const NodeKind kind = tree_.kind(storage_meta);
+  const bool is_plain = kind != NodeKind::kAbsent && kind != NodeKind::kNone &&
+                        kind != NodeKind::kObject && kind != NodeKind::kReduce &&
+                        kind != NodeKind::kGlobal;
+  if (is_plain)
+    notes_.add(Severity::kError, {}, tree_.at(storage_meta),
+               "What says where it was saved (storage_meta) is a plain value and no StorageMeta: "
+               "torch's load stops there.");
 }
 
 void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at) {

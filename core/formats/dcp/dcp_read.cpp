@@ -1,5 +1,9 @@
 #include "core/formats/dcp/dcp_read.h"
 
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/pickle.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_rows.h"
@@ -23,7 +27,8 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
                                          Progress* progress, DcpRows& rows, NameTable& names,
                                          CheckpointBuilder& builder) {
   // 122 bytes for a storage record and 39 for a chunk are the least that torch writes, 177 usual.
-  std::size_t expected = bytes.size() / 170;
+  // More than a million are made room for as they come: a sparse file may have any size.
+  std::size_t expected = std::min<std::size_t>(bytes.size() / 170, std::size_t{1} << 20);
   rows.chunks.reserve(expected);
   rows.keys.reserve(expected);
   rows.places.reserve(expected);
@@ -58,6 +63,26 @@ bool has_common_object(const NameTable& names) {
   return false;
 }
 
+// A save of nothing leaves empty data files. Where they hold something, what that is has been lost.
+void note_no_entries(const Directory& folder, const std::string& file, CheckpointBuilder& builder) {
+  auto entries = folder.list();
+  if (!entries) return;
+  std::vector<std::string> files;
+  for (const Entry& entry : *entries) {
+    const bool is_data = entry.kind == EntryKind::kFile && entry.size != 0 &&
+                         entry.path.ends_with(kDcpFormat.traits.data_suffix);
+    if (is_data) files.push_back(entry.path);
+  }
+  if (files.empty()) return;
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.subjects = {file};
+  finding.cause = file + " lists no entry at all, and " + plural(files.size(), "data file") + " (" +
+                  some_of(files) + ") lie beside it: a load brings nothing of what is in them.";
+  finding.evidence = {{"file", file}, {"data_files", static_cast<std::int64_t>(files.size())}};
+  builder.add_finding(std::move(finding));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
@@ -65,6 +90,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
     const DcpReadOptions& options) {
   if (source.size() == 0)
     return fail(ErrorKind::kDamaged, "is empty", {source.name(), 0}, kInterrupted);
+  SHW_CHECK(check_is_no_lfs_pointer(source));
   if (progress != nullptr) progress->begin(Phase::kOpening, source.size(), true);
   Bytes read;
   BytesView bytes = source.mapped();
@@ -86,6 +112,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
   if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
+  if (names.size() == 0 && folder != nullptr) note_no_entries(*folder, source.name(), builder);
   if (options.format == &kMegatronFormat && folder != nullptr)
     note_megatron_files(*folder, has_common_object(names), builder);
   const bool names_dicts =

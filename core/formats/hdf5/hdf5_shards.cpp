@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/formats/common/byte_order_mark.h"
+#include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/zip.h"
 #include "core/model/checkpoint.h"
 
@@ -114,6 +115,7 @@ Result<DataCheck> check_keras_archive(const std::shared_ptr<const ByteSource>& f
 
 Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
+  SHW_CHECK(check_is_no_lfs_pointer(*source));
   FileRange part{0, source->size()};
   if (path.ends_with(kKerasArchiveSuffix)) {
     SHW_TRY(part, weights_in(source));

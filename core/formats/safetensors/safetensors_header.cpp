@@ -12,6 +12,7 @@
 #include "core/base/little_endian.h"
 #include "core/base/until_cancelled.h"
 #include "core/formats/common/byte_order_mark.h"
+#include "core/formats/common/lfs_pointer.h"
 
 namespace shw {
 namespace {
@@ -301,6 +302,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   auto damaged = [&](std::uint64_t at, std::string message) {
     return fail(ErrorKind::kDamaged, std::move(message), {source.name(), at});
   };
+  SHW_CHECK(check_is_no_lfs_pointer(source));
   if (source.size() < 8)
     return damaged(
         0, fmt::format(

@@ -1,4 +1,8 @@
 // V-13: the metadata names every entry twice, flat and as a path; do the two agree?
+#include <algorithm>
+#include <map>
+#include <optional>
+
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -23,6 +27,8 @@ std::string joined(std::span<const PathPart> path) {
 struct DifferingPaths {
   std::vector<std::string> without, other;
   std::vector<std::string> other_paths;
+  // Names at a path that is not what the name says: of two that share one this is one of them.
+  std::map<std::vector<PathPart>, std::vector<std::string>> by_path;
 };
 
 void look_at_path(std::string_view fqn, std::span<const PathPart> path, DifferingPaths& out) {
@@ -31,7 +37,49 @@ void look_at_path(std::string_view fqn, std::span<const PathPart> path, Differin
   } else if (std::string text = joined(path); text != fqn) {
     out.other.emplace_back(fqn);
     out.other_paths.push_back(std::string(fqn) + ": " + text);
+    out.by_path[{path.begin(), path.end()}].emplace_back(fqn);
   }
+}
+
+// The entry whose own path that is, and is recorded as its path.
+std::optional<std::string> own_entry(const Checkpoint& checkpoint,
+                                     const std::vector<PathPart>& path) {
+  std::string fqn = joined(path);
+  auto is_there = [&](std::span<const PathPart> recorded) {
+    return std::equal(path.begin(), path.end(), recorded.begin(), recorded.end());
+  };
+  if (auto tensor = checkpoint.find(fqn); tensor && is_there(checkpoint.path(*tensor))) return fqn;
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+    if (checkpoint.objects()[i].fqn == fqn && is_there(checkpoint.object_path(i))) return fqn;
+  }
+  return std::nullopt;
+}
+
+// Of entries at one path a nested state dict has room for the last.
+void tell_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found,
+                       std::vector<Finding>& findings) {
+  constexpr std::size_t kMostLooks = 4096;  // a look goes through all entries that are no tensors
+  Finding finding;
+  std::vector<std::string> paths;
+  std::size_t looks = 0;
+  for (const auto& [path, names] : found.by_path) {
+    std::vector<std::string> all = names;
+    if (looks++ < kMostLooks) {
+      if (auto own = own_entry(checkpoint, path)) all.push_back(std::move(*own));
+    }
+    if (all.size() < 2) continue;
+    paths.push_back(joined(path) + ": " + some_of(all));
+    for (const std::string& fqn : all) finding.subjects.push_back(fqn);
+  }
+  if (paths.empty()) return;
+  finding.rule = "planner-keys";
+  finding.severity = Severity::kWarning;
+  finding.cause = "planner_data gives one path to " + plural(finding.subjects.size(), "name") +
+                  " (" + paths.front() + (paths.size() == 1 ? "" : ", ...") +
+                  "): what rebuilds the nested state dict from the metadata, as torch's converter "
+                  "does, keeps one of them.";
+  finding.evidence = {{"paths", capped(paths)}, {"path_count", count_of(paths.size())}};
+  findings.push_back(std::move(finding));
 }
 
 void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findings) {
@@ -59,6 +107,7 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
     finding.subjects = std::move(subjects);
     findings.push_back(std::move(finding));
   };
+  tell_shared_paths(checkpoint, found, findings);
   add(std::move(found.without), "of the metadata has no path in planner_data", {});
   add(std::move(found.other), "of planner_data is not its own path", std::move(found.other_paths));
 }

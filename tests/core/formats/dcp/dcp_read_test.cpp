@@ -297,3 +297,29 @@ TEST_CASE("one list of chunks that many tensors share does not multiply") {
   REQUIRE_FALSE(opened);
   CHECK(opened.error().message == "lists more chunks than its bytes can hold");
 }
+
+TEST_CASE(
+    "metadata without an entry beside files with data is told, and a save of nothing is not") {
+  auto findings = [](const std::string& data) {
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", {{".metadata", metadata_pickle("", "")}, {"__0_0.distcp", bytes_of(data)}}));
+    REQUIRE(opened);
+    return (*opened)->opening_findings().size();
+  };
+  CHECK(findings("") == 0);
+  CHECK(findings("bytes of a tensor") == 1);
+}
+
+TEST_CASE("a storage_meta that is a plain value is told, as torch stops there") {
+  auto told = [](const std::string& value) {
+    auto opened = open_bytes(metadata_pickle(tensor("v", "4", chunk("0", "4")),
+                                             record("v", "0", 0, 5), text("storage_meta") + value));
+    REQUIRE(opened);
+    return (*opened)->opening_findings().size();
+  };
+  CHECK(told("N") == 0);
+  CHECK(told("ctorch.distributed.checkpoint.metadata\nStorageMeta\n)\x81}(" + text("save_id") +
+             text("1") + "ub") == 0);
+  for (const std::string& value : {std::string("K\x05"), text("here"), std::string("}")})
+    CHECK(told(value) == 1);
+}

@@ -165,6 +165,23 @@ TEST_CASE("a path in planner_data that is not the name is said") {
         std::vector<std::string>{"model.layers.0.mlp.up_proj.weight"});
 }
 
+TEST_CASE("two names at one path in planner_data are warned of") {
+  TemporaryFolder folder;
+  MadeModel model = layers(2);
+  REQUIRE(model.tensors.size() > 1);
+  const std::string first = model.tensors[0].fqn, second = model.tensors[1].fqn;
+  model.tensors[0].path = {first};
+  model.tensors[1].path = {first};
+  auto other = made(folder / "other", model);
+  CHECK(said(*other, "planner-keys") == Severity::kWarning);
+  auto findings = found_in(*other, "planner-keys");
+  const auto shared = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::kWarning;
+  });
+  REQUIRE(shared != findings.end());
+  CHECK(shared->subjects.size() == 2);
+}
+
 TEST_CASE("a tensor of more than 16,384 chunks is said, one of as many is not") {
   auto cut = [](std::int64_t chunks) {
     CheckpointBuilder builder;
