@@ -8,30 +8,30 @@
 namespace shw {
 namespace {
 
-struct Named {
+struct NamedKey {
   Key key;
   std::string_view name;
 };
-constexpr std::array<Named, 17> kNamed{{{Key::kUp, "Up"},
-                                        {Key::kDown, "Down"},
-                                        {Key::kLeft, "Left"},
-                                        {Key::kRight, "Right"},
-                                        {Key::kPageUp, "PageUp"},
-                                        {Key::kPageDown, "PageDown"},
-                                        {Key::kHome, "Home"},
-                                        {Key::kEnd, "End"},
-                                        {Key::kEnter, "Enter"},
-                                        {Key::kEscape, "Esc"},
-                                        {Key::kTab, "Tab"},
-                                        {Key::kSpace, "Space"},
-                                        {Key::kBackspace, "Backspace"},
-                                        {Key::kDelete, "Delete"},
-                                        {Key::kPlus, "Plus"},
-                                        {Key::kMinus, "Minus"},
-                                        {Key::kComma, "Comma"}}};
+constexpr std::array<NamedKey, 17> kNamed{{{Key::kUp, "Up"},
+                                           {Key::kDown, "Down"},
+                                           {Key::kLeft, "Left"},
+                                           {Key::kRight, "Right"},
+                                           {Key::kPageUp, "PageUp"},
+                                           {Key::kPageDown, "PageDown"},
+                                           {Key::kHome, "Home"},
+                                           {Key::kEnd, "End"},
+                                           {Key::kEnter, "Enter"},
+                                           {Key::kEscape, "Esc"},
+                                           {Key::kTab, "Tab"},
+                                           {Key::kSpace, "Space"},
+                                           {Key::kBackspace, "Backspace"},
+                                           {Key::kDelete, "Delete"},
+                                           {Key::kPlus, "Plus"},
+                                           {Key::kMinus, "Minus"},
+                                           {Key::kComma, "Comma"}}};
 
 std::string name_of(Key key) {
-  for (const Named& named : kNamed) {
+  for (const NamedKey& named : kNamed) {
     if (named.key == key) return std::string(named.name);
   }
   if (key >= Key::kA && key <= Key::kZ)

@@ -15,9 +15,9 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
-constexpr std::uint64_t kBlockBytes = 8 << 20;    // what is held where its rows lie apart
-constexpr std::uint64_t kPartBytes = 64 << 20;    // of one side: what a thread takes at a time
+constexpr std::uint64_t kPieceBytes = 256 << 10;    // two of them stay in a core's cache
+constexpr std::uint64_t kBlockBytes = 8 << 20;      // what is held where its rows lie apart
+constexpr std::uint64_t kComparedBytes = 64 << 20;  // of one side: what a thread takes at a time
 
 bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {
   if (a.directory()->name() != b.directory()->name()) return false;
@@ -112,19 +112,19 @@ void EqualityPass::add(TensorId tensor, TensorId other) {
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     const std::uint64_t own = bytes_of(chunks[i]);
-    if (bytes + own > kPartBytes) {
+    if (bytes + own > kComparedBytes) {
       part.last = i;
       take(part, bytes);
       part.first = i;
       bytes = 0;
     }
     bytes += own;
-    if (own <= kPartBytes || !can_be_cut(chunks[i], chunks_there[i])) continue;
+    if (own <= kComparedBytes || !can_be_cut(chunks[i], chunks_there[i])) continue;
     const std::uint64_t blocks = blocks_of(chunks[i]).count();
-    const std::uint64_t at_once = kPartBytes / kBlockBytes;
+    const std::uint64_t at_once = kComparedBytes / kBlockBytes;
     for (std::uint64_t block = 0; block < blocks; block += at_once)
       take({tensor, other, i, i + 1, block, std::min(block + at_once, blocks)},
-           std::min(kPartBytes, own));
+           std::min(kComparedBytes, own));
     part.first = i + 1;
     bytes = 0;
   }

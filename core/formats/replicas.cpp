@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kAtOnce = 256 << 10;
+constexpr std::uint64_t kComparedAtOnce = 256 << 10;
 constexpr std::uint64_t kMostChecked = std::uint64_t{64} << 30;
 constexpr std::uint64_t kMostDecodedCopy = std::uint64_t{256} << 20;
 
@@ -34,9 +34,9 @@ Result<CopyRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place)
 Result<bool> are_equal(const CopyRange& a, const CopyRange& b, Progress* progress) {
   if (a.length != b.length) return false;
   Bytes left, right;
-  for (std::uint64_t at = 0; at < a.length; at += kAtOnce) {
+  for (std::uint64_t at = 0; at < a.length; at += kComparedAtOnce) {
     if (is_cancelled(progress)) return cancelled_error();
-    left.resize(static_cast<std::size_t>(std::min(kAtOnce, a.length - at)));
+    left.resize(static_cast<std::size_t>(std::min(kComparedAtOnce, a.length - at)));
     right.resize(left.size());
     SHW_CHECK(a.source->read(a.offset + at, left));
     SHW_CHECK(b.source->read(b.offset + at, right));
@@ -79,7 +79,7 @@ Result<bool> hold_the_same_in_order(const OpenItem& one, const OpenItem& two, Pr
   Bytes here, there;
   for (std::uint64_t at = 0; at < bytes; at += here.size()) {
     if (is_cancelled(progress)) return cancelled_error();
-    here.resize(static_cast<std::size_t>(std::min(kAtOnce, bytes - at)));
+    here.resize(static_cast<std::size_t>(std::min(kComparedAtOnce, bytes - at)));
     there.resize(here.size());
     SHW_CHECK(left.source->read(left.offset + at, here));
     SHW_CHECK(right.source->read(right.offset + at, there));

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr int kDeepest = 100;
+constexpr int kDeepestPlain = 100;
 
 template <class T>
 void append_little(std::string& out, T value) {
@@ -120,7 +120,7 @@ struct Encoder {
   }
 
   bool value(NodeId id, int depth) {
-    if (depth > kDeepest || out.size() > budget) return false;
+    if (depth > kDeepestPlain || out.size() > budget) return false;
     switch (tree.kind(id)) {
       case NodeKind::kNone:
         out.push_back('N');

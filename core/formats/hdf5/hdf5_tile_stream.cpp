@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 // A chunk of HDF5 has at most 4 GiB.
 constexpr std::uint64_t kLargestTile = (std::uint64_t{1} << 32) - 1;
 
@@ -29,7 +29,7 @@ tl::unexpected<Error> of_wrong_size(const DeflatedTile& tile, std::uint64_t made
 
 // Passes over bytes that nobody reads: how many there were of `most`.
 Result<std::uint64_t> skip(ByteStream& stream, std::uint64_t most) {
-  Bytes unread(kAtOnce);
+  Bytes unread(kReadAtOnce);
   std::uint64_t skipped = 0;
   while (skipped < most) {
     const std::size_t part = std::min<std::uint64_t>(unread.size(), most - skipped);

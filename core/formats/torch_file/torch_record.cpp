@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kDescriptorSignature = 0x08074b50;
+constexpr std::uint32_t kRecordDescriptor = 0x08074b50;
 constexpr std::uint64_t kLongDescriptor = 24;
 
 // The CRC in the descriptor behind the bytes; nothing where there is none of this length, or the
@@ -22,7 +22,7 @@ Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
   std::uint64_t at = range.offset + range.length;
   SHW_TRY(Bytes bytes,
           read_bytes(*range.source, at, std::min(kLongDescriptor, range.source->size() - at)));
-  if (bytes.size() < 16 || load_little<std::uint32_t>(bytes) != kDescriptorSignature) return Crc{};
+  if (bytes.size() < 16 || load_little<std::uint32_t>(bytes) != kRecordDescriptor) return Crc{};
   auto crc = load_little<std::uint32_t>(bytes, 4);
   auto is_length = [&](auto stored, auto length) {
     return std::uint64_t{stored} == range.length && std::uint64_t{length} == range.length;
