@@ -54,18 +54,22 @@ class Places {
     return false;
   }
 
-  // Of every chunk of the parameter, in their order: where its elements belong.
-  std::vector<Box> of_chunks(TensorId parameter) {
+  // Of every chunk of the parameter, in their order: where its elements belong. Until another one
+  // is asked for: its states stand together.
+  const std::vector<Box>& of_chunks(TensorId parameter) {
+    if (last_ == parameter) return boxes_;
+    last_ = parameter;
+    boxes_.clear();
     if (!orders_) {
       orders_.emplace();
       for (OtherOrder& order : find_other_orders(input_))
         orders_->emplace(order.tensor, std::move(order.boxes));
     }
-    if (auto found = orders_->find(parameter); found != orders_->end()) return found->second;
-    std::vector<Box> boxes;
+    if (auto found = orders_->find(parameter); found != orders_->end())
+      return boxes_ = found->second;
     for (ChunkId chunk : input_.checkpoint.chunks(parameter))
-      boxes.push_back(saved_box(input_.checkpoint, chunk));
-    return boxes;
+      boxes_.push_back(saved_box(input_.checkpoint, chunk));
+    return boxes_;
   }
 
   // By the spec; nothing where it does not say it, or speaks of another size than was saved.
@@ -82,6 +86,8 @@ class Places {
   const CheckInput& input_;
   OffTheGrid off_the_grid_;
   std::optional<std::map<TensorId, std::vector<Box>>> orders_;  // found when first asked for
+  std::optional<TensorId> last_;
+  std::vector<Box> boxes_;  // of that
 };
 
 constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank wrote";
@@ -130,7 +136,7 @@ void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector
 void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
                LocalState& local) {
   const Checkpoint& c = input.checkpoint;
-  const std::vector<Box> boxes = places.of_chunks(parameter);
+  const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
   auto held = places.by_spec(entry, local);
   local.why_not = kNoChunk;
