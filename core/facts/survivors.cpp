@@ -42,8 +42,8 @@ Box destination(const Survivor& survivor) {
   return Box{survivor.at, survivor.source.sizes};
 }
 
-Loss loss_of(const PartlyLost& part) {
-  Loss loss;
+LostCount loss_of(const PartlyLost& part) {
+  LostCount loss;
   for (const Survivor& survivor : part.survivors)
     loss.kept += volume(survivor.source.sizes).value_or(0);
   loss.lost = volume(part.expected).value_or(0) - loss.kept;
@@ -51,10 +51,10 @@ Loss loss_of(const PartlyLost& part) {
   return loss;
 }
 
-Loss loss_of(const std::vector<PartlyLost>& parts) {
-  Loss sum;
+LostCount loss_of(const std::vector<PartlyLost>& parts) {
+  LostCount sum;
   for (const PartlyLost& part : parts) {
-    Loss loss = loss_of(part);
+    LostCount loss = loss_of(part);
     sum.kept += loss.kept;
     sum.lost += loss.lost;
     sum.refilled += loss.refilled;

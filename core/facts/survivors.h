@@ -18,13 +18,13 @@ namespace shw {
 Survivor whole_survivor(ChunkId chunk, ExtentsView sizes, ExtentsView at);
 Box destination(const Survivor& survivor);
 
-struct Loss {
+struct LostCount {
   std::int64_t kept = 0;
   std::int64_t lost = 0;
   std::int64_t refilled = 0;  // of the lost: a model tensor can fill them
 };
-Loss loss_of(const PartlyLost& part);
-Loss loss_of(const std::vector<PartlyLost>& parts);
+LostCount loss_of(const PartlyLost& part);
+LostCount loss_of(const std::vector<PartlyLost>& parts);
 
 // Adam divides one moment by the root of the other: a row of one without the other does more harm
 // than none (m known, v zero: an update of m / epsilon). Keeps of the moments of one parameter what

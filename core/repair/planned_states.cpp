@@ -96,7 +96,7 @@ std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Plann
     if (!path || role_of_kind(path->kind) != StateRole::kMoment) continue;
     auto part = as_survivors(checkpoint, *diagnosis);
     if (!part) continue;
-    Loss loss = loss_of(*part);
+    LostCount loss = loss_of(*part);
     any_lost = any_lost || loss.lost != 0;
     kept.push_back(loss.kept);
     moments.push_back(parts.size());

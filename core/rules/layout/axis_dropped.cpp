@@ -129,7 +129,7 @@ void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& res
   Finding finding = describe_dropped(c, group.all);
   restore(finding, group.all, restored);
   std::vector<PartlyLost>& parts = group.parts;
-  Loss loss = loss_of(parts);
+  LostCount loss = loss_of(parts);
   std::string text;
   if (!finding.diagnoses.empty())
     text = "Take the parts of " + plural(finding.diagnoses.size(), "tensor") +

@@ -39,7 +39,7 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
   Finding finding;
   finding.rule = "glu-split-local";
   finding.link = "Megatron-LM #4423";
-  Loss loss = loss_of(parts);
+  LostCount loss = loss_of(parts);
   const SplitPair& first = pairs.front();
   for (const PartlyLost& part : parts) finding.subjects.emplace_back(c.fqn(part.tensor));
   finding.cause = fmt::format(

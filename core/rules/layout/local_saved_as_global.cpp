@@ -131,7 +131,7 @@ void add_placed_states(const Facts& facts, const std::vector<LocalState>& locals
   if (!values.agree.empty()) finding.evidence.emplace_back("values agree", capped(values.agree));
   std::vector<std::string> given_up;
   std::vector<PartlyLost> parts = place_states(facts, locals, given_up);
-  Loss loss = loss_of(parts);
+  LostCount loss = loss_of(parts);
   finding.evidence.emplace_back("placed by", locals.front().source);
   finding.evidence.emplace_back("kept elements", loss.kept);
   finding.evidence.emplace_back("lost elements", loss.lost);

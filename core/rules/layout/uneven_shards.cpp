@@ -140,7 +140,7 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
     parts.push_back(std::move(*part));
   }
   if (parts.empty()) return;
-  Loss loss = loss_of(parts);
+  LostCount loss = loss_of(parts);
   finding.evidence = {{"saved", copy_of(c.shape(parts.front().tensor))},
                       {"expected", parts.front().expected},
                       {"kept elements", loss.kept},

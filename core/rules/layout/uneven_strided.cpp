@@ -173,7 +173,7 @@ void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>&
                      Finding& finding) {
   std::vector<PartlyLost> parts;
   for (const Mislabelled* item : group) parts.push_back(survivors_of(c, *item));
-  Loss loss = loss_of(parts);
+  LostCount loss = loss_of(parts);
   finding.cause += " Where two of them came out equal, only one shard was kept.";
   finding.evidence.emplace_back("kept elements", loss.kept);
   finding.evidence.emplace_back("lost elements", loss.lost);
