@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/formats/one_file.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
@@ -29,8 +30,9 @@ std::string free_name(const Store& store, const std::string& source, const std::
   return name;
 }
 
-Result<std::string> check_out(const Store& store, const std::string& source,
+Result<std::string> check_out(const Store& store, const Directory& directory,
                               const ApplyOptions& options) {
+  const std::string& source = directory.name();
   const std::string& wanted = options.out;
   SHW_TRY(std::string real_source, store.resolved(source));
   std::string out = without_trailing_slashes(
@@ -41,7 +43,9 @@ Result<std::string> check_out(const Store& store, const std::string& source,
                 "make the folder first, or choose another one with --out");
   }
   SHW_TRY(std::string real_out, store.resolved(out));
-  if (is_within(real_out, real_source) || is_within(real_source, real_out)) {
+  // What lies around one file in its folder is none of it.
+  if (!is_one_file(directory) &&
+      (is_within(real_out, real_source) || is_within(real_source, real_out))) {
     return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
                 "choose another directory with --out");
   }
@@ -59,7 +63,7 @@ Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   if (options.in_place) return checkpoint.directory()->name();
-  return check_out(store, checkpoint.directory()->name(), options);
+  return check_out(store, *checkpoint.directory(), options);
 }
 
 Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
@@ -76,7 +80,7 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
     return repair_in_place(store, checkpoint, plan, progress);
   }
   ApplyOptions settled = options;
-  SHW_TRY(settled.out, check_out(store, checkpoint.directory()->name(), options));
+  SHW_TRY(settled.out, check_out(store, *checkpoint.directory(), options));
   return repair_into_new_directory(store, checkpoint, plan, settled, progress);
 }
 

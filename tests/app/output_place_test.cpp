@@ -74,6 +74,21 @@ TEST_CASE("a report never replaces the one file that was opened, whatever it is 
   CHECK(shardwright({"report", scratch / "one.h5", "--out", scratch / "r.html"}).code == 0);
 }
 
+TEST_CASE("what is made of one file may lie beside it, and of a folder not in it") {
+  Scratch scratch;
+  fs::copy_file(kPlaceData + "latest.h5", scratch / "one.h5");
+  const std::vector<std::string> convert{"convert", scratch / "one.h5", "--to",  "dcp",
+                                         "--yes",   "--json",           "--out", scratch / "made"};
+  CHECK(shardwright(convert).code == 0);
+  CHECK(shardwright({"verify", scratch / "made", "--against", scratch / "one.h5"}).code == 0);
+  auto onto = convert;
+  onto.back() = scratch / "one.h5";
+  CHECK(shardwright(onto).code == 3);
+  fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
+  check_refused({"convert", scratch / "ckpt", "--to", "dcp", "--yes", "--json", "--out",
+                 scratch / "ckpt/made"});
+}
+
 TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a report") {
   Scratch scratch;
   fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
