@@ -132,43 +132,44 @@ void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector
   local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
 }
 
-// The rows of the parameter that the writer of the state owns.
-void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
-               LocalState& local) {
-  const Checkpoint& c = input.checkpoint;
-  const std::vector<Box>& boxes = places.of_chunks(parameter);
-  OwnChunks own = own_chunks(c, parameter, local, boxes);
-  auto held = places.by_spec(entry, local);
-  local.why_not = kNoChunk;
-  if (!same(c.shape(parameter), local.expected)) {
-    // The parameter is damaged itself: its chunks tell nothing.
-    if (held && !places.is_off_the_grid(*entry)) {
-      local.home = std::move(*held);
-      local.source = "the spec's mesh and placements";
-      return;
-    }
+// The parameter is damaged itself: its chunks tell nothing.
+void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
+                  LocalState& local) {
+  if (held && !places.is_off_the_grid(*entry)) {
+    local.home = *held;
+    local.source = "the spec's mesh and placements";
+  } else {
     local.why_not =
         "the parameters of these states are damaged themselves, and no spec says which rows the "
         "writers hold";
-    return;
   }
-  auto agrees = [&](const std::vector<Box>& with) {
-    return std::find(with.begin(), with.end(), *held) != with.end();
-  };
-  if (held && !is_empty(*held)) {
-    if (agrees(own.any ? own.alike : boxes)) {
-      local.home = std::move(*held);
-      local.source =
-          own.any ? kOwnChunk
-                  : "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
-      return;
-    }
-    if (own.any)
-      local.why_not =
-          "the spec gives the writers of these states other rows than the chunks of their "
-          "parameters have: which of them is right comes first";
-    return;
+}
+
+// Spec and chunks both tell, and have to agree.
+void hold_against_chunks(const Box& held, const OwnChunks& own, const std::vector<Box>& boxes,
+                         LocalState& local) {
+  const std::vector<Box>& told = own.any ? own.alike : boxes;
+  if (std::find(told.begin(), told.end(), held) != told.end()) {
+    local.home = held;
+    local.source = own.any
+                       ? kOwnChunk
+                       : "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
+  } else if (own.any) {
+    local.why_not =
+        "the spec gives the writers of these states other rows than the chunks of their "
+        "parameters have: which of them is right comes first";
   }
+}
+
+// The rows of the parameter that the writer of the state owns. `held`: by the spec.
+void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
+               const std::optional<Box>& held, LocalState& local) {
+  const Checkpoint& c = input.checkpoint;
+  local.why_not = kNoChunk;
+  if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
+  const std::vector<Box>& boxes = places.of_chunks(parameter);
+  OwnChunks own = own_chunks(c, parameter, local, boxes);
+  if (held && !is_empty(*held)) return hold_against_chunks(*held, own, boxes, local);
   if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
@@ -218,9 +219,9 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   LocalState local{state, copy_of(expected), *writer, *chunk, std::nullopt, {}, {}};
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
-  find_home(input, places, *state.parameter, entry, local);
-  bool is_a_shard = local.home || looks_local(c, *state.parameter, c.sizes(*chunk)) ||
-                    places.by_spec(entry, local);
+  const auto held = places.by_spec(entry, local);
+  find_home(input, places, *state.parameter, entry, held, local);
+  bool is_a_shard = local.home || held || looks_local(c, *state.parameter, c.sizes(*chunk));
   return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
 

@@ -5,12 +5,14 @@
 #include "core/base/packed.h"
 #include "core/base/team.h"
 #include "core/base/words.h"
+#include "core/facts/filled.h"
+#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 
 void ItemDoubts::add(ChunkId chunk, std::string why) {
   if (why.empty()) return;
-  std::lock_guard lock(*guard_);
+  std::lock_guard lock(guard_);
   found_.emplace(chunk, std::move(why));
 }
 
@@ -35,18 +37,21 @@ Status ItemDoubts::share(Team& team) {
 void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& doubts,
                  TensorCertificate& entry) {
   if (doubts.found().empty()) return;
-  std::size_t tiles = 0;
+  std::vector<Box> damaged;
   for (ChunkId chunk : result.chunks(tensor)) {
     auto found = doubts.found().find(chunk);
     if (found == doubts.found().end()) continue;
-    if (tiles++ == 0) entry.damage = found->second;
-    const Box box{copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk))};
-    entry.damaged += volume(box.sizes).value_or(0);
-    for (const Box& lost : entry.lost_boxes) {
-      if (auto common = intersect(box, lost)) entry.damaged -= volume(common->sizes).value_or(0);
-    }
+    if (damaged.empty()) entry.damage = found->second;
+    damaged.push_back({copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk))});
   }
-  if (tiles > 1) entry.damage += " (and so in " + plural(tiles - 1, "more tile") + ")";
+  if (damaged.empty()) return;
+  if (damaged.size() > 1)
+    entry.damage += " (and so in " + plural(damaged.size() - 1, "more tile") + ")";
+  // Tiles may hold the same elements, and some of those may be lost.
+  std::size_t looks = 20'000'000;
+  std::vector<Box> gone = entry.lost_boxes;
+  if (!add_all_disjoint(gone, damaged, looks)) gone = {whole(result.shape(tensor))};
+  entry.damaged = total_volume(gone).value_or(0) - entry.lost;
 }
 
 std::map<std::string, std::string> damage_in(const Certificate& certificate) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 
@@ -24,7 +23,7 @@ class ItemDoubts {
   const std::map<ChunkId, std::string>& found() const { return found_; }
 
  private:
-  std::unique_ptr<std::mutex> guard_ = std::make_unique<std::mutex>();
+  std::mutex guard_;
   std::map<ChunkId, std::string> found_;
 };
 

@@ -1,5 +1,4 @@
 #include "core/repair/make_arranged.h"
-#include "core/repair/item_doubts.h"
 
 #include <algorithm>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "core/repair/carry_out.h"
 #include "core/repair/compare_arranged.h"
 #include "core/repair/hash_each.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/lost.h"
 #include "core/repair/lower.h"
 #include "core/repair/proof.h"

@@ -15,29 +15,17 @@
 #include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
-#include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
+#include "core/formats/safetensors/weight_map.h"
 #include "core/model/builder.h"
 
 namespace shw {
 namespace {
-
-using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
-
-Finding bad_record(std::string subject, std::string cause,
-                   std::optional<std::uint64_t> at = std::nullopt) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.cause = std::move(cause);
-  if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
-  finding.subjects.push_back(std::move(subject));
-  return finding;
-}
 
 // One file, read.
 struct FileHeader {
@@ -74,137 +62,6 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
     return fail(ErrorKind::kUnsupported, "holds several checkpoints; name one of them",
                 {directory.name()}, "for example " + directory.name() + "/" + *folders.begin());
   return below;
-}
-
-// "weight_map" of the index: which file holds which tensor.
-class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit IndexEvents(WeightMap& map) : map_(map) {}
-  // Of the map: what is no name of a file.
-  const std::vector<std::string>& without_file() const { return without_file_; }
-  bool has_metadata() const { return has_metadata_; }
-  std::size_t maps() const { return maps_; }
-  bool null() override { return no_file(); }
-  bool boolean(bool) override { return no_file(); }
-  bool number_integer(std::int64_t) override { return no_file(); }
-  bool number_unsigned(std::uint64_t) override { return no_file(); }
-  bool number_float(double, const std::string&) override { return no_file(); }
-  bool binary(nlohmann::json::binary_t&) override { return no_file(); }
-  bool string(std::string& text) override {
-    if (depth_ == 2 && inside_) place(std::move(text));
-    return true;
-  }
-  bool key(std::string& text) override {
-    if (depth_ == 1) {
-      inside_ = text == "weight_map";
-      if (inside_) begin_map();
-      at_metadata_ = text == "metadata";
-      if (at_metadata_) has_metadata_ = false;  // of two the last one counts
-    }
-    if (depth_ == 2) key_ = text;
-    return true;
-  }
-  bool start_object(std::size_t) override {
-    if (depth_ == 1 && at_metadata_) has_metadata_ = true;
-    return no_file() && ++depth_ < 64;
-  }
-  bool start_array(std::size_t) override { return no_file() && ++depth_ < 64; }
-  bool end_object() override { return --depth_, true; }
-  bool end_array() override { return --depth_, true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  // Python keeps the last one alone.
-  void begin_map() {
-    ++maps_;
-    map_.clear();
-    place_of_.clear();
-    without_file_.clear();
-  }
-  // "./a" is the file that lies there without it; of a name that is there twice the last one
-  // counts.
-  void place(std::string file) {
-    while (file.starts_with("./")) file.erase(0, 2);
-    auto [found, is_new] = place_of_.try_emplace(key_, map_.size());
-    if (is_new)
-      map_.emplace_back(key_, std::move(file));
-    else
-      map_[found->second].second = std::move(file);
-  }
-  bool no_file() {
-    if (depth_ == 2 && inside_) without_file_.push_back(key_);
-    return true;
-  }
-  WeightMap& map_;
-  std::vector<std::string> without_file_;
-  std::unordered_map<std::string, std::size_t> place_of_;
-  std::string key_;
-  bool inside_ = false;
-  bool at_metadata_ = false, has_metadata_ = false;
-  std::size_t maps_ = 0;
-  int depth_ = 0;
-};
-
-// transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it
-// holds; who only needs the weight_map loads the files.
-Finding without_metadata(const std::string& path) {
-  Finding finding = bad_record(path,
-                               "The index has no object \"metadata\", at which transformers stops; "
-                               "readers that need the weight_map alone load it.");
-  finding.severity = Severity::kWarning;
-  return finding;
-}
-
-// Who reads the first one, or both, loads other files.
-Finding with_several_maps(const std::string& path, std::size_t count) {
-  Finding finding = bad_record(
-      path,
-      fmt::format("The index has {} objects \"weight_map\": Python takes the last one, and so "
-                  "was done here; other readers may take another.",
-                  count));
-  finding.severity = Severity::kWarning;
-  return finding;
-}
-
-// Nothing where there is no index, or one that cannot be used; then `finding` says why.
-std::optional<WeightMap> read_index(const Directory& directory, const std::string& path,
-                                    std::optional<Finding>& finding) {
-  auto refuse = [&](std::string cause) {
-    finding = bad_record(path, std::move(cause));
-    return std::nullopt;
-  };
-  auto source = directory.open(path);
-  if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
-  if ((*source)->size() > kMaxSafetensorsIndex) return refuse("The index is too large to be one.");
-  auto bytes = read_bytes(**source, 0, (*source)->size());
-  if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
-  WeightMap map;
-  IndexEvents events(map);
-  const char* text = reinterpret_cast<const char*>(bytes->data());
-  // The parser passes over it, and Python stops there.
-  if (begins_with_byte_order_mark(*bytes)) {
-    finding = bad_record(path,
-                         "The index begins with a byte order mark (EF BB BF at byte 0), at which "
-                         "Python's json stops; all files were read instead.",
-                         0);
-    return std::nullopt;
-  }
-  // To the parser a zero byte is the end of the text.
-  bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
-  if (cut_short || !nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
-    return refuse("The index is no JSON object with a weight_map; all files were read instead.");
-  if (!events.without_file().empty()) {
-    finding =
-        bad_record(path, fmt::format("The index names no file for {} of its tensors ({}).",
-                                     events.without_file().size(), some_of(events.without_file())));
-    finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
-                             events.without_file().end());
-  }
-  if (!finding && events.maps() > 1) finding = with_several_maps(path, events.maps());
-  if (!finding && !events.has_metadata()) finding = without_metadata(path);
-  return map;
 }
 
 // A chunk on its way into the columns.
@@ -388,52 +245,6 @@ void check_unnamed(CheckpointBuilder& builder, const std::string& index, const W
   builder.add_finding(std::move(finding));
 }
 
-// transformers looks for the one file first, and where it is there opens no index (5.24,
-// _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
-// diffusers', which looks for the index first.
-bool is_passed_over(const Directory& directory, const std::string& index) {
-  return index == kSafetensorsIndex &&
-         directory.stat(std::string(kSafetensorsSingle)).kind == EntryKind::kFile;
-}
-
-std::vector<std::string> files_of(const WeightMap& map) {
-  std::set<std::string> files;
-  for (const auto& [fqn, path] : map) files.insert(path);
-  return {files.begin(), files.end()};
-}
-
-// An index that names nothing of what lies here.
-Finding without_its_files(const Directory& directory, const std::string& index,
-                          const WeightMap& map) {
-  const bool is_passed = is_passed_over(directory, index);
-  Finding finding = bad_record(
-      index, fmt::format("The index names {}, and nothing of that lies here: {}. All files were "
-                         "read without the index.",
-                         some_of(files_of(map)),
-                         is_passed ? "transformers loads model.safetensors without a look at the "
-                                     "index, and readers that go by the index stop"
-                                   : "a loader that goes by the index stops"));
-  if (is_passed) finding.severity = Severity::kWarning;
-  return finding;
-}
-
-void check_passed_over(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
-                       const Directory& directory) {
-  const std::string single(kSafetensorsSingle);
-  std::vector<std::string> others = files_of(map);
-  std::erase(others, single);
-  if (!is_passed_over(directory, index) || others.empty()) return;
-  Finding finding = bad_record(
-      single, fmt::format("{} lies beside {}: transformers loads that one file and never opens the "
-                          "index, and readers that go by the index load {}. Here the index was "
-                          "followed.",
-                          single, index, some_of(others)));
-  finding.severity = Severity::kWarning;
-  finding.evidence = {{"index", index}, {"transformers_loads", single}};
-  finding.subjects.push_back(index);
-  builder.add_finding(std::move(finding));
-}
-
 // What earlier repairs filled stands in each file for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
@@ -479,7 +290,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   std::optional<Finding> index_finding;
   auto index_path = find_safetensors_index(*directory);
   std::optional<WeightMap> index;
-  if (index_path) index = read_index(*directory, *index_path, index_finding);
+  if (index_path) index = read_weight_map(*directory, *index_path, index_finding);
   if (index) {
     auto chosen = named_files(paths, *index);
     if (chosen.empty()) index_finding = without_its_files(*directory, *index_path, *index);

@@ -9,7 +9,10 @@
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
 #include "core/formats/box_reader.h"
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/model/builder.h"
 #include "core/repair/apply.h"
+#include "core/repair/item_doubts.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/row_plan.h"
 #include "core/rules/make_contents.h"
@@ -153,4 +156,24 @@ TEST_CASE("an entry that came along damaged is told by name, and is not proved")
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
   CHECK(speaks_of(report->reasons, "lr: in __1_0.distcp the bytes of the record archive/data.pkl"));
+}
+
+TEST_CASE("an element of two damaged tiles is damaged once, and one that is lost is lost") {
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  builder.add_tensor("w", Dtype::kFloat32, Extents{8});
+  FileId file = builder.file("__0_0.distcp");
+  builder.add_chunk(Extents{0}, Extents{4}, {file, 0, 64});
+  builder.add_chunk(Extents{2}, Extents{4}, {file, 64, 64});
+  builder.add_chunk(Extents{6}, Extents{2}, {file, 128, 64});
+  auto result = builder.finish();
+  ItemDoubts doubts;
+  doubts.add(ChunkId{0}, "the first");
+  doubts.add(ChunkId{1}, "the second");
+  TensorCertificate entry;
+  entry.lost_boxes = {{{5}, {2}}};
+  entry.lost = 2;
+  note_doubts(*result, TensorId{0}, doubts, entry);
+  CHECK(entry.damaged == 5);
+  CHECK(entry.damage == "the first (and so in 1 more tile)");
 }
