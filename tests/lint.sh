@@ -3,12 +3,18 @@
 # the last clean run. Both in version 14: other versions format and warn otherwise.
 #
 #   tests/lint.sh [BUILD_FOLDER [FILE...]]     FILE: only these
+#   tests/lint.sh --format                     clang-format alone, which needs no build
 #
 # SHARDWRIGHT_LINT_SECONDS stops clang-tidy after that time and says what is left (a full first run
 # takes a quarter of an hour on two cores); files of the last twenty commits come first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source app/setup.sh
+what=all
+if [[ ${1:-} == --format ]]; then
+  what=format
+  shift
+fi
 build=${1:-build/dev}
 shift || true
 
@@ -30,6 +36,8 @@ if [[ -n $format ]]; then
 else
   leave_out "formatting: clang-format 14 is not installed"
 fi
+
+if [[ $what == format ]]; then exit 0; fi
 
 if [[ -z $tidy ]]; then
   leave_out "lint: clang-tidy 14 is not installed"

@@ -5,8 +5,8 @@
 #   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once), with longer
 #                                  looks of lint and of the fuzz targets
 #
-# In this order, so that what fails soonest fails first: one build with warnings as errors, ASan and
-# UBSan, and with it formatting, lint and all unit tests; the fuzz targets for a short while.
+# In this order, so that what fails soonest fails first: formatting; one build with warnings as
+# errors, ASan and UBSan, and with it lint and all unit tests; the fuzz targets for a short while.
 # What the distribution does not have is left out and named at the end; the desktop is not left out.
 # SHARDWRIGHT_FUZZ_SECONDS (10, 30 with --interop) is how long each fuzz target runs,
 # SHARDWRIGHT_LINT_SECONDS (30, 180) how long clang-tidy may take; it goes on where it stopped.
@@ -36,9 +36,11 @@ keep_remarks
 install_packages "${lists[@]}"
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
+stage "formatting"
+bash tests/lint.sh --format
 stage "building: warnings as errors, ASan and UBSan"
 configure_and_build asan all
-stage "formatting and lint"
+stage "lint"
 cmake --preset dev >/dev/null  # lint looks at files one by one, and so does dev's list of commands
 bash tests/lint.sh build/dev
 stage "unit tests"
