@@ -272,7 +272,7 @@ Error nothing_travels() {
 
 int run(const Options& options) {
   const Launch launch = launch_of_this_process();
-  Terminal terminal(options, launch.rank == 0);
+  Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
@@ -291,7 +291,7 @@ bool is_told_together(const EarlyExit& early, const Launch& launch) {
   if (!session || !check_all_are_there(**session, launch)) return false;
   Options options;
   options.json = early.err.empty();
-  Terminal terminal(options, launch.rank == 0);
+  Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
   LastWords own{Error{ErrorKind::kUsage, "the words cannot be understood"},
                 options.json ? early.out : early.err};
@@ -303,7 +303,7 @@ bool is_told_together(const EarlyExit& early, const Launch& launch) {
 int leave_early(const EarlyExit& early) {
   const Launch launch = launch_of_this_process();
   if (is_told_together(early, launch)) return early.code;
-  Terminal terminal(Options{}, launch.rank == 0);
+  Terminal terminal(Options{}, launch);
   if (!early.out.empty()) terminal.out(early.out);
   if (!early.err.empty()) terminal.error(early.err);
   return terminal.out_failed() ? kIo : early.code;

@@ -77,15 +77,17 @@ int write_all(int descriptor, std::string_view text) {
 
 }  // namespace
 
-Terminal::Terminal(const Options& options, bool is_first)
-    : colour_(!options.plain && wants_colour(options.color, isatty(STDOUT_FILENO) != 0)),
-      millions_(shows_millions()),
-      must_fit_(isatty(STDOUT_FILENO) != 0 || set("COLUMNS")),
-      utf8_(!options.plain && locale_is_utf8()),
-      quiet_(options.quiet || !is_first),
-      err_is_terminal_(is_first && isatty(STDERR_FILENO) != 0 && !is_dumb()),
-      is_first_(is_first),
-      width_(columns_of(isatty(STDOUT_FILENO) != 0 ? STDOUT_FILENO : STDERR_FILENO)) {}
+Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(launch.rank == 0) {
+  // Open MPI gives a process a terminal of its own, wherever what it says goes in the end.
+  const bool out_is_terminal = launch.by.empty() && isatty(STDOUT_FILENO) != 0;
+  colour_ = !options.plain && wants_colour(options.color, out_is_terminal);
+  millions_ = shows_millions();
+  must_fit_ = out_is_terminal || set("COLUMNS");
+  utf8_ = !options.plain && locale_is_utf8();
+  quiet_ = options.quiet || !is_first_;
+  err_is_terminal_ = is_first_ && isatty(STDERR_FILENO) != 0 && !is_dumb();
+  width_ = columns_of(out_is_terminal ? STDOUT_FILENO : STDERR_FILENO);
+}
 
 bool Terminal::interactive() const {
   return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;

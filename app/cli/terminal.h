@@ -7,13 +7,14 @@
 
 #include "app/cli/options.h"
 #include "core/base/progress.h"
+#include "core/cluster/launch.h"
 
 namespace shw::cli {
 
 class Terminal {
  public:
-  // `is_first`: of several processes only the first writes to stdout and talks.
-  explicit Terminal(const Options& options, bool is_first = true);
+  // Of several processes only the first writes to stdout and talks.
+  explicit Terminal(const Options& options, const Launch& launch = {});
 
   bool colour() const { return colour_; }      // of stdout
   bool millions() const { return millions_; }  // of colours

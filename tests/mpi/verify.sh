@@ -12,6 +12,9 @@ cd "$out"
 "$program" convert "$checkpoint" --to dcp --out result --yes --quiet
 bash "$beside" "$mpirun" "$program" verify result
 bash "$beside" "$mpirun" "$program" verify result --against "$checkpoint"
+# mpirun gives a process a terminal of its own: what goes to a file has no colours all the same.
+TERM=xterm "$mpirun" -n 4 "$program" verify result > said
+if grep $'\x1b' said || ! grep -q proved said; then cat said; exit 1; fi
 file=$(ls -S result/*.distcp | head -n 1)
 printf 'x' | dd of="$file" bs=1 seek=700 conv=notrunc status=none
 bash "$beside" "$mpirun" "$program" verify result
