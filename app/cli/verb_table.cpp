@@ -71,7 +71,8 @@ constexpr VerbRow kVerbs[] = {
      "\"Replicate\"]}",
      "Into a new folder, with proof. The file of --placements is JSON: shell patterns of "
      "names, each with a placement for every axis; the first that matches counts. Without "
-     "it: Shard(0) on the first axis, Replicate on the others. What is broken is refused."},
+     "it: Shard(0) on the first axis, Replicate on the others. What holds "
+     "whole tensors (safetensors, torch.save) is written as DCP. What is broken is refused."},
     {"convert", "sadoytbhu", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"

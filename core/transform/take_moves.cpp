@@ -328,6 +328,9 @@ Status take(Arrangement& all, const ReshardStep& step) {
     return fail(ErrorKind::kUsage, fmt::format("{} placements are named, and the mesh has {} axes",
                                                step.placements.size(), step.mesh.axes.size()));
   }
+  // Whatever the format that is written makes of tiles.
+  for (std::size_t entry : entries)
+    SHW_CHECK(check_no_partial(step.placements, all.tensors[entry].fqn));
   auto mesh = static_cast<std::uint32_t>(all.meshes.size());
   all.meshes.push_back(step.mesh);
   for (std::size_t entry : entries)

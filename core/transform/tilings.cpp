@@ -25,13 +25,7 @@ bool is_copy(const Mesh& mesh, const std::vector<Placement>& placements, std::in
 
 Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling& tiling,
                                              const ArrangedTensor& tensor) {
-  for (const Placement& placement : tiling.placements) {
-    if (placement.kind == Placement::Kind::kPartial) {
-      return cannot_arrange(tensor.fqn,
-                            "Partial leaves sums that nobody has added up: it cannot be saved",
-                            "use Replicate or Shard");
-    }
-  }
+  SHW_CHECK(check_no_partial(tiling.placements, tensor.fqn));
   std::vector<ArrangedTile> tiles;
   std::set<Extents> seen;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
@@ -52,6 +46,15 @@ Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling&
 }
 
 }  // namespace
+
+Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn) {
+  for (const Placement& placement : placements) {
+    if (placement.kind == Placement::Kind::kPartial)
+      return cannot_arrange(fqn, "Partial leaves sums that nobody has added up: it cannot be saved",
+                            "use Replicate or Shard");
+  }
+  return {};
+}
 
 namespace {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace shw {
 // as torch's DCP does; a rank without rows writes none.
 Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTiling& tiling,
                                            const ArrangedTensor& tensor);
+
+// kUnsupported where one of them is Partial, which cannot be saved.
+Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn);
 
 // An entry as it stands now, its tiles included.
 Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& entry);

@@ -101,6 +101,8 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   std::map<std::string, std::size_t> step_of;  // by placements
   StepPlan plan = plan_for(opened);
+  // Where a tensor is one piece no tile of it could be told from another.
+  if (checkpoint.format().traits.one_piece) plan.format = "dcp";
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     std::string fqn(checkpoint.fqn(TensorId{t}));
     auto placements = placements_of(rules, fqn, checkpoint.shape(TensorId{t}).size(), mesh);

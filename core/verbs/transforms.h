@@ -17,7 +17,8 @@ class Store;
 
 namespace shw::verbs {
 
-// Every tensor cut anew for said.mesh, as said.placements (a file) has it.
+// Every tensor cut anew for said.mesh, as said.placements (a file) has it. What holds whole tensors
+// is written as DCP, which has tiles.
 Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said);
 // The same tensors in the format said.to.
 Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said);

@@ -1,0 +1,58 @@
+// What has no tiles is cut into tiles.
+#include <doctest/doctest.h>
+
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/make_zip.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/transforms.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// The file as it was, and nothing said of it, is what came out.
+void check_is_cut(const std::string& from, const std::string& out) {
+  CAPTURE(from);
+  VerbOptions said;
+  said.checkpoint = from;
+  said.mesh = "dp=2";
+  auto opened = verbs::open(said);
+  REQUIRE(opened.has_value());
+  auto made = verbs::take(*opened, verbs::plan_reshard(*opened, said).value(), {out}, nullptr);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  auto cut = open_checkpoint(out);
+  REQUIRE(cut.has_value());
+  CHECK((*cut)->format().name == "dcp");
+  const TensorId w = *(*cut)->find("w");
+  REQUIRE((*cut)->chunks(w).size() == 2);
+  for (ChunkId chunk : (*cut)->chunks(w)) {
+    CHECK(to_text((*cut)->sizes(chunk)) == "[1, 3]");
+    CHECK((*cut)->writer(chunk) == static_cast<std::uint32_t>((*cut)->offsets(chunk)[0]));
+  }
+  CHECK(read_tensor(**cut, w)->bytes ==
+        read_tensor(*opened->checkpoint, *opened->checkpoint->find("w"))->bytes);
+
+  put(from + ".json", R"({"*": ["Partial"]})");
+  said.placements = from + ".json";
+  auto refused =
+      verbs::take(*opened, verbs::plan_reshard(*opened, said).value(), {out + "-2"}, nullptr);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("Partial") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("what holds whole tensors is resharded into a format that has tiles") {
+  TemporaryFolder folder;
+  const std::string bytes = "abcdefghijklmnopqrstuvwx";
+  const std::string header = R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
+  put(folder / "model.safetensors", little(header.size(), 8) + header + bytes);
+  check_is_cut(folder / "model.safetensors", folder / "of-safetensors");
+  put(folder / "model.pt",
+      make_zip({{"m/data.pkl", as_pickle("}(" + pickled_text("w") + tensor_call({}) + "u")},
+                {"m/version", "3\n"},
+                {"m/data/0", bytes}}));
+  check_is_cut(folder / "model.pt", folder / "of-torch");
+}
