@@ -171,6 +171,7 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   if (tensor.requires_grad && !can_require_grad(tensor.dtype))
     return in.damaged(given[4], fmt::format("the tensor requires a gradient, which none of {} can",
                                             name(tensor.dtype)));
+  tensor.stops_torch = v3 && tensor.requires_grad;
   std::size_t flags = v3 ? 7 : 6;
   if (!v1 && given.size() > flags) SHW_CHECK(read_flags(in, given[flags], tensor));
   return tensor;

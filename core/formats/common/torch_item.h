@@ -32,6 +32,9 @@ struct PickledTensor {
   std::uint64_t storage_bytes = 0;
   std::uint64_t storage_unit = 1;  // bytes of what the storage itself is said to hold
   bool requires_grad = false;
+  // It requires grad by the word of _rebuild_tensor_v3 itself, which cannot make such a tensor:
+  // torch.load stops there (torch 2.6 and 2.15).
+  bool stops_torch = false;
   bool conjugate = false;
   bool negative = false;
 };

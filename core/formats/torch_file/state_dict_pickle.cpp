@@ -187,8 +187,11 @@ class StatePickle {
   }
 
   void tensor(const StateNode& node) {
-    const bool requires_grad = outputs_.tensors[node.index].requires_grad;
-    if (node.is_parameter) return parameter(node, requires_grad);
+    const OutputTensor& made = outputs_.tensors[node.index];
+    const bool requires_grad = made.requires_grad && can_have_grad(made.dtype);
+    // _rebuild_tensor_v3 cannot make one that requires grad: torch.load stops there (2.6 to 2.15).
+    const bool is_wrapped = requires_grad && !is_legacy(node.index);
+    if (node.is_parameter || is_wrapped) return parameter(node, made.requires_grad);
     if (node.attributes == nullptr) return tensor(node.index, requires_grad);
     out_.global("torch._tensor", "_rebuild_from_type_v2");
     out_.raw("(");

@@ -67,6 +67,7 @@ class TorchFileReader {
       builder_.add_finding(std::move(finding));
     }
     add_unreadable();
+    add_stopping();
     return builder_.finish();
   }
 
@@ -81,6 +82,7 @@ class TorchFileReader {
                      "in a file of torch.save",
                      {path_, tree_.at(entry.value)});
     if (!pickled) return add_unread_tensor(std::move(entry), std::move(pickled).error());
+    if (pickled->stops_torch) stopping_.push_back(entry.fqn);
     StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt};
     auto header = storage_of(tensor.pickled);
     if (header) {
@@ -177,6 +179,22 @@ class TorchFileReader {
     }
   }
 
+  // torch.save writes them all the same. Their bytes are whole, and read here.
+  void add_stopping() {
+    if (stopping_.empty()) return;
+    Finding finding;
+    finding.rule = "bad-record";
+    finding.severity = Severity::kWarning;
+    finding.cause = fmt::format(
+        "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
+        "requires grad and is no Parameter is what torch saves and cannot make again. Its bytes "
+        "are whole: `shardwright convert --to torch` writes a file that loads.",
+        some_of(stopping_), path_);
+    finding.evidence = {{"count", static_cast<std::int64_t>(stopping_.size())}};
+    finding.subjects = std::move(stopping_);
+    builder_.add_finding(std::move(finding));
+  }
+
   Result<Provenance> read_provenance() const {
     Provenance seen;
     seen.pickle_protocol = tree_.protocol();
@@ -197,6 +215,7 @@ class TorchFileReader {
   std::unordered_map<std::string, StorageId> storages_;
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
+  std::vector<std::string> stopping_;  // PickledTensor::stops_torch
 };
 
 // A file that is named is opened whatever it is called.

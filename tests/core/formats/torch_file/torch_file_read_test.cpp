@@ -276,3 +276,32 @@ TEST_CASE("a file in a form that torch.load does not open is damaged") {
   CHECK(causes({{"other/x", "x"}}, "3\n").find("outside of the folder m/") != std::string::npos);
   CHECK(causes({{"m/constants.pkl", "x"}}, "3\n").find("constants.pkl") != std::string::npos);
 }
+
+// torch 2.6 and 2.15 save such a tensor, and stop at it when they load.
+TEST_CASE("a tensor that torch saves and cannot make again is told, and read all the same") {
+  auto file_with = [](bool requires_grad, bool is_parameter) {
+    TensorText text{
+        "torch.storage\nUntypedStorage\n", 4, 0, {4}, {1}, "torch._utils\n_rebuild_tensor_v3\n",
+        "ctorch\nfloat8_e4m3fn\n"};
+    std::string call = tensor_call(text);
+    if (requires_grad) call[call.rfind('\x89')] = '\x88';
+    if (is_parameter)
+      call = "ctorch._utils\n_rebuild_parameter\n(" + call + "\x88" +
+             "ccollections\nOrderedDict\n)RtR";
+    return state_dict_file(pickled_dict({{"w", call}}), {{"m/data/0", "abcd"}});
+  };
+  auto stops = open_model(file_with(true, false));
+  REQUIRE_MESSAGE(stops.has_value(), stops.error().message);
+  REQUIRE((*stops)->opening_findings().size() == 1);
+  const Finding& finding = (*stops)->opening_findings()[0];
+  CHECK(finding.severity == Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"w"});
+  CHECK(finding.cause.find("torch.load stops at w in model.pt") != std::string::npos);
+  CHECK(values_by_name(**stops)["w"] == to_bytes("abcd"));
+  for (bool is_parameter : {false, true}) {
+    auto loads = open_model(file_with(false, is_parameter));
+    REQUIRE(loads.has_value());
+    CHECK((*loads)->opening_findings().empty());
+    CHECK((*loads)->requires_grad(*(*loads)->find("w")) == is_parameter);
+  }
+}

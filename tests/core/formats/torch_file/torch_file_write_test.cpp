@@ -144,6 +144,25 @@ TEST_CASE("a state dict is written nested as its paths say and read again as it 
   CHECK(to_text(*read_plain_value(*made, object_named(*made, "l.1"), 99)) == "None");
 }
 
+// torch.load stops at a tensor that _rebuild_tensor_v3 is to make with a gradient.
+TEST_CASE("a tensor without a storage class that requires grad is written as a Parameter") {
+  Outputs outputs;
+  outputs.tensors.push_back(whole_tensor("w", Dtype::kFloat8E4m3fn, {5}));
+  outputs.tensors.push_back(whole_tensor("v", Dtype::kFloat32, {1}));
+  outputs.tensors.push_back(whole_tensor("frozen", Dtype::kFloat8E5m2, {1}));
+  outputs.tensors[0].requires_grad = outputs.tensors[1].requires_grad = true;
+  auto made =
+      written(kTorchFileWriter, outputs, {rising_bytes(5, 1), rising_bytes(4, 1), Bytes(1)});
+  CHECK(made->opening_findings().empty());
+  CHECK(made->requires_grad(*made->find("w")));
+  CHECK(made->dtype(*made->find("w")) == Dtype::kFloat8E4m3fn);
+  auto state = open_state(*made->directory(), "model.pt");
+  REQUIRE(state.has_value());
+  auto forms = state_forms(state->tree, "model.pt");
+  REQUIRE(forms.has_value());
+  CHECK(forms->parameters == StateForms::Paths{{"w"}});
+}
+
 TEST_CASE("keys that were numbers and parameters are that in the file that is made of theirs") {
   auto source = open_checkpoint(torch_file_path("training.pt"));
   REQUIRE(source.has_value());
