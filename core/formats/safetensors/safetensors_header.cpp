@@ -101,10 +101,9 @@ class HeaderEvents final : public Events {
   }
 
  private:
-  static constexpr std::string_view kMetadata = "__metadata__";
   enum : unsigned { kDtype = 1, kShape = 2, kOffsets = 4, kAll = 7 };
 
-  bool in_metadata() const { return name_ == kMetadata; }
+  bool in_metadata() const { return name_ == kSafetensorsMetadata; }
   std::string where() const { return "for \"" + name_ + "\" "; }
 
   bool value(Kind kind, std::int64_t number, std::string* text) override {

@@ -32,6 +32,9 @@ struct SafetensorsEntry {
   std::uint64_t begin = 0, end = 0;  // absolute in the file
 };
 
+// The one name of a header that is no tensor's.
+inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
+
 // Something that loaders refuse, but that leaves the rest readable.
 struct SafetensorsProblem {
   std::string tensor;  // may be empty

@@ -9,6 +9,7 @@
 
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/formats/safetensors/safetensors_header.h"
 
 namespace shw {
 namespace {
@@ -51,13 +52,14 @@ std::size_t safetensors_order(std::string_view dtype_text) {
 }
 
 Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
-  std::vector<std::string> wordless, others, pieces, unspellable;
+  std::vector<std::string> wordless, others, pieces, unspellable, reserved;
   for (const OutputTensor& tensor : outputs.tensors) {
     if (safetensors_word(tensor.dtype).empty())
       wordless.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
     if (!sharded && !is_whole(tensor)) pieces.push_back(tensor.fqn);
     // Python pickles lone surrogates, JSON has none.
     if (!is_utf8(tensor.fqn)) unspellable.push_back(tensor.fqn);
+    if (tensor.fqn == kSafetensorsMetadata) reserved.push_back(tensor.fqn);
   }
   for (const OutputObject& object : outputs.objects) others.push_back(object.fqn);
   std::string what;
@@ -69,7 +71,10 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
   add(wordless, "of a dtype that safetensors has no word for");
   add(others, "no tensor, and safetensors holds nothing else");
   add(unspellable, "named in what is no UTF-8, and a header of safetensors is");
+  add(reserved, "named as a header of safetensors names its own metadata");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
+  // No file would be written, and a folder without one opens as nothing.
+  if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
   if (what.empty()) return {};
   return fail(ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
               "leave them out (convert --leave-out PATTERN), or write another format");

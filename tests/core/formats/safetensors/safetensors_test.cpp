@@ -270,3 +270,22 @@ TEST_CASE("a name that is no UTF-8 is told before a header is made of it") {
   CHECK(said.error().kind == ErrorKind::kUnsupported);
   CHECK(said.error().message.find("UTF-8") != std::string::npos);
 }
+
+TEST_CASE("a checkpoint without a tensor is told before a folder without a file is made of it") {
+  auto said = check_safetensors_can_say({}, false);
+  REQUIRE_FALSE(said.has_value());
+  CHECK(said.error().message.find("there is no tensor") != std::string::npos);
+}
+
+// It was found when all was written, as a checkpoint of another number of tensors.
+TEST_CASE("a tensor that is named as a header names its metadata is told before one is made") {
+  Outputs outputs;
+  outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
+  outputs.tensors.push_back(
+      {.fqn = "__metadata__", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
+  auto said = check_safetensors_can_say(outputs, true);
+  REQUIRE_FALSE(said.has_value());
+  CHECK(said.error().kind == ErrorKind::kUnsupported);
+  CHECK(said.error().message.find("1 entry is named as") != std::string::npos);
+  CHECK(said.error().message.find("__metadata__") != std::string::npos);
+}
