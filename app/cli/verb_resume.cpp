@@ -54,8 +54,8 @@ int run_resume(Context& context) {
             resumed->was_complete ? "complete already" : "finished") +
       (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
       "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
-      "  checkpoint   " + printable(result.output) + "\n  certificate  " +
-      printable(result.certificate));
+      left_out_to_text(result) + "  checkpoint   " + printable(result.output) +
+      "\n  certificate  " + printable(result.certificate));
   context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
   return kClean;
 }

@@ -56,6 +56,9 @@ struct FormatRow {
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
   // Files of other formats have such names too: one in a folder does not make a checkpoint of it.
   bool names_are_common = false;
+  // What is said beside the entries, and only the format's own writer keeps: "_metadata of the
+  // state dict". Null where nothing is.
+  std::vector<std::string> (*said_beside)(const Checkpoint& checkpoint) = nullptr;
   // All bytes of a file that have a checksum beside its items, against it; kAbsent where the file
   // has none. Null where no file of the format has.
   Result<DataCheck> (*check_file)(const std::shared_ptr<const ByteSource>& file,

@@ -16,4 +16,12 @@ std::span<const FormatRow> formats() {
   return kRows;
 }
 
+std::vector<std::string> said_beside(const Checkpoint& checkpoint) {
+  for (const FormatRow& row : formats()) {
+    if (row.format == &checkpoint.format() && row.said_beside != nullptr)
+      return row.said_beside(checkpoint);
+  }
+  return {};
+}
+
 }  // namespace shw

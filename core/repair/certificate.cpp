@@ -14,6 +14,7 @@
 //    "entries": [{"fqn", "from", "item"}], only where some changed,
 //    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
 //    "of_other_ranks": [fqn], entries of which other ranks had others that did not come along,
+//    "left_out": [text], what lies beside the entries of the source and not of this,
 //    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
 //    "plan": {...} | "plan_zstd": base64 of it, compressed,
 //    "content_hash"}
@@ -259,7 +260,8 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   };
   if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
       !optional("trimmed", certificate.trimmed) ||
-      !optional("of_other_ranks", certificate.of_other_ranks))
+      !optional("of_other_ranks", certificate.of_other_ranks) ||
+      !optional("left_out", certificate.left_out))
     return damaged("what was done is incomplete");
   const In& plan = member(parsed, "plan");
   if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);

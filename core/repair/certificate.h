@@ -104,6 +104,9 @@ struct Certificate {
   // Of a source where each rank had its own: entries of it, tensors too, of which only the lowest
   // rank's came along, and another rank had another one.
   std::vector<std::string> of_other_ranks = {};
+  // What lies beside the entries of the source and not of this: "_metadata of the state dict",
+  // "config.json". No element and no entry is lost with it.
+  std::vector<std::string> left_out = {};
   // How it was made of its source, as JSON (a plan of a repair or of steps) or packed: keep_plan().
   // Empty in certificates of before.
   std::string plan = {};

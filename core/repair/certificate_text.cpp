@@ -190,6 +190,7 @@ std::string certificate_to_json(const Certificate& certificate) {
   if (certificate.trimmed != 0) members.push_back(member_of("trimmed", certificate.trimmed));
   if (!certificate.of_other_ranks.empty())
     members.push_back(member_of("of_other_ranks", certificate.of_other_ranks));
+  if (!certificate.left_out.empty()) members.push_back(member_of("left_out", certificate.left_out));
   members.push_back(objects.take("objects"));
   members.push_back(files.take("files"));
   if (!certificate.plan.empty()) members.push_back(plan_member(certificate.plan));

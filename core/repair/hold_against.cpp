@@ -253,6 +253,9 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
       report.reasons.push_back("not here: what other ranks had under the name of " +
                                plural(certificate.of_other_ranks.size(), "entry") + " (" +
                                some_of(certificate.of_other_ranks) + "); it is the lowest rank's");
+    if (!certificate.left_out.empty())
+      report.reasons.push_back("not here, though it lies beside the entries of the source: " +
+                               some_of(certificate.left_out));
   }
   return report;
 }

@@ -201,6 +201,7 @@ Result<RepairResult> finished_repair(const Directory& checkpoint) {
   result.out_of_range = out_of_range_in(certificate);
   result.damage = damage_in(certificate);
   result.of_other_ranks = std::move(certificate.of_other_ranks);
+  result.left_out = std::move(certificate.left_out);
   return result;
 }
 

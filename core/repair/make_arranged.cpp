@@ -13,6 +13,7 @@
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/formats/replicas.h"
+#include "core/formats/table.h"
 #include "core/repair/carry_out.h"
 #include "core/repair/compare_arranged.h"
 #include "core/repair/hash_each.h"
@@ -58,6 +59,7 @@ struct ProvingArranged {
   const Arrangement& all;
   const ArrangedRun& run;
   const MadePlaces& places;
+  const std::vector<std::string>& neighbours;  // files that do not come along
   const WrittenFolder& written;
   Progress* progress;
   ItemDoubts& doubts;
@@ -218,6 +220,17 @@ Result<std::int64_t> out_of_range_in(const ProvingArranged& proving, std::uint32
   return static_cast<std::int64_t>(count) - lost;
 }
 
+// What the source says beside its entries and the result does not.
+std::vector<std::string> only_beside(const Checkpoint& source, const Checkpoint& result) {
+  std::vector<std::string> left = said_beside(source);
+  if (left.empty()) return left;
+  const std::vector<std::string> kept = said_beside(result);
+  std::erase_if(left, [&](const std::string& one) {
+    return std::find(kept.begin(), kept.end(), one) != kept.end();
+  });
+  return left;
+}
+
 Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemHashes& hashes) {
   const Checkpoint& result = proving.result;
   Certificate certificate;
@@ -252,6 +265,9 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
   }
   SHW_TRY(certificate.of_other_ranks,
           left_behind(proving.all.source(), certificate.dropped, proving.progress));
+  certificate.left_out = only_beside(proving.all.source(), result);
+  certificate.left_out.insert(certificate.left_out.end(), proving.neighbours.begin(),
+                              proving.neighbours.end());
   certificate.lossless = certificate.lossless && certificate.dropped.empty() &&
                          certificate.trimmed == 0 && certificate.of_other_ranks.empty();
   SHW_CHECK(certify_replaced(proving, certificate));
@@ -266,6 +282,7 @@ Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes&
   SHW_TRY(Certificate certificate, certify_arranged(proving, hashes));
   told.out_of_range = out_of_range_in(certificate);
   told.of_other_ranks = certificate.of_other_ranks;
+  told.left_out = certificate.left_out;
   if (has_lost(certificate))
     SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
   if (proving.run.integrity)
@@ -287,24 +304,37 @@ Status prove_arranged(const ProvingArranged& proving, RepairResult& told) {
   return {};
 }
 
-// What lies beside the data of the source and is none of it comes along where the format stays.
-void choose_neighbours(const Arrangement& all, FolderRun& run) {
+// Whether it lies beside the data of the source, and is none of it and none of ours.
+bool is_neighbour(const Checkpoint& source, const Entry& entry) {
+  const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
+                       entry.path.find(kOurMark) != std::string::npos ||
+                       entry.path == kIntegrityFile ||  // of other bytes
+                       entry.path == source.format().traits.index_file ||
+                       entry.path.ends_with(".index.json");
+  return !is_ours && entry.kind == EntryKind::kFile;
+}
+
+// It comes along where the format stays; where another one is written, it is told.
+std::vector<std::string> choose_neighbours(const Arrangement& all, FolderRun& run) {
   const Checkpoint& source = all.source();
-  if (run.writer != source.format().writer) return;
-  std::set<std::string> left_out = run.laid_out.replaced;
-  for (const LaidOut::File& file : run.laid_out.files) left_out.insert(file.path);
+  const bool stays = run.writer == source.format().writer;
+  const std::string_view data = source.format().traits.data_suffix;
+  std::set<std::string> taken = run.laid_out.replaced;
+  for (const LaidOut::File& file : run.laid_out.files) {
+    if (stays) taken.insert(file.path);
+  }
   for (const FileRow& row : source.files()) {
-    if (row.referenced) left_out.insert(row.path);
+    if (row.referenced) taken.insert(row.path);
   }
+  std::vector<std::string> left;
   for (const auto& [input, entry] : run.watched) {
-    bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
-                entry.path.find(kOurMark) != std::string::npos ||
-                entry.path == kIntegrityFile ||  // of other bytes
-                entry.path == source.format().traits.index_file ||
-                entry.path.ends_with(".index.json");
-    if (input == 0 && !ours && !left_out.contains(entry.path) && entry.kind == EntryKind::kFile)
+    if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
+    if (stays)
       run.copied.push_back(entry);
+    else if (data.empty() || !entry.path.ends_with(data))  // of another save, or empty
+      left.push_back(entry.path);
   }
+  return left;
 }
 
 }  // namespace
@@ -329,13 +359,13 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
   run.partial = wanted.partial;
   run.team = wanted.team;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
-  choose_neighbours(all, run);
+  const std::vector<std::string> neighbours = choose_neighbours(all, run);
   const MadePlaces places(run.outputs, run.laid_out);
   const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
     ItemDoubts doubts;
-    SHW_CHECK(prove_arranged({all, wanted, places, written, progress, doubts}, result));
+    SHW_CHECK(prove_arranged({all, wanted, places, neighbours, written, progress, doubts}, result));
     return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(run), prove, progress));

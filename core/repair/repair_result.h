@@ -36,6 +36,7 @@ struct RepairResult {
   // Of tensors that have any: TensorCertificate::out_of_range.
   std::map<std::string, std::int64_t> out_of_range = {};
   std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks
+  std::vector<std::string> left_out = {};        // Certificate::left_out
   // Entries that came along as they lay and do not match their checksums, each with why.
   std::map<std::string, std::string> damage = {};
 };

@@ -52,6 +52,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
                  {"of_other_ranks", result.of_other_ranks},
+                 {"left_out", result.left_out},
                  {"damage", result.damage},
                  {"remaining", std::move(left)},
                  {"device", device_json(result.device)},
@@ -66,6 +67,7 @@ std::string finished_to_json(const RepairResult& result) {
                  {"lossless", result.lossless},
                  {"out_of_range", result.out_of_range},
                  {"of_other_ranks", result.of_other_ranks},
+                 {"left_out", result.left_out},
                  {"damage", result.damage},
                  {"device", device_json(result.device)},
                  {"transport", transport_json(result.traffic)}});

@@ -49,6 +49,7 @@ std::string out_of_range_to_text(const RepairResult& result);
 std::string damage_to_text(const RepairResult& result);
 // Of which entries only the lowest rank's came along. Empty where there are none.
 std::string other_ranks_to_text(const RepairResult& result);
+std::string left_out_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);
 

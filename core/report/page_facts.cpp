@@ -122,6 +122,7 @@ std::vector<std::pair<std::string, std::string>> certificate_lines(const Certifi
   for (const std::string& dropped : certificate.dropped) lines.emplace_back("dropped", dropped);
   for (const std::string& fqn : certificate.of_other_ranks)
     lines.emplace_back("dropped", fqn + " of other ranks");
+  for (const std::string& left : certificate.left_out) lines.emplace_back("left out", left);
   for (const TensorCertificate& tensor : certificate.tensors) {
     if (tensor.lost > 0)
       lines.emplace_back(

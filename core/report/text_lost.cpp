@@ -62,4 +62,10 @@ std::string other_ranks_to_text(const RepairResult& result) {
          printable(some_of(result.of_other_ranks)) + "): the lowest rank's came along\n";
 }
 
+std::string left_out_to_text(const RepairResult& result) {
+  if (result.left_out.empty()) return {};
+  return "  left out     " + printable(some_of(result.left_out)) +
+         ": beside the entries, and not carried over\n";
+}
+
 }  // namespace shw

@@ -74,6 +74,7 @@ CertificateList list_of(const Certificate& certificate, const std::string& path)
   list.dropped = certificate.dropped;
   for (const std::string& fqn : certificate.of_other_ranks)
     list.dropped.push_back(fqn + " of other ranks");
+  list.dropped.insert(list.dropped.end(), certificate.left_out.begin(), certificate.left_out.end());
   return list;
 }
 

@@ -1,9 +1,12 @@
 #include "core/formats/safetensors/safetensors_table.h"
 
 #include <algorithm>
+#include <set>
 
+#include "core/formats/common/filled_attribute.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_formats.h"
+#include "core/formats/safetensors/safetensors_header.h"
 
 namespace shw {
 namespace {
@@ -19,12 +22,40 @@ NamedFile named_safetensors(std::string_view file) {
   return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
+// "modelspec.title of __metadata__": of what headers say about themselves all but the words for
+// readers of the format.
+std::vector<std::string> metadata_beside(const Checkpoint& checkpoint) {
+  std::set<std::string> names;
+  if (checkpoint.directory() == nullptr) return {};
+  for (const FileRow& file : checkpoint.files()) {
+    auto source = checkpoint.directory()->open(file.path);
+    if (!source || !file.path.ends_with(kSafetensorsSuffix)) continue;
+    auto header = read_safetensors_header(**source);
+    if (!header) continue;
+    for (const auto& [key, text] : header->metadata) {
+      const bool is_of_format =
+          key == "format" || key == kFilledAttribute || key.starts_with("DCP_");
+      if (!is_of_format) names.insert(key + " of " + std::string(kSafetensorsMetadata));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 constexpr FormatRow kSafetensorsRow = {
-    &kSafetensorsFormat, kSafetensorsSuffix, has_safetensors, open_safetensors, named_safetensors,
+    .format = &kSafetensorsFormat,
+    .sign = kSafetensorsSuffix,
+    .recognises = has_safetensors,
+    .open = open_safetensors,
+    .named = named_safetensors,
+    .said_beside = metadata_beside,
 };
 // Told by what the headers say, once they are read.
-constexpr FormatRow kHfShardedRow = {&kHfShardedFormat, kSafetensorsSuffix};
+constexpr FormatRow kHfShardedRow = {
+    .format = &kHfShardedFormat,
+    .sign = kSafetensorsSuffix,
+    .said_beside = metadata_beside,
+};
 
 }  // namespace shw

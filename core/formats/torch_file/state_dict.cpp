@@ -143,12 +143,26 @@ class Flattening {
   void note_attributes(NodeId state) {
     const bool is_empty = tree_.kind(state) == NodeKind::kDict && tree_.items(state).empty();
     if (state == NodeId::kAbsent || tree_.kind(state) == NodeKind::kNone || is_empty) return;
+    name_attributes(state);
     if (auto opcodes = attributes_pickle(tree_, state, plain_left_)) {
       plain_left_ -= opcodes->size();
       forms_->attributes.emplace(path_, std::move(*opcodes));
     } else {
       forms_->not_plain.push_back(name_of_path() + " (" + what_is_not_plain(tree_, state) + ")");
     }
+  }
+
+  void name_attributes(NodeId state) {
+    const std::string whose = " of " + (path_.empty() ? "the state dict" : name_of_path());
+    auto add = [&](const std::string& what) {
+      if (what.size() + whose.size() > plain_left_) return;
+      plain_left_ -= what.size() + whose.size();
+      forms_->attribute_names.push_back(what + whose);
+    };
+    if (tree_.kind(state) != NodeKind::kDict) return add("attributes");
+    const auto items = tree_.items(state);
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+      add(key_text(tree_, items[i]).value_or("an attribute"));
   }
 
   Status visit(NodeId node, int depth) {

@@ -43,6 +43,8 @@ struct StateForms {
   // their dict; and those that are more than data: "layer.weight (argparse.Namespace)".
   std::map<std::vector<PathPart>, std::string> attributes = {};
   std::vector<std::string> not_plain = {};
+  // Of both kinds, each by its name: "_metadata of the state dict", "tag of layer.weight".
+  std::vector<std::string> attribute_names = {};
 };
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);
 

@@ -6,6 +6,7 @@
 #include "core/formats/common/magic.h"
 #include "core/formats/torch_file/torch_file.h"
 #include "core/formats/torch_file/torch_file_formats.h"
+#include "core/formats/torch_file/torch_file_writer.h"
 #include "core/formats/unread.h"
 
 namespace shw {
@@ -58,6 +59,7 @@ constexpr FormatRow kTorchFileRow = {
     .open = open_torch_file,
     .named = named_torch_file,
     .names_are_common = true,
+    .said_beside = attributes_beside,
 };
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/words.h"
 #include "core/formats/common/crc32.h"
@@ -60,6 +61,16 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
                           plural(refused.size(), "entry"), names));
 }
 
+// Of every file of torch.save that the checkpoint is made of, where it can be read again.
+void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms&)>& take) {
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced) continue;
+    auto state = open_state(*checkpoint.directory(), file.path);
+    if (!state) continue;
+    if (auto forms = state_forms(state->tree, file.path)) take(*forms);
+  }
+}
+
 // Of what comes out of files of torch.save: an optimizer finds its states by these numbers, and
 // passes over those that are text without a word. The pickle is read again for it, as
 // inlined_records.h does.
@@ -69,18 +80,13 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   if (source == nullptr || source->directory() == nullptr ||
       source->format().writer != &kTorchFileWriter)
     return all;
-  for (const FileRow& file : source->files()) {
-    if (!file.referenced) continue;
-    auto state = open_state(*source->directory(), file.path);
-    if (!state) continue;
-    auto forms = state_forms(state->tree, file.path);
-    if (!forms) continue;
-    all.numbers.merge(forms->numbers);
-    all.ordered.merge(forms->ordered);
-    all.parameters.merge(forms->parameters);
-    all.attributes.merge(forms->attributes);
-    all.not_plain.insert(all.not_plain.end(), forms->not_plain.begin(), forms->not_plain.end());
-  }
+  each_form(*source, [&](StateForms& forms) {
+    all.numbers.merge(forms.numbers);
+    all.ordered.merge(forms.ordered);
+    all.parameters.merge(forms.parameters);
+    all.attributes.merge(forms.attributes);
+    all.not_plain.insert(all.not_plain.end(), forms.not_plain.begin(), forms.not_plain.end());
+  });
   if (!all.not_plain.empty())
     return fail(ErrorKind::kUnsupported,
                 fmt::format("the attributes of {} cannot be written into a file of torch.save",
@@ -151,6 +157,15 @@ Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
 }
 
 }  // namespace
+
+std::vector<std::string> attributes_beside(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  if (checkpoint.directory() == nullptr) return names;
+  each_form(checkpoint, [&](StateForms& forms) {
+    names.insert(names.end(), forms.attribute_names.begin(), forms.attribute_names.end());
+  });
+  return names;
+}
 
 constexpr FormatWriter kTorchFileWriter{lay_out_model, seal_model, seal_nothing};
 

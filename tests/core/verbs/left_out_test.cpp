@@ -1,0 +1,101 @@
+// What a format says beside its entries, and another one has no place for.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/make_zip.h"
+#include "core/repair/certificate.h"
+#include "core/repair/verify.h"
+#include "core/report/listing.h"
+#include "core/report/report.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/transforms.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+RepairResult converted(const std::string& from, const std::string& to, const std::string& out) {
+  VerbOptions said;
+  said.checkpoint = from;
+  said.to = to;
+  auto opened = verbs::open(said);
+  REQUIRE(opened.has_value());
+  auto made = verbs::take(*opened, verbs::plan_convert(*opened, said).value(), {out}, nullptr);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  return *made;
+}
+
+Certificate certificate_in(const std::string& folder) {
+  return certificate_from_json(contents(folder + "/certificate.json"), "certificate.json").value();
+}
+
+// As torch.save(model.state_dict()): an OrderedDict with the versions of the modules.
+std::string state_dict_of_module() {
+  const std::string ordered = "ccollections\nOrderedDict\n)R";
+  const std::string versions = "}(" + pickled_text("_metadata") + ordered + "(" + pickled_text("") +
+                               "}(" + pickled_text("version") + "K\1u" + "u" + "u";
+  const std::string typed = "ctorch._utils\n_rebuild_parameter_with_state\n(" + tensor_call({}) +
+                            "\x88" + ordered + "}(" + pickled_text("tag") + "K\1u" + "tR";
+  const std::string items = pickled_text("w") + typed;
+  return make_zip({{"m/data.pkl", as_pickle(ordered + "(" + items + "u" + versions + "b")},
+                   {"m/version", "3\n"},
+                   {"m/data/0", std::string(24, '\1')}});
+}
+
+}  // namespace
+
+TEST_CASE("attributes of a state dict that no other format keeps are told and refuse nothing") {
+  TemporaryFolder folder;
+  put(folder / "model.pt", state_dict_of_module());
+  const Names attributes{"_metadata of the state dict", "tag of w"};
+  for (const char* to : {"dcp", "safetensors"}) {
+    CAPTURE(to);
+    const std::string out = folder / to;
+    RepairResult made = converted(folder / "model.pt", to, out);
+    CHECK(made.left_out == attributes);
+    CHECK(made.lossless);
+    CHECK(certificate_in(out).left_out == attributes);
+    auto answer = nlohmann::json::parse(repair_to_json(made, {}, nullptr));
+    CHECK(answer["left_out"] == attributes);
+    CHECK(left_out_to_text(made).find("_metadata of the state dict") != std::string::npos);
+    auto proof = verify_repair(out, nullptr);
+    REQUIRE(proof.has_value());
+    CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+    CHECK(proof->reasons.back().find("_metadata of the state dict") != std::string::npos);
+  }
+  // Its own format keeps them.
+  CHECK(converted(folder / "model.pt", "torch", folder / "torch").left_out.empty());
+  CHECK(converted(folder / "dcp", "torch", folder / "again").left_out.empty());
+}
+
+TEST_CASE("metadata of safetensors headers that a conversion does not keep are told") {
+  TemporaryFolder folder;
+  std::string header = R"({"__metadata__":{"format":"pt","title":"a model"},)"
+                       R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  put(folder / "model.safetensors", little(header.size(), 8) + header + "abcd");
+  for (const char* to : {"dcp", "torch", "safetensors"}) {
+    CAPTURE(to);
+    RepairResult made = converted(folder / "model.safetensors", to, folder / to);
+    CHECK(made.left_out == Names{"title of __metadata__"});
+  }
+  CHECK(converted(folder / "safetensors", "dcp", folder / "again").left_out.empty());
+}
+
+TEST_CASE("files that lie beside are told where another format is written, and else come along") {
+  TemporaryFolder folder;
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::filesystem::create_directory(folder / "hf");
+  put(folder / "hf/model.safetensors", little(header.size(), 8) + header + "abcd");
+  put(folder / "hf/config.json", "{}");
+  CHECK(converted(folder / "hf", "dcp", folder / "dcp").left_out == Names{"config.json"});
+  CHECK(converted(folder / "hf", "torch", folder / "torch").left_out == Names{"config.json"});
+  CHECK(converted(folder / "hf", "safetensors", folder / "again").left_out.empty());
+  CHECK(contents(folder / "again/config.json") == "{}");
+  // Of one file nothing else is its own.
+  CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
+}
