@@ -9,6 +9,7 @@
 #include "core/facts/gone.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/tensor_statistics.h"
+#include "core/formats/plain_value.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"
 #include "core/tiles/coverage.h"
@@ -68,6 +69,20 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progre
                            " lies in one tile whose bytes are there");
 }
 
+// Of values that are more than plain data nothing was looked at: a tensor in a tuple, an RNG state,
+// or what is of a kind that is not read.
+std::vector<std::string> opaque_objects(const Checkpoint& checkpoint, const Progress* progress) {
+  const auto objects = checkpoint.objects();
+  std::vector<std::string> opaque;
+  for (std::size_t i = 0; i < objects.size() && !is_cancelled(progress); ++i) {
+    const auto& inlined = objects[i].inlined;
+    const bool is_plain =
+        inlined ? !inlined->opcodes.empty() : read_plain_opcodes(checkpoint, i).has_value();
+    if (!is_plain) opaque.push_back(objects[i].fqn);
+  }
+  return opaque;
+}
+
 Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progress* progress,
                                   Team* team) {
   constexpr std::string_view kName = "finite";
@@ -86,12 +101,7 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
       open.push_back(tensor.fqn);
   }
   for (const StrayRecord& stray : named_only(checkpoint)) open.push_back(stray.fqn);
-  // Of values that are more than plain data nothing was looked at: a tensor in a tuple, or of a
-  // kind that is not read.
-  std::vector<std::string> opaque;
-  for (const ObjectRow& object : checkpoint.objects()) {
-    if (object.inlined && object.inlined->opcodes.empty()) opaque.push_back(object.fqn);
-  }
+  std::vector<std::string> opaque = opaque_objects(checkpoint, progress);
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor", " with NaN or infinities",
                          std::move(broken));

@@ -182,3 +182,26 @@ TEST_CASE("finite is open beside an object whose contents were not looked at") {
   CHECK(open.subjects == Names{"pair"});
   CHECK(open.why == "1 object in whose contents there may be tensors");
 }
+
+TEST_CASE("finite is open beside an item of which nobody knows whether it holds tensors") {
+  auto with_item = [](const std::string& pickle) {
+    Bytes file(8);
+    for (char byte : pickle) file.push_back(static_cast<std::byte>(byte));
+    CheckpointBuilder builder;
+    builder.set_format(kHeldFormat);
+    builder.set_directory(memory_directory("memory", {{"data", std::move(file)}}));
+    builder.add_tensor("w", Dtype::kFloat32, Extents{2});
+    builder.add_chunk(Extents{0}, Extents{2}, {builder.file("data"), 0, 8});
+    const ItemPlace item{builder.file("data"), 8, static_cast<std::int64_t>(pickle.size())};
+    builder.add_object({.fqn = "extra", .item = item});
+    return builder.finish();
+  };
+  CHECK(judged(*with_item("\x80\x02K\x05."), "finite").verdict == PolicyVerdict::kMet);
+  for (const char* opaque : {"\x80\x02"
+                             "cnumpy\nndarray\n)R.",
+                             "no pickle"}) {
+    PolicyAnswer open = judged(*with_item(opaque), "finite");
+    CHECK(open.verdict == PolicyVerdict::kUndecided);
+    CHECK(open.subjects == Names{"extra"});
+  }
+}
