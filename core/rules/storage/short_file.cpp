@@ -4,6 +4,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/formats/common/lfs_pointer.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -29,6 +30,27 @@ void look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const Item
   if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
 }
 
+// Whether what lies there is no part of the file, but what a clone without Git LFS has in its
+// place.
+bool is_lfs_pointer(const Facts& facts, const FileRow& file) {
+  if (facts.depth < Depth::kHeaders) return false;
+  auto source = facts.checkpoint.directory()->open(file.path);
+  return source && !check_is_no_lfs_pointer(**source).has_value();
+}
+
+// Nothing was cut off, and nothing can be told of the bytes that are elsewhere.
+void explain_pointers(std::vector<std::string> pointers, Finding& finding) {
+  if (pointers.empty()) return;
+  const bool is_one = pointers.size() == 1;
+  const std::string told =
+      some_of(pointers) + (is_one ? " is a Git LFS pointer" : " are Git LFS pointers") +
+      ": the data " + (is_one ? "file itself was" : "files themselves were") +
+      " not downloaded, and `git lfs pull` fetches " + (is_one ? "it" : "them") + ".";
+  if (pointers.size() == finding.subjects.size()) finding.cause.clear();
+  finding.cause += (finding.cause.empty() ? "" : " ") + told;
+  finding.evidence.emplace_back("lfs_pointers", capped(pointers));
+}
+
 void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr) return;
@@ -50,13 +72,14 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   Finding finding;
   finding.rule = "short-file";
-  std::vector<std::string> files;
+  std::vector<std::string> files, pointers;
   std::uint64_t tiles = 0;
   for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
     if (found.tiles_in[f] == 0) continue;
     const FileRow& file = checkpoint.file(FileId{f});
     tiles += found.tiles_in[f];
     finding.subjects.push_back(file.path);
+    if (is_lfs_pointer(facts, file)) pointers.push_back(file.path);
     files.push_back(file.path + ": " + human_count(file.size) + " bytes, " +
                     plural(found.tiles_in[f], "item") + " outside");
   }
@@ -71,6 +94,7 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                       {"tensors", capped(found.tensors)},
                       {"tensor_count", count_of(found.tensors.size())},
                       {"bytes_needed", found.needed}};
+  explain_pointers(std::move(pointers), finding);
   findings.push_back(std::move(finding));
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/formats/open.h"
+#include "core/make_zip.h"
 #include "core/rules/check.h"
 #include "core/rules/on_fixtures.h"
 #include "core/tensor/element_text.h"
@@ -115,6 +116,33 @@ TEST_CASE("an item that is no archive is a bad record, once, at every depth that
         Names{"bad-record"});
   CHECK(rules_above_info(look(memory_directory("ckpt", files), Depth::kData)) ==
         Names{"bad-record"});
+}
+
+TEST_CASE("a data file that is a Git LFS pointer is told as one that was not downloaded") {
+  Files files = load("healthy_fsdp");
+  file(files, "__1_0.distcp") =
+      to_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
+  auto short_file_in = [&](Depth depth) {
+    auto report = look(memory_directory("ckpt", files), depth);
+    CHECK(rules_above_info(report) == Names{"short-file"});
+    for (const Finding& finding : report.findings) {
+      if (finding.rule == "short-file") return finding;
+    }
+    return Finding{};
+  };
+  const Finding told = short_file_in(Depth::kHeaders);
+  CHECK(told.subjects == Names{"__1_0.distcp"});
+  CHECK(told.cause ==
+        "__1_0.distcp is a Git LFS pointer: the data file itself was not downloaded, and `git lfs "
+        "pull` fetches it.");
+  // At which nothing is opened.
+  CHECK(short_file_in(Depth::kMetadata).cause.find("ends before") != std::string::npos);
+  Bytes& cut = file(files, "__2_0.distcp");
+  cut.resize(cut.size() - 1);
+  const Finding both = short_file_in(Depth::kHeaders);
+  CHECK(both.subjects == Names{"__1_0.distcp", "__2_0.distcp"});
+  CHECK(both.cause.find("end before") != std::string::npos);
+  CHECK(both.cause.find("__1_0.distcp is a Git LFS pointer") != std::string::npos);
 }
 
 TEST_CASE("a file that was cut off, and one that is gone, are one finding each at any depth") {
