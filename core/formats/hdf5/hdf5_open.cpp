@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/parallel.h"
+#include "core/base/words.h"
 #include "core/formats/hdf5/hdf5_columns.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_shards.h"
@@ -21,17 +22,81 @@ void leave_open(Finding& finding, const Error& error) {
   finding.severity = Severity::kInfo;
 }
 
+// What is to be told of names for one reason, in the order of the file.
+struct OneReason {
+  const Error* error;
+  std::vector<std::string> paths;
+};
+
+// Every dataset of a file may have the same filter that is not read.
 void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
+  std::vector<OneReason> reasons;
+  std::map<std::pair<ErrorKind, std::string>, std::size_t> number_of;
   for (const auto& [path, array] : shard.walk.arrays) {
     if (*array) continue;
     const Error& error = array->error();
-    Finding finding = unreadable_part(path, fmt::format("In {}: {}.", shard.path, error.message),
-                                      error.place.offset);
-    finding.subjects.push_back(shard.path);
-    leave_open(finding, error);
-    builder.add_finding(std::move(finding));
+    auto [at, is_new] = number_of.try_emplace({error.kind, error.message}, reasons.size());
+    if (is_new) reasons.push_back({&error, {}});
+    reasons[at->second].paths.push_back(path);
     builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
+  for (OneReason& reason : reasons) {
+    const std::string whose = reason.paths.size() == 1 ? "" : some_of(reason.paths) + ": ";
+    Finding finding = unreadable_part(
+        shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),
+        reason.error->place.offset);
+    finding.subjects.insert(finding.subjects.begin(), reason.paths.begin(), reason.paths.end());
+    leave_open(finding, *reason.error);
+    builder.add_finding(std::move(finding));
+  }
+}
+
+void add_links_outside(CheckpointBuilder& builder, const Hdf5Shard& shard) {
+  std::map<std::string, std::vector<std::string>> by_file;
+  for (const auto& [path, file] : shard.walk.links_outside) by_file[file].push_back(path);
+  for (auto& [file, paths] : by_file) {
+    const bool is_one = paths.size() == 1;
+    Finding finding;
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    finding.cause =
+        fmt::format("{} of {} {} to another file, {}, and {} not followed.", some_of(paths),
+                    shard.path, is_one ? "is a link" : "are links", file, is_one ? "was" : "were");
+    finding.evidence = {
+        {"file", shard.path}, {"link", file}, {"count", static_cast<std::int64_t>(paths.size())}};
+    finding.subjects = std::move(paths);
+    builder.add_finding(std::move(finding));
+  }
+}
+
+// A file of which a part was deleted has thousands of them.
+void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool unsupported) {
+  constexpr std::size_t kToldOf = 4;
+  std::vector<std::string> paths;
+  std::string told;
+  const Error* first = nullptr;
+  for (const auto& [path, error] : shard.walk.lost_links) {
+    if ((error.kind == ErrorKind::kUnsupported) != unsupported) continue;
+    if (first == nullptr) first = &error;
+    if (paths.size() < kToldOf)
+      told += fmt::format("{}{} {}", paths.empty() ? "" : "; ", path, error.message);
+    paths.push_back(path);
+    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
+  }
+  if (first == nullptr) return;
+  const std::string count =
+      paths.size() == 1 ? "" : plural(paths.size(), "link") + " cannot be followed: ";
+  if (paths.size() > kToldOf) told += fmt::format("; and {} more", paths.size() - kToldOf);
+  Finding finding =
+      unreadable_part(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
+  finding.evidence.emplace_back("count", static_cast<std::int64_t>(paths.size()));
+  finding.subjects.insert(finding.subjects.begin(), paths.begin(), paths.end());
+  leave_open(finding, *first);
+  builder.add_finding(std::move(finding));
+}
+
+void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
+  add_unread_arrays(builder, shard);
   for (const auto& [path, error] : shard.walk.lost_groups) {
     Finding finding =
         unreadable_part(shard.path,
@@ -47,24 +112,9 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     finding.subjects.push_back(shard.path);
     builder.add_finding(std::move(finding));
   }
-  for (const auto& [path, file] : shard.walk.links_outside) {
-    Finding finding;
-    finding.rule = "not-looked-at";
-    finding.severity = Severity::kInfo;
-    finding.cause = fmt::format("{} of {} is a link to another file, {}, and was not followed.",
-                                path, shard.path, file);
-    finding.evidence = {{"file", shard.path}, {"link", file}};
-    finding.subjects.push_back(path);
-    builder.add_finding(std::move(finding));
-  }
-  for (const auto& [path, error] : shard.walk.lost_links) {
-    Finding finding =
-        unreadable_part(path, fmt::format("In {}, {} {}.", shard.path, path, error.message));
-    finding.subjects.push_back(shard.path);
-    leave_open(finding, error);
-    builder.add_finding(std::move(finding));
-    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
-  }
+  add_links_outside(builder, shard);
+  add_lost_links(builder, shard, false);
+  add_lost_links(builder, shard, true);
   if (shard.walk.was_left_open)
     builder.add_finding(unreadable_part(
         shard.path,
@@ -179,7 +229,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
   SHW_CHECK(check_parts(tensors, *directory));
   Hdf5Limits limits = hdf5_limits(shards);
   for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn], limits);
-  for (const Hdf5Shard& shard : shards) add_unread_arrays(builder, shard);
+  for (const Hdf5Shard& shard : shards) add_unread(builder, shard);
   hold_against_index(builder, listed.index, shards);
   return builder.finish();
 }
