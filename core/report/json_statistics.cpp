@@ -1,11 +1,29 @@
 #include "core/report/json.h"
 #include "core/report/statistics_report.h"
+#include "core/tensor/cast.h"
+#include "core/tensor/element_numbers.h"
 
 namespace shw {
 namespace {
 
 Json number_json(std::optional<double> number) {
   return number ? Json(*number) : Json(nullptr);
+}
+
+// The number itself: of a float8 the shortest text that reads back as 448 is 450, which is more
+// than any element, and beside an exact mean another number. Of dtypes that no cast makes it stays
+// text's.
+Json bound_json(Dtype dtype, const std::string& text) {
+  const Json told = element_json(text);
+  if (!told.is_number() || dtype == Dtype::kFloat64 || !can_cast(Dtype::kFloat64, dtype))
+    return told;
+  const auto number = told.get<double>();
+  auto element = cast_elements(Dtype::kFloat64, std::as_bytes(std::span(&number, 1)), dtype);
+  const ToNumbers read = to_numbers(dtype);
+  if (!element || read == nullptr) return told;
+  double exact = 0;
+  read(element->data(), 1, &exact);
+  return exact;
 }
 
 Json histogram_json(const Statistics& statistics) {
@@ -27,8 +45,8 @@ Json tensor_json(const TensorStatistics& tensor) {
               {"inf", count(statistics.infinite)},
               {"zero", statistics.zero},
               {"denormal", count(statistics.denormal)},
-              {"min", element_json(statistics.least)},
-              {"max", element_json(statistics.greatest)},
+              {"min", bound_json(tensor.dtype, statistics.least)},
+              {"max", bound_json(tensor.dtype, statistics.greatest)},
               {"mean", number_json(statistics.mean)},
               {"std", number_json(statistics.std)},
               {"histogram", has_numbers ? histogram_json(statistics) : Json(nullptr)}};

@@ -13,9 +13,9 @@ struct DeviceUse;
 
 // {"tensors": {fqn: {"dtype", "shape", "elements", "nan", "inf", "zero", "denormal", "min", "max",
 //                    "mean", "std", "histogram": [{"sign", "exponent", "count"}]}}}, null where
-// there is no such number; "missing", "unread", "repeated", "at_least", "error" only where the
-// numbers are not those of the whole tensor, "note" where the dtype has none. And "device": what
-// counted them; null: nobody says.
+// there is no such number; "min" and "max" to the bit, as doubles; "missing", "unread", "repeated",
+// "at_least", "error" only where the numbers are not those of the whole tensor, "note" where the
+// dtype has none. And "device": what counted them; null: nobody says.
 std::string statistics_to_json(std::span<const TensorStatistics> tensors,
                                const DeviceUse* device = nullptr);
 

@@ -57,7 +57,7 @@ TEST_CASE("statistics as JSON have every key, with strings and null where JSON h
   CHECK(json["schema"] == "shardwright/1");
   auto a = json["tensors"]["a"];
   CHECK(a["min"] == "-Infinity");
-  CHECK(a["max"] == 0.00012345);
+  CHECK(a["max"] == double(0.00012345F));
   CHECK(a["mean"] == 1.0 / 3);
   CHECK(a["inf"] == 2);
   CHECK(a["histogram"][1] == nlohmann::json({{"sign", 1}, {"exponent", -14}, {"count", 3}}));
@@ -75,6 +75,27 @@ TEST_CASE("statistics as JSON have every key, with strings and null where JSON h
   CHECK(c["error"]["message"] == "cut off");
   CHECK(c["error"]["offset"] == 7);
   CHECK(c["note"].get<std::string>().find("complex64") != std::string::npos);
+}
+
+TEST_CASE("the least and the greatest are numbers of the dtype, to the bit") {
+  auto bounds_of = [](Dtype dtype, const char* least, const char* greatest) {
+    std::vector<TensorStatistics> tensors{counted_tensor("a", 0, 0)};
+    tensors[0].dtype = dtype;
+    tensors[0].statistics.least = least;
+    tensors[0].statistics.greatest = greatest;
+    auto told = nlohmann::json::parse(statistics_to_json(tensors))["tensors"]["a"];
+    return std::pair(told["min"], told["max"]);
+  };
+  CHECK(bounds_of(Dtype::kFloat8E4m3fn, "-450", "0.008") ==
+        std::pair<nlohmann::json, nlohmann::json>(-448.0, 0.0078125));
+  CHECK(bounds_of(Dtype::kBfloat16, "-31100", "Infinity") ==
+        std::pair<nlohmann::json, nlohmann::json>(-31104.0, "Infinity"));
+  CHECK(bounds_of(Dtype::kFloat16, "6e-08", "65500") ==
+        std::pair<nlohmann::json, nlohmann::json>(0x1p-24, 65504.0));
+  CHECK(bounds_of(Dtype::kFloat64, "0.1", "1e300") ==
+        std::pair<nlohmann::json, nlohmann::json>(0.1, 1e300));
+  CHECK(bounds_of(Dtype::kUint64, "0", "18446744073709551615") ==
+        std::pair<nlohmann::json, nlohmann::json>(0, 18446744073709551615U));
 }
 
 TEST_CASE("statistics as text fit the terminal, and the sick stand first") {
