@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/checked.h"
+#include "core/formats/safetensors/python_json.h"
 
 namespace shw {
 namespace {
@@ -16,9 +17,10 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   };
   if (source.size() > kMaxSafetensorsIndex) return damaged("is too large to be one");
   SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
-  const char* text = reinterpret_cast<const char*>(bytes.data());
+  const std::string text =
+      with_quoted_odd_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto too_deep = [](int depth, IndexJson::parse_event_t, IndexJson&) { return depth < 16; };
-  IndexJson json = IndexJson::parse(text, text + bytes.size(), too_deep, false);
+  IndexJson json = IndexJson::parse(text, too_deep, false);
   if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
   return json;
 }
@@ -78,7 +80,7 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   bool changed = send_home(change, *json);
   changed = move_total(*json, "total_size", change.more_bytes) || changed;
   changed = move_total(*json, "total_parameters", change.more_elements) || changed;
-  return changed ? Text(json->dump(2) + "\n") : Text{};
+  return changed ? Text(with_odd_numbers_again(json->dump(2)) + "\n") : Text{};
 }
 
 }  // namespace shw

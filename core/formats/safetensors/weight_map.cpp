@@ -9,6 +9,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/byte_order_mark.h"
+#include "core/formats/safetensors/python_json.h"
 #include "core/formats/safetensors/safetensors_index.h"
 
 namespace shw {
@@ -144,7 +145,8 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
   WeightMap map;
   IndexEvents events(map);
-  const char* text = reinterpret_cast<const char*>(bytes->data());
+  const std::string text =
+      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   // The parser passes over it, and Python stops there.
   if (begins_with_byte_order_mark(*bytes)) {
     finding = bad_record(path,
@@ -155,7 +157,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   }
   // To the parser a zero byte is the end of the text.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
-  if (cut_short || !nlohmann::json::sax_parse(text, text + bytes->size(), &events) || map.empty())
+  if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
     return refuse("The index is no JSON object with a weight_map; all files were read instead.");
   if (!events.without_file().empty()) {
     finding =

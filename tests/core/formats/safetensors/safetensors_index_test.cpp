@@ -92,6 +92,41 @@ TEST_CASE("tensors of a file that is gone are named by the index everywhere") {
   }
 }
 
+// json.dump writes NaN for a loss that is none, and json.load takes it.
+TEST_CASE("an index with numbers that only Python writes is read, and keeps them when it changes") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  auto index_with = [](const std::string& b, const std::string& c) {
+    return R"({"metadata":{"total_size":72,"NaN":"\"NaN","loss":NaN,"x":[Infinity,-Infinity]},)"
+           R"("weight_map":{"a":"m-1.safetensors","b":")" +
+           b + R"(","c":")" + c + R"("}})";
+  };
+  put(folder / "model.safetensors.index.json", index_with("m-2.safetensors", "m-3.safetensors"));
+  CHECK(report_of(*open_at(folder.path())).verdict == Verdict::kClean);
+
+  put(folder / "model.safetensors.index.json", index_with("m-3.safetensors", "m-2.safetensors"));
+  auto checkpoint = open_at(folder.path());
+  CheckReport report = report_of(*checkpoint);
+  CHECK(find(report, "index-misplaced") != nullptr);
+  auto plan = make_plan(*checkpoint, report, {});
+  REQUIRE(plan.has_value());
+  TemporaryFolder made;
+  auto repaired = apply_plan(*checkpoint, *plan, {made / "out"});
+  if (!repaired) FAIL(repaired.error().message);
+  const std::string text = contents(made / "out/model.safetensors.index.json");
+  CHECK(text.find("\"loss\": NaN") != std::string::npos);
+  CHECK(text.find("-Infinity") != std::string::npos);
+  CHECK(text.find(R"("NaN": "\"NaN")") != std::string::npos);
+  CHECK(text.find("u0000") == std::string::npos);
+  CHECK(report_of(*open_at(made / "out")).verdict == Verdict::kClean);
+
+  // In the place of a file it is none, as anything else that is no name.
+  put(folder / "model.safetensors.index.json",
+      index_of(R"("a":"m-1.safetensors","b":NaN,"c":"m-3.safetensors")"));
+  const CheckReport unnamed = report_of(*open_at(folder.path()));
+  CHECK(find(unnamed, "bad-record") != nullptr);
+}
+
 TEST_CASE("an entry of the index that names another file than the tensor's is said and mended") {
   TemporaryFolder folder;
   write_three(folder, R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-3.safetensors",)"

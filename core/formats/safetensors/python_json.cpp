@@ -1,0 +1,63 @@
+#include "core/formats/safetensors/python_json.h"
+
+#include <array>
+
+namespace shw {
+namespace {
+
+// The longer one first: "Infinity" ends "-Infinity" too.
+constexpr auto kOddNumbers = std::to_array<std::string_view>({"-Infinity", "Infinity", "NaN"});
+
+std::string quoted(std::string_view number) {
+  return "\"\\u0000" + std::string(number) + "\"";
+}
+
+std::string_view odd_number_at(std::string_view text) {
+  for (std::string_view number : kOddNumbers) {
+    if (text.starts_with(number)) return number;
+  }
+  return {};
+}
+
+// Of what stands in no text.
+template <class Written>
+std::string with_odd_numbers_as(std::string_view text, Written written) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::string_view number = in_text ? std::string_view() : odd_number_at(text.substr(i));
+    if (!number.empty()) {
+      out += written(number);
+      i += number.size();
+      continue;
+    }
+    if (in_text && text[i] == '\\' && i + 1 < text.size())
+      out += text[i++];
+    else if (text[i] == '"')
+      in_text = !in_text;
+    out += text[i++];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string with_null_for_odd_numbers(std::string_view text) {
+  return with_odd_numbers_as(text, [](std::string_view) { return std::string("null"); });
+}
+
+std::string with_quoted_odd_numbers(std::string_view text) {
+  return with_odd_numbers_as(text, quoted);
+}
+
+std::string with_odd_numbers_again(std::string text) {
+  for (std::string_view number : kOddNumbers) {
+    const std::string held = quoted(number);
+    for (std::size_t at = text.find(held); at != std::string::npos; at = text.find(held, at))
+      text.replace(at, held.size(), number);
+  }
+  return text;
+}
+
+}  // namespace shw
