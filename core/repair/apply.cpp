@@ -30,13 +30,25 @@ std::string free_name(const Store& store, const std::string& source, const std::
   return name;
 }
 
+// What a name is made of: the folder, or the one file of it that was opened, without its ending.
+Result<std::string> base_of(const Directory& directory, const std::string& folder) {
+  if (!is_one_file(directory)) return folder;
+  SHW_TRY(auto files, directory.list());
+  std::string file = files.front().path;
+  const std::size_t name = file.rfind('/') == std::string::npos ? 0 : file.rfind('/') + 1;
+  const std::size_t dot = file.rfind('.');
+  if (dot != std::string::npos && dot > name) file.resize(dot);
+  return folder + "/" + file;
+}
+
 Result<std::string> check_out(const Store& store, const Directory& directory,
                               const ApplyOptions& options) {
   const std::string& source = directory.name();
   const std::string& wanted = options.out;
   SHW_TRY(std::string real_source, store.resolved(source));
-  std::string out = without_trailing_slashes(
-      wanted.empty() ? free_name(store, real_source, options.suffix) : wanted);
+  SHW_TRY(const std::string base, base_of(directory, real_source));
+  std::string out =
+      without_trailing_slashes(wanted.empty() ? free_name(store, base, options.suffix) : wanted);
   std::string parent = parent_of(out);
   if (!store.exists(parent)) {
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},

@@ -89,6 +89,23 @@ TEST_CASE("what is made of one file may lie beside it, and of a folder not in it
                  scratch / "ckpt/made"});
 }
 
+TEST_CASE("what is made of one file without --out is named after the file and lies beside it") {
+  Scratch scratch;
+  fs::create_directory(scratch / "in");
+  fs::copy_file(kPlaceData + "latest.h5", scratch / "in/some.weights.h5");
+  for (const char* name : {"in/some.weights-dcp", "in/some.weights-dcp-2"}) {
+    Run run =
+        shardwright({"convert", scratch / "in/some.weights.h5", "--to", "dcp", "--yes", "--json"});
+    CHECK(run.code == 0);
+    CHECK(contains(parsed(run.out)["output"], name));
+    CHECK(fs::exists(scratch / name + "/.metadata"));
+  }
+  CHECK_FALSE(fs::exists(scratch / "in-dcp"));
+  // Of the folder it is the folder that is named.
+  CHECK(shardwright({"convert", scratch / "in", "--to", "dcp", "--yes"}).code == 0);
+  CHECK(fs::exists(scratch / "in-dcp"));
+}
+
 TEST_CASE("a file of the checkpoint that lies elsewhere is not replaced by a report") {
   Scratch scratch;
   fs::copy(kPlaceData + "ranks/ckpt", scratch / "ckpt");
