@@ -90,7 +90,14 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
                                       std::uint64_t begin) {
   Hdf5Objects objects(std::move(source), begin);
   SHW_TRY(Bytes first, objects.read(0, std::min<std::uint64_t>(objects.source_->size(), 128)));
-  if (!is_hdf5(first)) return objects.damaged("does not begin as an HDF5 file", 0);
+  if (!is_hdf5(first)) {
+    // What a program puts in front of it takes 512 bytes, or twice as many, and so on.
+    for (std::uint64_t at = 512; at + 8 <= objects.source_->size(); at *= 2) {
+      SHW_TRY(Bytes magic, objects.read(at, 8));
+      if (is_hdf5(magic)) return objects.not_read("begins behind a user block", 0);
+    }
+    return objects.damaged("does not begin as an HDF5 file", 0);
+  }
   Hdf5Cursor cursor(first, kHdf5Magic.size());
   const auto version = cursor.take<std::uint8_t>();
   const bool is_old = version < 2;

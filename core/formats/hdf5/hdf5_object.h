@@ -176,7 +176,13 @@ class Hdf5Objects {
     int above = -1;  // the level of the node above
     std::optional<std::pair<Extents, Extents>> between = {};
   };
-  Status add_tiles(const Hdf5TileNode& node, std::set<std::uint64_t>& seen, Hdf5Array& array);
+  // What is known of the tree so far: which nodes were met, and the one that the last node of a
+  // level names as the next of it.
+  struct Hdf5TileWay {
+    std::set<std::uint64_t> seen = {};
+    std::map<int, std::uint64_t> next_of_level = {};
+  };
+  Status add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array);
   Status place_array(const Hdf5Message& message, Hdf5Array& array);
 
   std::shared_ptr<const ByteSource> source_;

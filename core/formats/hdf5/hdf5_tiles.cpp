@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/formats/hdf5/hdf5_cursor.h"
@@ -68,26 +69,38 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   }
   array.is_tiled = true;
   if (tree == kHdf5NoAddress) return {};
-  std::set<std::uint64_t> seen;
-  return add_tiles({tree}, seen, array);
+  Hdf5TileWay way;
+  SHW_CHECK(add_tiles({tree}, way, array));
+  for (const auto& [level, next] : way.next_of_level) {
+    if (next != kHdf5NoAddress)
+      return damaged("a tree of tiles names a next node that there is not", tree);
+  }
+  return {};
 }
 
 // "TREE", type 1, level, count, two neighbours; then keys with children in between, and one more
 // key behind the last. HDF5 looks for a tile among the halves of the keys that are left, in one
 // node after the other: what does not lie between its keys it does not find, and reads as never
 // written.
-Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, std::set<std::uint64_t>& seen,
-                              Hdf5Array& array) {
+Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array) {
   SHW_TRY(Bytes head, read_described(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
     return damaged("no tree of tiles stands here", node.address);
-  if (!seen.insert(node.address).second || level > kMostTileLevels ||
+  if (!way.seen.insert(node.address).second || level > kMostTileLevels ||
       (node.above >= 0 && level >= node.above))
     return damaged("a tree of tiles comes back to itself", node.address);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > tiles_)
     return damaged(fmt::format("{} tiles stand where {} have room", count, tiles_), node.address);
+  // Whoever asks HDF5 what a dataset takes, as h5py does where it visits all, goes from one node of
+  // a level to the next; reading does not.
+  const auto right = load_little<std::uint64_t>(head, 16);
+  auto [last, is_first] = way.next_of_level.try_emplace(level, right);
+  const std::uint64_t named = is_first ? node.address : std::exchange(last->second, right);
+  if (named != node.address && named != kHdf5NoAddress)
+    return damaged("a node of a tree of tiles is not the one that the node before it names",
+                   node.address);
   const std::size_t ndim = array.shape.size(), key_size = 8 * (ndim + 2);
   SHW_TRY(Bytes body, read_described(node.address + 24, count * (key_size + 8) + key_size));
   Hdf5Cursor cursor(body);
@@ -104,7 +117,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, std::set<std::uint64_t>&
         below.between->first = std::max(key.at, node.between->first, is_before);
         below.between->second = std::min(next.at, node.between->second, is_before);
       }
-      SHW_CHECK(add_tiles(below, seen, array));
+      SHW_CHECK(add_tiles(below, way, array));
     } else {
       const bool is_found = !node.between || (!is_before(key.at, node.between->first) &&
                                               is_before(key.at, node.between->second));

@@ -4,6 +4,7 @@
 
 #include "core/formats/hdf5/hdf5_checksum.h"
 #include "core/formats/hdf5/hdf5_files.h"
+#include "core/formats/hdf5/hdf5_walk.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -81,6 +82,29 @@ TEST_CASE("a key of a tree of tiles that leads HDF5 past its tile is damage") {
     Bytes unordered = whole;
     put(unordered, keys.first + key * keys.step + 8, key == 0 ? 8 : 0, 8);
     CHECK_FALSE(damage_in(std::move(unordered)).empty());
+  }
+}
+
+// h5py's visititems stops there, and so does whoever asks what a dataset takes.
+TEST_CASE("a node of a tree of tiles that names a next one where there is none is damage") {
+  const Bytes whole = file_bytes("h5py/kinds.h5");
+  const std::size_t right = keys_of(whole, "shuffled").first - 8;
+  for (std::uint64_t next : {std::uint64_t{0}, ~std::uint64_t{16}}) {
+    Bytes led = whole;
+    put(led, right, next, 8);
+    CHECK(says(damage_in(std::move(led)), "names a next node that there is not"));
+  }
+}
+
+TEST_CASE("a file behind a user block is not read, and is no damage") {
+  for (std::size_t length : {512u, 2048u}) {
+    Bytes behind(length);
+    const Bytes whole = file_bytes("h5py/kinds.h5");
+    behind.insert(behind.end(), whole.begin(), whole.end());
+    auto walk = walk_hdf5(memory_source("m.h5", std::move(behind)));
+    REQUIRE_FALSE(walk.has_value());
+    CHECK(walk.error().kind == ErrorKind::kUnsupported);
+    CHECK(walk.error().message == "begins behind a user block");
   }
 }
 
