@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <unordered_set>
 
 #include "core/base/checked.h"
@@ -16,7 +17,9 @@ namespace {
 constexpr std::size_t kFew = 8;              // boxes whose pairs are all looked at: 28 comparisons
 constexpr std::size_t kSample = 64;          // boxes that choose the cut
 constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 a box beyond
-constexpr std::size_t kMaxDepth = 512;       // 20 halve a million boxes
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
+constexpr int kRounds = 24;             // of halving some 128 borders
+constexpr std::size_t kMaxDepth = 512;  // 20 halve a million boxes
 
 struct Region {
   Extents low, high;
@@ -31,42 +34,59 @@ struct Cut {
 
 class Halving {
  public:
-  Halving(const FlatBoxes& boxes, TilingDefects& out) : boxes_(boxes), out_(out) {}
+  Halving(const FlatBoxes& boxes, TilingDefects& out)
+      : boxes_(boxes), ndim_(boxes.ndim), out_(out), corners_(2 * boxes.low.size()) {
+    for (std::size_t i = 0; i < boxes.low.size(); ++i) {
+      corners_[2 * i] = boxes.low[i];
+      corners_[2 * i + 1] = boxes.high[i];
+    }
+  }
 
   void visit(const Region& region, std::size_t first, std::size_t last, std::size_t depth = 0);
   std::vector<std::uint32_t>& arena() { return arena_; }
 
  private:
-  std::int64_t low(std::size_t i, std::size_t d) const { return boxes_.low[i * boxes_.ndim + d]; }
-  std::int64_t high(std::size_t i, std::size_t d) const { return boxes_.high[i * boxes_.ndim + d]; }
+  std::int64_t low(std::size_t i, std::size_t d) const { return corners_[2 * (i * ndim_ + d)]; }
+  std::int64_t high(std::size_t i, std::size_t d) const {
+    return corners_[2 * (i * ndim_ + d) + 1];
+  }
   bool covers(const Region& region, std::size_t i) const;
   bool meet(std::size_t a, std::size_t b) const;
   std::optional<Cut> choose(const Region& region, std::size_t first, std::size_t last,
                             std::size_t step);
   void settle(const Region& region, std::size_t first, std::size_t last);
   void add_overlap(std::size_t a, std::size_t b);
-  void add_gap(Box box);
+  void add_rest(const Region& region, std::size_t first, std::size_t last);
+  void add_gap(const std::int64_t* corners);
+  void take_out(const std::int64_t* from, std::size_t box);
+  std::size_t cut_off(std::size_t at, std::size_t d, std::int64_t border, bool behind);
+  bool is_filled(const Region& region, std::size_t first, std::size_t last) const;
 
   const FlatBoxes& boxes_;
+  const std::size_t ndim_;
   TilingDefects& out_;
+  std::vector<std::int64_t> corners_;  // low and high side by side: one miss of the cache a box
   std::vector<std::uint32_t> arena_;
   std::vector<std::int64_t> borders_;
+  // What is left of a region, box by box: where it begins in every dim, then where it ends. Kept
+  // from one region to the next, since there are millions.
+  std::vector<std::int64_t> rest_, next_;
   std::unordered_set<std::uint64_t> pairs_;
   std::uint64_t visits_ = 0;
 };
 
 bool Halving::covers(const Region& region, std::size_t i) const {
-  for (std::size_t d = 0; d < boxes_.ndim; ++d) {
+  for (std::size_t d = 0; d < ndim_; ++d) {
     if (low(i, d) > region.low[d] || high(i, d) < region.high[d]) return false;
   }
   return true;
 }
 
 bool Halving::meet(std::size_t a, std::size_t b) const {
-  for (std::size_t d = 0; d < boxes_.ndim; ++d) {
-    if (std::min(high(a, d), high(b, d)) <= std::max(low(a, d), low(b, d))) return false;
-  }
-  return true;
+  bool apart = false;
+  for (std::size_t d = 0; d < ndim_; ++d)
+    apart |= std::min(high(a, d), high(b, d)) <= std::max(low(a, d), low(b, d));
+  return !apart;
 }
 
 void Halving::add_overlap(std::size_t a, std::size_t b) {
@@ -80,56 +100,125 @@ void Halving::add_overlap(std::size_t a, std::size_t b) {
   out_.overlaps.push_back({boxes_.source[a], boxes_.source[b], std::move(*common)});
 }
 
-void Halving::add_gap(Box box) {
-  std::int64_t elements = volume(box.sizes).value_or(std::numeric_limits<std::int64_t>::max());
-  out_.missing =
-      checked_add(out_.missing, elements).value_or(std::numeric_limits<std::int64_t>::max());
-  if (out_.gaps.size() < kMaxGaps) {
-    out_.gaps.push_back(std::move(box));
-  } else {
+void Halving::add_gap(const std::int64_t* corners) {
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < ndim_; ++d)
+    elements = checked_mul(elements, corners[ndim_ + d] - corners[d]).value_or(kMostElements);
+  out_.missing = checked_add(out_.missing, elements).value_or(kMostElements);
+  if (out_.gaps.size() >= kMaxGaps) {
     out_.complete = false;
+    return;
   }
+  Box box{Extents(ndim_), Extents(ndim_)};
+  for (std::size_t d = 0; d < ndim_; ++d) {
+    box.offsets[d] = corners[d];
+    box.sizes[d] = corners[ndim_ + d] - corners[d];
+  }
+  out_.gaps.push_back(std::move(box));
+}
+
+// The last box of next_, at `at`, becomes the part of it before or behind the border; the other
+// part lies after it, and where is returned.
+std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border, bool behind) {
+  const std::size_t then = next_.size();
+  next_.resize(then + 2 * ndim_);
+  std::copy_n(next_.begin() + static_cast<std::ptrdiff_t>(at), 2 * ndim_,
+              next_.begin() + static_cast<std::ptrdiff_t>(then));
+  next_[behind ? at + d : at + ndim_ + d] = border;
+  next_[behind ? then + ndim_ + d : then + d] = border;
+  return then;
+}
+
+// `from` without the box, behind what is in next_: as `subtract` cuts it (core/tensor/shape.h).
+void Halving::take_out(const std::int64_t* from, std::size_t box) {
+  const std::size_t start = next_.size();
+  next_.insert(next_.end(), from, from + 2 * ndim_);
+  for (std::size_t d = 0; d < ndim_; ++d) {
+    if (low(box, d) >= from[ndim_ + d] || high(box, d) <= from[d]) return;
+  }
+  std::size_t at = start;  // of what may still be cut
+  for (std::size_t d = 0; d < ndim_; ++d) {
+    const std::int64_t begin = low(box, d), end = high(box, d);
+    if (begin > next_[at + d]) at = cut_off(at, d, begin, false);
+    if (end < next_[at + ndim_ + d]) at = cut_off(at, d, end, true);
+  }
+  next_.resize(at);
 }
 
 // All pairs, and what is left of the region.
 void Halving::settle(const Region& region, std::size_t first, std::size_t last) {
   bool disjoint = true;
   for (std::size_t i = first; i < last; ++i) {
+    // Of pairs that nobody can be told of any more, one says enough.
+    if (!disjoint && !out_.complete && out_.overlaps.size() >= kMaxOverlaps) break;
     for (std::size_t j = i + 1; j < last; ++j) {
       if (!meet(arena_[i], arena_[j])) continue;
       disjoint = false;
       add_overlap(arena_[i], arena_[j]);
     }
   }
-  // Disjoint parts whose volumes add up fill the region. Modulo 2^64: a false sum would need a
-  // region of that volume, and then the next lines decide.
+  if (!disjoint || !is_filled(region, first, last)) add_rest(region, first, last);
+}
+
+// Disjoint parts whose volumes add up fill the region. Modulo 2^64: a false sum would need a region
+// of that volume, and then no answer is yes.
+bool Halving::is_filled(const Region& region, std::size_t first, std::size_t last) const {
   std::uint64_t whole_volume = 1, filled = 0;
-  bool wide = false;
-  for (std::size_t d = 0; d < boxes_.ndim; ++d) {
+  for (std::size_t d = 0; d < ndim_; ++d) {
     auto extent = static_cast<std::uint64_t>(region.high[d] - region.low[d]);
-    wide = wide || __builtin_mul_overflow(whole_volume, extent, &whole_volume);
+    if (__builtin_mul_overflow(whole_volume, extent, &whole_volume)) return false;
   }
   for (std::size_t i = first; i < last; ++i) {
     std::uint64_t part = 1;
-    for (std::size_t d = 0; d < boxes_.ndim; ++d) {
+    for (std::size_t d = 0; d < ndim_; ++d) {
       part *= static_cast<std::uint64_t>(std::min(high(arena_[i], d), region.high[d]) -
                                          std::max(low(arena_[i], d), region.low[d]));
     }
     filled += part;
   }
-  if (disjoint && !wide && filled == whole_volume) return;
-  Box start{region.low, Extents(boxes_.ndim)};
-  for (std::size_t d = 0; d < boxes_.ndim; ++d) start.sizes[d] = region.high[d] - region.low[d];
-  std::vector<Box> rest{std::move(start)};
-  for (std::size_t i = first; i < last; ++i) {
-    Box taken = boxes_.box(arena_[i]);
-    std::vector<Box> next;
-    for (const Box& box : rest) {
-      for (Box& part : subtract(box, taken)) next.push_back(std::move(part));
-    }
-    rest = std::move(next);
+  return filled == whole_volume;
+}
+
+void Halving::add_rest(const Region& region, std::size_t first, std::size_t last) {
+  if (ndim_ == 0) {  // one element, which any box holds
+    if (first == last) add_gap(nullptr);
+    return;
   }
-  for (Box& box : rest) add_gap(std::move(box));
+  const std::size_t width = 2 * ndim_;
+  rest_.assign(region.low.begin(), region.low.end());
+  rest_.insert(rest_.end(), region.high.begin(), region.high.end());
+  for (std::size_t i = first; i < last; ++i) {
+    next_.clear();
+    for (std::size_t at = 0; at < rest_.size(); at += width) take_out(rest_.data() + at, arena_[i]);
+    rest_.swap(next_);
+  }
+  for (std::size_t at = 0; at < rest_.size(); at += width) add_gap(rest_.data() + at);
+}
+
+// What std::nth_element finds, whose branches are guessed wrong at every second number.
+std::int64_t middle_of(std::span<std::int64_t> numbers) {
+  std::size_t first = 0, last = numbers.size();
+  const std::size_t middle = last / 2;
+  for (int round = 0; last - first > 1 && round < kRounds; ++round) {
+    const std::int64_t a = numbers[first], b = numbers[first + (last - first) / 2],
+                       c = numbers[last - 1];
+    const std::int64_t pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+    std::size_t less = first, equal = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const std::int64_t number = numbers[i];
+      numbers[i] = numbers[less];
+      numbers[less] = number;
+      less += number < pivot ? 1 : 0;
+      equal += number == pivot ? 1 : 0;
+    }
+    if (middle >= less && middle < less + equal) return pivot;
+    if (middle >= less && less == first) break;  // the pivot is the least and would be so again
+    (middle < less ? last : first) = less;
+  }
+  auto at = numbers.begin() + static_cast<std::ptrdiff_t>(middle);
+  std::nth_element(numbers.begin() + static_cast<std::ptrdiff_t>(first), at,
+                   numbers.begin() + static_cast<std::ptrdiff_t>(last));
+  return *at;
 }
 
 // The middle border of the dimension in which fewest boxes are cut in two; none where every box
@@ -137,24 +226,25 @@ void Halving::settle(const Region& region, std::size_t first, std::size_t last) 
 std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std::size_t last,
                                    std::size_t step) {
   std::optional<Cut> best;
-  for (std::size_t d = 0; d < boxes_.ndim; ++d) {
-    borders_.clear();
+  borders_.resize(2 * ((last - first) / step + 1));
+  for (std::size_t d = 0; d < ndim_; ++d) {
+    // Without branches, here and below: what boxes do at a border nobody foretells.
+    std::size_t count = 0;
+    const std::int64_t begin = region.low[d], end = region.high[d];
     for (std::size_t i = first; i < last; i += step) {
       for (std::int64_t border : {low(arena_[i], d), high(arena_[i], d)}) {
-        if (border > region.low[d] && border < region.high[d]) borders_.push_back(border);
+        borders_[count] = border;
+        count += (border > begin) & (border < end) ? 1 : 0;
       }
     }
-    if (borders_.empty()) continue;
-    auto middle = borders_.begin() + static_cast<std::ptrdiff_t>(borders_.size() / 2);
-    std::nth_element(borders_.begin(), middle, borders_.end());
-    Cut cut{d, *middle, 0, 0};
-    std::size_t before = 0, after = 0;
-    for (std::size_t i = first; i < last; i += step) {
-      bool left = low(arena_[i], d)<cut.at, right = high(arena_[i], d)> cut.at;
-      cut.split += left && right ? 1 : 0;
-      before += left ? 1 : 0;
-      after += right ? 1 : 0;
+    if (count == 0) continue;
+    Cut cut{d, middle_of({borders_.data(), count}), 0, 0};
+    std::size_t before = 0, after = 0, all = 0;
+    for (std::size_t i = first; i < last; i += step, ++all) {
+      before += low(arena_[i], d) < cut.at ? 1 : 0;
+      after += high(arena_[i], d) > cut.at ? 1 : 0;
     }
+    cut.split = before + after - all;  // each reaches to one side at least
     cut.uneven = before > after ? before - after : after - before;
     bool better =
         !best || cut.split < best->split || (cut.split == best->split && cut.uneven < best->uneven);
@@ -187,12 +277,14 @@ void Halving::visit(const Region& region, std::size_t first, std::size_t last, s
   for (bool right : {false, true}) {
     Region half = region;
     (right ? half.low : half.high)[cut->dim] = cut->at;
-    std::size_t start = arena_.size();
+    std::size_t start = arena_.size(), end = start;
+    arena_.resize(start + count);
     for (std::size_t i = first; i < last; ++i) {
       std::uint32_t box = arena_[i];
-      if (right ? high(box, cut->dim) > cut->at : low(box, cut->dim) < cut->at)
-        arena_.push_back(box);
+      arena_[end] = box;
+      end += (right ? high(box, cut->dim) > cut->at : low(box, cut->dim) < cut->at) ? 1 : 0;
     }
+    arena_.resize(end);
     visit(half, start, arena_.size(), depth + 1);
     arena_.resize(start);
   }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 
@@ -129,6 +130,41 @@ TEST_CASE("random boxes overlap and leave out what counting each element says") 
       boxes.add(offsets, sizes, i);
     }
     compare(shape, boxes);
+  }
+}
+
+TEST_CASE("hundreds of boxes of up to four dims leave out what counting each element says") {
+  Dice dice{std::mt19937_64(5)};
+  for (int round = 0; round < 60; ++round) {
+    Extents shape(static_cast<std::size_t>(dice(1, 4)));
+    const std::int64_t side = std::array{400, 24, 10, 6}[shape.size() - 1];
+    for (auto& extent : shape) extent = dice(side / 2, side);
+    FlatBoxes boxes{shape.size(), {}, {}, {}};
+    // Few places to be cut at, so that many borders are equal, or any.
+    const std::int64_t grain = dice(1, 3);
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      Extents offsets, sizes;
+      for (auto extent : shape) {
+        offsets.push_back(dice(0, (extent - 1) / grain) * grain);
+        sizes.push_back(dice(1, std::min<std::int64_t>(extent - offsets.back(), 3)));
+      }
+      boxes.add(offsets, sizes, i);
+    }
+    compare(shape, boxes);
+  }
+}
+
+TEST_CASE("a tensor without dims is one element, missing where no box holds it") {
+  FlatBoxes boxes{0, {}, {}, {}};
+  TilingDefects none = find_defects(Extents{}, boxes);
+  CHECK(none.missing == 1);
+  CHECK(none.gaps == std::vector<Box>{Box{}});
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    boxes.add(Extents{}, Extents{}, i);
+    TilingDefects defects = find_defects(Extents{}, boxes);
+    CHECK(defects.gaps.empty());
+    CHECK(defects.missing == 0);
+    CHECK(defects.overlaps.empty() == (i == 0));
   }
 }
 
