@@ -18,6 +18,7 @@
 #include "core/base/seldom.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
+#include "core/transform/entry_names.h"
 
 namespace shw {
 
@@ -127,6 +128,7 @@ struct Arrangement {
   std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
   std::int64_t trimmed = 0;                 // elements that no tensor holds any more
   std::size_t step = 0;                     // that is being taken, from 1
+  std::optional<EntryNames> names = {};     // while steps are taken (named_entries.h)
 
   const Checkpoint& source() const { return *inputs.front(); }
 };

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <unordered_map>
 
 #include "core/base/parallel.h"
 #include "core/base/spelling.h"
@@ -15,7 +15,8 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> nothing_named(const Arrangement& all, const std::string& pattern) {
+tl::unexpected<Error> nothing_named(Arrangement& all, const std::string& pattern) {
+  in_order(all);
   std::vector<std::string_view> names;
   for (const ArrangedEntry& entry : all.tensors) names.push_back(entry.fqn);
   return fail(ErrorKind::kUsage, "\"" + pattern + "\" names no tensor",
@@ -71,21 +72,71 @@ tl::unexpected<Error> bad_step(std::string_view fqn, std::string why) {
   return fail(ErrorKind::kUsage, std::move(why), Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-Result<std::size_t> entry_named(const Arrangement& all, const std::string& fqn) {
-  for (std::size_t i = 0; i < all.tensors.size(); ++i) {
-    if (all.tensors[i].fqn == fqn) return i;
-  }
+EntryNames& names_of(Arrangement& all) {
+  if (all.names) return *all.names;
+  EntryNames& names = all.names.emplace();
+  for (std::size_t i = 0; i < all.tensors.size(); ++i)
+    names.add(NamedKind::kTensor, all.tensors[i].fqn, i);
+  for (std::size_t i = 0; i < all.objects.size(); ++i)
+    names.add(NamedKind::kObject, all.objects[i].fqn, i);
+  return names;
+}
+
+namespace {
+
+template <class Entry>
+void put_in_order(std::vector<Entry>& entries, const std::vector<std::size_t>& order) {
+  std::vector<Entry> kept;
+  kept.reserve(order.size());
+  for (std::size_t i : order) kept.push_back(std::move(entries[i]));
+  entries = std::move(kept);
+}
+
+}  // namespace
+
+void in_order(Arrangement& all) {
+  if (!all.names) return;
+  const bool tensors = all.names->any_gone(NamedKind::kTensor),
+             objects = all.names->any_gone(NamedKind::kObject);
+  if (!tensors && !objects) return;
+  put_in_order(all.tensors, all.names->order(NamedKind::kTensor, all.tensors.size()));
+  put_in_order(all.objects, all.names->order(NamedKind::kObject, all.objects.size()));
+  all.names.reset();
+}
+
+Result<std::size_t> entry_named(Arrangement& all, const std::string& fqn) {
+  if (auto found = names_of(all).find(NamedKind::kTensor, fqn)) return *found;
   return nothing_named(all, fqn);
 }
 
-Result<std::vector<std::size_t>> entries_named(const Arrangement& all, const Patterns& patterns) {
+namespace {
+
+// Where each is a name, and their indices tell how they stand.
+std::optional<std::vector<std::size_t>> entries_called(Arrangement& all, const Patterns& names) {
+  const EntryNames& known = names_of(all);
+  if (names.size() > 1 && known.any_moved()) return std::nullopt;
+  std::vector<std::size_t> entries;
+  for (const std::string& name : names) {
+    auto found = known.find(NamedKind::kTensor, name);
+    if (!found) return std::nullopt;
+    entries.push_back(*found);
+  }
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+  return entries;
+}
+
+}  // namespace
+
+Result<std::vector<std::size_t>> entries_named(Arrangement& all, const Patterns& patterns) {
   if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
-  std::unordered_map<std::string_view, std::size_t> by_name;
-  for (std::size_t i = 0; i < all.tensors.size(); ++i) by_name.emplace(all.tensors[i].fqn, i);
+  if (auto exact = entries_called(all, patterns)) return std::move(*exact);
+  in_order(all);
+  EntryNames& names = names_of(all);
   std::vector<bool> wanted(all.tensors.size(), false);
   for (const std::string& pattern : patterns) {
-    if (auto exact = by_name.find(pattern); exact != by_name.end()) {
-      wanted[exact->second] = true;
+    if (auto exact = names.find(NamedKind::kTensor, pattern)) {
+      wanted[*exact] = true;
       continue;
     }
     bool found = false;
@@ -109,9 +160,41 @@ Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry) 
 }
 
 void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
-  all.tensors[entry].fqn = tensor.fqn;
+  std::string& fqn = all.tensors[entry].fqn;
+  // By many threads where it keeps its name (change_each): nothing that they share is written.
+  if (fqn != tensor.fqn) {
+    EntryNames& names = names_of(all);
+    names.forget(NamedKind::kTensor, fqn, entry);
+    names.add(NamedKind::kTensor, tensor.fqn, entry);
+    fqn = tensor.fqn;
+  }
   all.tensors[entry].tiling = {};
   all.tensors[entry].made = std::make_shared<const PackedTensor>(std::move(tensor));
+}
+
+void rename_object(Arrangement& all, std::size_t object, std::string name) {
+  EntryNames& names = names_of(all);
+  names.forget(NamedKind::kObject, all.objects[object].fqn, object);
+  names.add(NamedKind::kObject, name, object);
+  all.objects[object].fqn = std::move(name);
+}
+
+void remove_entry(Arrangement& all, std::size_t entry, std::vector<ArrangedEntry> instead) {
+  EntryNames& names = names_of(all);
+  names.forget(NamedKind::kTensor, all.tensors[entry].fqn, entry);
+  names.set_gone(NamedKind::kTensor, entry, {all.tensors.size(), instead.size()});
+  all.tensors[entry] = {};
+  for (ArrangedEntry& one : instead) {
+    names.add(NamedKind::kTensor, one.fqn, all.tensors.size());
+    all.tensors.push_back(std::move(one));
+  }
+}
+
+void remove_object(Arrangement& all, std::size_t object) {
+  EntryNames& names = names_of(all);
+  names.forget(NamedKind::kObject, all.objects[object].fqn, object);
+  names.set_gone(NamedKind::kObject, object, {});
+  all.objects[object] = {};
 }
 
 Status change_each(Arrangement& all, const Patterns& patterns,

@@ -9,14 +9,24 @@
 
 namespace shw {
 
+// Made where they are not there yet.
+EntryNames& names_of(Arrangement& all);
+// Takes out the entries that are gone and puts the others in their order: before all of them are
+// looked at, and after the last step.
+void in_order(Arrangement& all);
+
 // Indices in all.tensors of what the patterns match, in their order. kUsage where one matches
 // nothing, with names that are near.
-Result<std::vector<std::size_t>> entries_named(const Arrangement& all, const Patterns& patterns);
-Result<std::size_t> entry_named(const Arrangement& all, const std::string& fqn);
+Result<std::vector<std::size_t>> entries_named(Arrangement& all, const Patterns& patterns);
+Result<std::size_t> entry_named(Arrangement& all, const std::string& fqn);
 
 // A tensor as it stands, to be changed. Its tiles are those that it has now.
 Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry);
 void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor);
+void rename_object(Arrangement& all, std::size_t object, std::string name);
+// Other entries keep their indices; `instead` stands where it stood.
+void remove_entry(Arrangement& all, std::size_t entry, std::vector<ArrangedEntry> instead = {});
+void remove_object(Arrangement& all, std::size_t object);
 // Every tensor that the patterns match, changed by `change`: by all threads, each tensor by one.
 // The error is that of the first that has one.
 Status change_each(Arrangement& all, const Patterns& patterns,

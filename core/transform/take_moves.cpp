@@ -182,10 +182,7 @@ Status take(Arrangement& all, const SplitStep& step) {
   if (begin != tensor.shape[dim])
     return bad_step(step.tensor, fmt::format("\"sizes\" are {} rows together, and dim {} has {}",
                                              begin, dim, tensor.shape[dim]));
-  auto at = all.tensors.begin() + static_cast<std::ptrdiff_t>(entry);
-  at = all.tensors.erase(at);
-  all.tensors.insert(at, std::make_move_iterator(made.begin()),
-                     std::make_move_iterator(made.end()));
+  remove_entry(all, entry, std::move(made));
   return {};
 }
 
@@ -241,12 +238,12 @@ Status add_to_concat(const ConcatStep& step, const ArrangedTensor& tensor, std::
 Status take(Arrangement& all, const ConcatStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
   std::vector<std::size_t> entries;
+  std::set<std::size_t> taken;
   ArrangedTensor into;
   std::size_t dim = 0;
   for (const std::string& fqn : step.tensors) {
     SHW_TRY(std::size_t entry, entry_named(all, fqn));
-    if (std::find(entries.begin(), entries.end(), entry) != entries.end())
-      return bad_step(fqn, "is named twice");
+    if (!taken.insert(entry).second) return bad_step(fqn, "is named twice");
     SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entry));
     if (entries.empty()) SHW_CHECK(begin_concat(step, tensor, dim, into));
     SHW_CHECK(add_to_concat(step, tensor, dim, into));
@@ -254,10 +251,7 @@ Status take(Arrangement& all, const ConcatStep& step) {
   }
   if (!volume(into.shape)) return bad_step(step.into, "would be too large");
   put_entry(all, entries.front(), std::move(into));
-  std::vector<std::size_t> gone(entries.begin() + 1, entries.end());
-  std::sort(gone.rbegin(), gone.rend());
-  for (std::size_t entry : gone)
-    all.tensors.erase(all.tensors.begin() + static_cast<std::ptrdiff_t>(entry));
+  for (std::size_t i = 1; i < entries.size(); ++i) remove_entry(all, entries[i]);
   return {};
 }
 

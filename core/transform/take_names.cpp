@@ -1,5 +1,6 @@
 // Steps that say what entries are called, or that they go.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "core/base/spelling.h"
@@ -40,10 +41,28 @@ std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::str
   return path_after(path, before, after).value_or(std::vector<PathPart>{after});
 }
 
-bool has_entry(const Arrangement& all, const std::string& fqn) {
-  auto is_it = [&](const auto& entry) { return entry.fqn == fqn; };
-  return std::any_of(all.tensors.begin(), all.tensors.end(), is_it) ||
-         std::any_of(all.objects.begin(), all.objects.end(), is_it);
+// Tensors and objects that a step looks at: all, or the one of that name.
+struct Looked {
+  std::vector<std::size_t> tensors, objects;
+};
+
+Looked looked_all(Arrangement& all) {
+  in_order(all);
+  Looked looked{std::vector<std::size_t>(all.tensors.size()),
+                std::vector<std::size_t>(all.objects.size())};
+  std::iota(looked.tensors.begin(), looked.tensors.end(), std::size_t{0});
+  std::iota(looked.objects.begin(), looked.objects.end(), std::size_t{0});
+  return looked;
+}
+
+Looked looked_called(Arrangement& all, const std::string& name) {
+  const EntryNames& names = names_of(all);
+  // What was saved under one name twice is only refused after the first step.
+  if (!names.all_differ()) return looked_all(all);
+  Looked looked;
+  if (auto tensor = names.find(NamedKind::kTensor, name)) looked.tensors = {*tensor};
+  if (auto object = names.find(NamedKind::kObject, name)) looked.objects = {*object};
+  return looked;
 }
 
 }  // namespace
@@ -51,7 +70,8 @@ bool has_entry(const Arrangement& all, const std::string& fqn) {
 Status take(Arrangement& all, const RenameStep& step) {
   SHW_TRY(NewNames names, NewNames::from(step));
   bool found = false;
-  for (std::size_t i = 0; i < all.tensors.size(); ++i) {
+  const Looked looked = step.regex ? looked_all(all) : looked_called(all, step.from);
+  for (std::size_t i : looked.tensors) {
     std::string before = all.tensors[i].fqn;
     SHW_TRY(auto after, names.of(before));
     if (!after) continue;
@@ -64,12 +84,13 @@ Status take(Arrangement& all, const RenameStep& step) {
     put_entry(all, i, std::move(tensor));
     all.tensors[i].tiling = std::move(tiling);
   }
-  for (ArrangedObject& object : all.objects) {
+  for (std::size_t i : looked.objects) {
+    ArrangedObject& object = all.objects[i];
     SHW_TRY(auto after, names.of(object.fqn));
     if (!after) continue;
     found = true;
     object.path = new_path(object.path, object.fqn, *after);
-    object.fqn = *after;
+    rename_object(all, i, std::move(*after));
   }
   if (found) return {};
   return fail(ErrorKind::kUsage, "\"" + step.from + "\" names no entry");
@@ -79,22 +100,23 @@ Status take(Arrangement& all, const DropStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
   for (const std::string& pattern : step.tensors) {
     // As everywhere, a name that is there is that name, whatever else it might match.
-    const bool is_name = has_entry(all, pattern);
-    auto matches = [is_name](const std::string& wanted, const std::string& fqn) {
-      return is_name ? wanted == fqn : matches_pattern(wanted, fqn);
+    const bool is_name = names_of(all).has(pattern);
+    auto matches = [&](const std::string& fqn) {
+      return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
     };
-    std::size_t before = all.tensors.size() + all.objects.size();
-    std::erase_if(all.tensors, [&](const ArrangedEntry& entry) {
-      if (!matches(pattern, entry.fqn)) return false;
-      all.dropped.push_back(entry.fqn);
-      return true;
-    });
-    std::erase_if(all.objects, [&](const ArrangedObject& object) {
-      if (!matches(pattern, object.fqn)) return false;
-      all.dropped.push_back(object.fqn);
-      return true;
-    });
-    if (all.tensors.size() + all.objects.size() != before) continue;
+    const std::size_t before = all.dropped.size();
+    const Looked looked = is_name ? looked_called(all, pattern) : looked_all(all);
+    for (std::size_t i : looked.tensors) {
+      if (!matches(all.tensors[i].fqn)) continue;
+      all.dropped.push_back(all.tensors[i].fqn);
+      remove_entry(all, i);
+    }
+    for (std::size_t i : looked.objects) {
+      if (!matches(all.objects[i].fqn)) continue;
+      all.dropped.push_back(all.objects[i].fqn);
+      remove_object(all, i);
+    }
+    if (all.dropped.size() != before) continue;
     SHW_CHECK(entries_named(all, {pattern}));  // which names are near
   }
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/transform/named_entries.h"
 #include "core/transform/steps.h"
 
 namespace shw {
@@ -16,7 +17,10 @@ bool has_nameless(const Checkpoint& source) {
 }
 
 // Two entries of one name would be one entry for whoever loads them.
-Status check_names_differ(const Arrangement& all, bool may_be_empty) {
+Status check_names_differ(Arrangement& all, bool may_be_empty) {
+  const EntryNames& known = names_of(all);
+  if (known.all_differ() && (may_be_empty || !known.has(""))) return {};
+  in_order(all);  // which one it is, as they stand
   std::set<std::string_view> names;
   auto is_new = [&](const std::string& fqn) -> Status {
     if (fqn.empty() && !may_be_empty) return fail(ErrorKind::kUsage, "an entry needs a name");
@@ -44,6 +48,8 @@ Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
     error.message = fmt::format("step {} ({}): {}", i + 1, name(steps[i]), error.message);
     return tl::unexpected<Error>(std::move(error));
   }
+  in_order(all);
+  all.names.reset();
   return all;
 }
 

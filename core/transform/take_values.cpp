@@ -352,7 +352,7 @@ Status take(Arrangement& all, const DequantiseStep& step) {
     return bad_step(step.tensors.front(), "names only factors, and no tensor that has some");
   for (const std::string& fqn : used) {
     SHW_TRY(std::size_t entry, entry_named(all, fqn));
-    all.tensors.erase(all.tensors.begin() + static_cast<std::ptrdiff_t>(entry));
+    remove_entry(all, entry);
   }
   return {};
 }
