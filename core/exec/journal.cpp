@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 
 namespace shw {
@@ -196,8 +197,8 @@ std::optional<Json> json_of(std::string_view line) {
   if (line.size() <= kHashDigits || line[kHashDigits] != ' ') return std::nullopt;
   std::string_view text = line.substr(kHashDigits + 1);
   if (hash_of_text(text) != line.substr(0, kHashDigits)) return std::nullopt;
-  Json json = Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth < kMostDepth; }, false);
+  auto keeps = [](int depth, Json::parse_event_t, const Json&) { return depth < kMostDepth; };
+  Json json = parse_json<Json>(text.begin(), text.end(), keeps).tree;
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 

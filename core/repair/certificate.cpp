@@ -36,6 +36,7 @@
 #include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
 #include "core/base/hash.h"
+#include "core/base/json.h"
 #include "core/base/leave_behind.h"
 #include "core/base/utf8.h"
 #include "core/repair/json.h"
@@ -228,12 +229,10 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   };
   UniqueKeys keys;
   const TextUntilCancelled text(json, progress);
-  In parsed = In::parse(
-      text.begin(), text.end(),
-      [&](int depth, In::parse_event_t event, In& value) {
-        return depth < 32 && keys.take(event, value);
-      },
-      false);
+  auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
+    return depth < 32 && keys.take(event, value);
+  };
+  In parsed = parse_json<In>(text.begin(), text.end(), keeps).tree;
   if (is_cancelled(progress)) {
     leave_behind(std::move(parsed));
     return cancelled_error();

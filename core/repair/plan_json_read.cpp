@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/formats/open.h"
 #include "core/repair/entries.h"
 #include "core/repair/json.h"
@@ -273,7 +274,7 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
   auto keeps = [&](int depth, Json::parse_event_t event, Json& value) {
     return tensors.keeps(depth, event, value);
   };
-  Json parsed = Json::parse(json, keeps, false);
+  const Json parsed = parse_json<Json>(json.begin(), json.end(), keeps).tree;
   if (parsed.is_discarded()) return fail(ErrorKind::kDamaged, "is no JSON", {source});
   Reader reader{checkpoint, source};
   std::string schema = reader.text(parsed, "schema");

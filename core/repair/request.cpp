@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/json.h"
 #include "core/repair/json.h"
 #include "core/repair/kept_plan.h"
 
@@ -36,7 +37,7 @@ OrderedJson parsed_without_plan(std::string_view json, bool& has_plan) {
     has_plan = has_plan || is_plan;
     return !is_plan;
   };
-  return OrderedJson::parse(json, keeps, false);
+  return parse_json<OrderedJson>(json.begin(), json.end(), keeps).tree;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/base/leave_behind.h"
 #include "core/io/source.h"
 
@@ -48,6 +49,17 @@ struct Reader {
   }
 };
 
+tl::unexpected<Error> not_json(const Reader& reader, const ParsedJson<Json>& parsed) {
+  if (!parsed.byte)
+    return fail(ErrorKind::kDamaged, "not JSON: " + parsed.problem, Place{reader.source});
+  if (is_cancelled(reader.progress)) return cancelled_error();
+  std::string what = parsed.problem;
+  if (std::size_t dash = what.find("syntax error"); dash != std::string::npos)
+    what = what.substr(dash);
+  return fail(ErrorKind::kDamaged, "not JSON: " + what,
+              Place{reader.source, *parsed.byte > 0 ? *parsed.byte - 1 : 0});
+}
+
 // One pass of the parser: the document, and the order of the axes.
 Result<Json> parse(Reader& reader) {
   std::string fqn, field;
@@ -69,25 +81,14 @@ Result<Json> parse(Reader& reader) {
     }
     return true;
   };
-  try {
-    const TextUntilCancelled text(reader.text, reader.progress);
-    Json document = Json::parse(text.begin(), text.end(), take_down);
-    if (reader.too_deep)
-      return fail(ErrorKind::kDamaged,
-                  fmt::format("nested more than {} deep, which no spec is", kMaxNesting),
-                  Place{reader.source});
-    return document;
-  } catch (const Json::parse_error& problem) {
-    if (is_cancelled(reader.progress)) return cancelled_error();
-    std::string what = problem.what();
-    if (std::size_t dash = what.find("syntax error"); dash != std::string::npos)
-      what = what.substr(dash);
-    return fail(ErrorKind::kDamaged, "not JSON: " + what,
-                Place{reader.source, problem.byte > 0 ? problem.byte - 1 : 0});
-  } catch (const Json::exception& problem) {
-    return fail(ErrorKind::kDamaged, std::string("not JSON: ") + problem.what(),
+  const TextUntilCancelled text(reader.text, reader.progress);
+  auto parsed = parse_json<Json>(text.begin(), text.end(), take_down);
+  if (!parsed.problem.empty()) return not_json(reader, parsed);
+  if (reader.too_deep)
+    return fail(ErrorKind::kDamaged,
+                fmt::format("nested more than {} deep, which no spec is", kMaxNesting),
                 Place{reader.source});
-  }
+  return std::move(parsed.tree);
 }
 
 std::optional<std::int64_t> integer(const Json& value) {

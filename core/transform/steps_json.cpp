@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/hash.h"
+#include "core/base/json.h"
 #include "core/transform/json.h"
 
 namespace shw {
@@ -416,15 +417,15 @@ bool is_step_plan(std::string_view json) {
     has_steps = has_steps || (is_key && value == "steps");
     return !is_key;
   };
-  return StepJson::parse(json, keeps, false).is_object() && has_steps;
+  return parse_json<StepJson>(json.begin(), json.end(), keeps).tree.is_object() && has_steps;
 }
 
 Result<StepPlan> steps_from_json(std::string_view json, const std::string& source) {
   PassedOver passed;
-  auto keeps = [&](int depth, StepJson::parse_event_t event, StepJson& value) {
+  auto keeps = [&](int depth, StepJson::parse_event_t event, const StepJson& value) {
     return passed.keeps(depth, event, value);
   };
-  auto parsed = StepJson::parse(json, keeps, false);
+  const StepJson parsed = parse_json<StepJson>(json.begin(), json.end(), keeps).tree;
   EditedJson in;
   StepPlan plan;
   if (parsed.is_discarded() || passed.too_deep) {

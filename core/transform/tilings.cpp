@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json.h"
 #include "core/base/spelling.h"
 #include "core/transform/packed_tensor.h"
 
@@ -102,7 +103,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
     is_deep = is_deep || depth >= kMaxNesting;
     return !is_deep;
   };
-  auto parsed = nlohmann::ordered_json::parse(json, keeps, false);
+  const auto parsed = parse_json<nlohmann::ordered_json>(json.begin(), json.end(), keeps).tree;
   if (is_deep)
     return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));
   if (parsed.is_discarded()) return refuse("is no JSON");
