@@ -138,40 +138,59 @@ Result<Box> first_row(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
   return box;
 }
 
+// A strided axis whose turn comes when later axes have cut its dimension into as many pieces as its
+// factor says: one of them or several (FSDP over experts over their tensor ranks).
+struct StridedAxis {
+  std::size_t axis = 0;
+  std::int64_t pieces = 1;  // so far
+};
+
+// `cut` has cut: those that waited for it follow, the innermost first.
+void place_behind(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t cut,
+                  std::vector<StridedAxis>& waiting, std::vector<std::size_t>& order) {
+  std::int64_t pieces = mesh.axes[cut].size;
+  for (std::size_t w = waiting.size(); w-- > 0;) {
+    const std::size_t axis = waiting[w].axis;
+    if (placements[axis].dim != placements[cut].dim) continue;
+    waiting[w].pieces =
+        checked_mul(waiting[w].pieces, pieces).value_or(std::numeric_limits<std::int64_t>::max());
+    // An axis of one rank cuts nothing, whatever its factor says.
+    if (placements[axis].split_factor != waiting[w].pieces && mesh.axes[axis].size != 1) continue;
+    pieces = checked_mul(pieces, mesh.axes[axis].size)
+                 .value_or(std::numeric_limits<std::int64_t>::max());
+    order.push_back(axis);
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(w));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
                                                const std::vector<Placement>& placements) {
   std::vector<std::size_t> order;
-  std::vector<std::size_t> waiting;  // strided axes, outermost first
+  std::vector<StridedAxis> waiting;  // outermost first
   for (std::size_t i = 0; i < placements.size() && i < mesh.axes.size(); ++i) {
     if (!cuts(placements[i])) continue;
     if (is_strided(placements[i])) {
-      waiting.push_back(i);
+      waiting.push_back({i});
       continue;
     }
     order.push_back(i);
-    std::int64_t pieces = mesh.axes[i].size;
-    for (std::size_t w = waiting.size(); w-- > 0;) {
-      const Placement& strided = placements[waiting[w]];
-      if (strided.dim != placements[i].dim) continue;
-      // An axis of one rank cuts nothing, whatever its factor says.
-      if (strided.split_factor != pieces && mesh.axes[waiting[w]].size != 1)
+    place_behind(mesh, placements, i, waiting, order);
+  }
+  for (const StridedAxis& strided : waiting) {
+    const Placement& placement = placements[strided.axis];
+    if (mesh.axes[strided.axis].size != 1) {
+      if (strided.pieces != 1)
         return fail(ErrorKind::kUnsupported,
                     fmt::format("{} does not match the {} pieces that later axes cut",
-                                to_text(strided), pieces));
-      pieces = checked_mul(pieces, mesh.axes[waiting[w]].size)
-                   .value_or(std::numeric_limits<std::int64_t>::max());
-      order.push_back(waiting[w]);
-      waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(w));
+                                to_text(placement), strided.pieces));
+      // Alone and with factor 1 it is a plain cut; otherwise nothing says what was cut before.
+      if (placement.split_factor != 1)
+        return fail(ErrorKind::kUnsupported,
+                    to_text(placement) + " has no plain shard of its dimension behind it");
     }
-  }
-  for (std::size_t i : waiting) {
-    // Alone and with factor 1 it is a plain cut; otherwise nothing says what was cut before.
-    if (placements[i].split_factor != 1 && mesh.axes[i].size != 1)
-      return fail(ErrorKind::kUnsupported,
-                  to_text(placements[i]) + " has no plain shard of its dimension behind it");
-    order.push_back(i);
+    order.push_back(strided.axis);
   }
   return order;
 }

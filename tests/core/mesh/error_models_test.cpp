@@ -125,6 +125,27 @@ TEST_CASE("cuts are ordered as they were made, and a factor that fits nothing is
   CHECK_FALSE(order_of_cuts(mesh_of(4, 2), alone));
 }
 
+TEST_CASE(
+    "a strided axis waits for as many pieces as its factor says, of one later axis or several") {
+  Mesh mesh{{{"edp", 2}, {"ep", 2}, {"etp", 2}}};
+  auto cut_by = [](std::int64_t factor) {
+    return std::vector<Placement>{{Placement::Kind::kStridedShard, 0, factor},
+                                  {Placement::Kind::kShard, 0, 1},
+                                  {Placement::Kind::kShard, 0, 1}};
+  };
+  CHECK(*order_of_cuts(mesh, cut_by(4)) == std::vector<std::size_t>{1, 2, 0});
+  CHECK(*order_of_cuts(mesh, cut_by(2)) == std::vector<std::size_t>{1, 0, 2});
+  CHECK_FALSE(order_of_cuts(mesh, cut_by(3)));
+  CHECK_FALSE(order_of_cuts(mesh, cut_by(8)));
+  // What torch 2.15 gives the eight ranks of 16 rows.
+  const std::int64_t after_both[] = {0, 4, 8, 12, 2, 6, 10, 14};
+  const std::int64_t between[] = {0, 2, 8, 10, 4, 6, 12, 14};
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    CHECK(nested_box(Extents{16}, mesh, cut_by(4), rank)->offsets[0] == after_both[rank]);
+    CHECK(nested_box(Extents{16}, mesh, cut_by(2), rank)->offsets[0] == between[rank]);
+  }
+}
+
 TEST_CASE("from_local without a shape multiplies the axis that the placement names") {
   Mesh mesh{{{"ep_shard", 2}, {"ep", 32}}};
   std::vector<Placement> old{{Placement::Kind::kShard, 1, 1}, {Placement::Kind::kShard, 0, 1}};
