@@ -51,6 +51,25 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
   }
 }
 
+TEST_CASE("placements that cannot be read are not judged, and that is said") {
+  auto checkpoint = opened_fixture("torch-2.14/s4_expert_order_topology_locked");
+  auto spec = load_spec(folder("torch-2.14/s4_expert_order_topology_locked/spec.json"));
+  REQUIRE(spec.has_value());
+  std::size_t changed = 0;
+  for (auto& [fqn, entry] : spec->entries) {
+    for (Placement& placement : entry.placements) {
+      if (placement.kind != Placement::Kind::kStridedShard) continue;
+      placement.split_factor = 3;  // later axes cut two pieces
+      ++changed;
+    }
+  }
+  REQUIRE(changed == 3);
+  CheckOptions options = at(Depth::kHeaders);
+  options.spec = std::make_shared<const Spec>(std::move(*spec));
+  CheckReport report = looked(*checkpoint, options);
+  CHECK(is_open(report, "placements of 4 tensors", "--spec"));
+}
+
 TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides between") {
   auto checkpoint = opened_fixture("torch-2.14/s4_expert_order_topology_locked");
   auto spec = load_spec(folder("torch-2.14/s4_expert_order_topology_locked/spec.json"));
