@@ -294,7 +294,15 @@ void Interpreter::read_paths(NodeId planner_data) {
   if (tree_.kind(planner_data) != NodeKind::kDict) return;
   for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
     auto fqn = tree_.text(pairs[i]);
-    if (!fqn) continue;
+    if (!fqn) {
+      // Most records and every container are no keys in Python: torch cannot read the file at all.
+      const NodeKind kind = tree_.kind(pairs[i]);
+      if (kind == NodeKind::kObject || kind == NodeKind::kShortcut || kind == NodeKind::kDict ||
+          kind == NodeKind::kList)
+        notes_.add(Severity::kError, {}, tree_.at(pairs[i]),
+                   "A name in planner_data is not a string.");
+      continue;
+    }
     Target target = target_of(names_.intern(*fqn));
     if (target.kind == Target::Kind::kNothing) continue;
     auto path = path_of(pairs[i + 1]);

@@ -159,6 +159,24 @@ TEST_CASE("a small file cannot take much memory") {
   CHECK(after.uordblks - before.uordblks < 16 * pickle.size() + 1000000);
 }
 
+TEST_CASE("a record in the place of a name in planner_data is told") {
+  const std::string before =
+      "\x80\x02"
+      "cm\nMetadata\n)\x81}(U\x13state_dict_metadata}U\x0cplanner_data}(";
+  auto is_told = [&](const std::string& key) {
+    auto opened = open_bytes(bytes_of(before + key + ")uub."));
+    REQUIRE(opened);
+    const auto& findings = (*opened)->opening_findings();
+    return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+      return finding.severity == Severity::kError &&
+             finding.cause.find("planner_data") != std::string::npos;
+    });
+  };
+  CHECK(is_told("ctorch.distributed.checkpoint.metadata\nChunkStorageMetadata\n)\x81"));
+  CHECK(is_told("]"));
+  CHECK_FALSE(is_told("U\x01w"));
+}
+
 // One wrong reference in the pickle makes one record of another class, with all its attributes.
 TEST_CASE("records of a class that torch does not take there are told") {
   const Bytes whole =
