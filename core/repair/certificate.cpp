@@ -227,6 +227,8 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   auto damaged = [&](const std::string& what) {
     return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
   };
+  // The parser takes a NUL for the end, whatever follows.
+  if (json.find('\0') != json.npos) return damaged("it is no JSON");
   UniqueKeys keys;
   const TextUntilCancelled text(json, progress);
   auto keeps = [&](int depth, In::parse_event_t event, const In& value) {

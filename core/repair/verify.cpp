@@ -363,12 +363,38 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   return report;
 }
 
+Result<Certificate> certificate_in(const Directory& directory, Progress* progress) {
+  SHW_TRY(auto file, directory.open(kCertificateFile));
+  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return certificate_from_json(text, kCertificateFile, progress);
+}
+
+// A certificate speaks of what could be opened when it was written.
+bool lies_beside_its_certificate(const std::string& path, Progress* progress) {
+  auto directory = open_directory(path);
+  if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return false;
+  auto certificate = certificate_in(**directory, progress);
+  return certificate && certificate->seal == Certificate::Seal::kHolds;
+}
+
+VerifyReport broken_because(const Error& error) {
+  VerifyReport report;
+  report.outcome = VerifyReport::Outcome::kBroken;
+  report.reasons = {words_about(error)};
+  return report;
+}
+
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
                                    Team* team) {
-  SHW_TRY(auto checkpoint, open_checkpoint(checkpoint_path, progress));
-  return verify_repair(*checkpoint, progress, nullptr, team);
+  auto checkpoint = open_checkpoint(checkpoint_path, progress);
+  if (!checkpoint && checkpoint.error().kind == ErrorKind::kDamaged && team == nullptr &&
+      lies_beside_its_certificate(checkpoint_path, progress))
+    return broken_because(checkpoint.error());
+  if (!checkpoint) return tl::unexpected<Error>(std::move(checkpoint).error());
+  return verify_repair(**checkpoint, progress, nullptr, team);
 }
 
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
@@ -383,10 +409,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                       ": nothing says what it was before"};
     return report;
   }
-  SHW_TRY(auto file, directory.open(kCertificateFile));
-  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  SHW_TRY(Certificate certificate, certificate_from_json(text, kCertificateFile, progress));
+  SHW_TRY(Certificate certificate, certificate_in(directory, progress));
 
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);

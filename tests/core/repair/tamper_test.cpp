@@ -426,6 +426,24 @@ TEST_CASE("a certificate without a hash of itself proves nothing") {
   CHECK(report->reasons[0].find("content_hash") != std::string::npos);
 }
 
+TEST_CASE("a certificate that goes on behind a NUL is none") {
+  Repaired made;
+  put(made.out + "/certificate.json", contents(made.out + "/certificate.json") + '\0' + "more");
+  CHECK(outcome_of(made.out) != "proved");
+}
+
+TEST_CASE("what does not open any more beside a certificate that holds is broken") {
+  Repaired made;
+  std::string bytes = contents(made.out + "/.metadata");
+  put(made.out + "/.metadata", bytes.substr(0, bytes.size() / 2));
+  auto report = verify_repair(made.out);
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kBroken);
+  CHECK(report->reasons[0].find(".metadata") != std::string::npos);
+  put(made.out + "/certificate.json", "{}");
+  CHECK_FALSE(verify_repair(made.out).has_value());
+}
+
 TEST_CASE("no file that is cut, flipped, taken away or added leaves a proof") {
   Repaired made;
   std::vector<std::string> files;
