@@ -31,6 +31,24 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   return false;
 }
 
+// Of a parameter whose chunks get other boxes: the survivors are where those of their writers come
+// to lie. A writer that wrote none of it was placed by the layout, or by a chunk that moves.
+bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
+                           const PartlyLost& state, bool has_layout) {
+  return std::all_of(state.survivors.begin(), state.survivors.end(), [&](const Survivor& survivor) {
+    bool wrote_any = false, lies_there = false;
+    std::size_t at = 0;
+    for (ChunkId chunk : c.chunks(parameter.tensor)) {
+      if (at == parameter.boxes.size()) return false;
+      const Box& box = parameter.boxes[at++];
+      if (c.writer(chunk) != c.writer(survivor.chunk) || is_empty(box)) continue;
+      wrote_any = true;
+      lies_there = lies_there || box == Box{survivor.at, survivor.source.sizes};
+    }
+    return wrote_any ? lies_there : has_layout;
+  });
+}
+
 // Empty where the state may stay in the plan.
 std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& state,
                     const Diagnosis& parameter) {
@@ -40,7 +58,12 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
            " inside of chunks, and rows of the state would have to follow";
   if (std::holds_alternative<Renamed>(parameter)) return {};
   const SpecEntry* entry = spec == nullptr ? nullptr : spec->find(name);
-  if (entry != nullptr && entry->shape == state.expected) return {};
+  // A reference alone says nothing of ranks.
+  const bool has_layout = entry != nullptr && entry->shape == state.expected && entry->mesh &&
+                          !entry->placements.empty();
+  const auto* moved = std::get_if<Relabelled>(&parameter);
+  if (moved != nullptr ? lie_with_moved_chunks(c, *moved, state, has_layout) : has_layout)
+    return {};
   // Both by the same law of writers.
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};

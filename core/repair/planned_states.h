@@ -14,7 +14,8 @@ namespace shw {
 
 // Why states that were put where the chunks of their parameter lie cannot be: the same plan gives
 // the parameter another shape or moves its elements, so where those chunks lie tells nothing. A
-// spec that has the parameter says it all the same, unless elements move inside of chunks.
+// spec with the layout of the parameter says it all the same, unless elements move inside of
+// chunks.
 std::map<TensorId, std::string> states_of_moved_parameters(
     const Checkpoint& checkpoint, const Spec* spec,
     const std::map<TensorId, const Diagnosis*>& planned, const Progress* progress);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/repair/plan.h"
+#include "core/repair/planned_states.h"
+#include "core/rules/layout/made.h"
 #include "core/rules/layouts.h"
 
 using namespace shw;
@@ -310,6 +312,38 @@ TEST_CASE("replicas: the mesh alone places a state only where one reading of it 
   MESSAGE(placed << " states are placed, " << open << " findings stay open");
   CHECK(placed != 0);
   CHECK(open != 0);
+}
+
+TEST_CASE("a state that lies by a chunk which gets another box stays out of that repair") {
+  Made made;
+  made.tensor("model.a.weight", {8, 2},
+              {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}})
+      .tensor("optimizer.state.a.weight.momentum_buffer", {2, 2}, {{{0, 0}, {2, 2}, 1}});
+  auto c = made.builder.finish();
+  const TensorId weight = *c->find("model.a.weight");
+  const TensorId state = *c->find("optimizer.state.a.weight.momentum_buffer");
+  auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
+  const Diagnosis exchanged =
+      Relabelled{weight, {8, 2}, {box_at(0), box_at(4), box_at(2), box_at(6)}};
+  auto refused_at = [&](std::int64_t row, bool with_layout) {
+    const Diagnosis part =
+        PartlyLost{state, {8, 2}, {{c->chunks(state)[0], box_at(0), {row, 0}}}, ""};
+    // What a reference says, and what a spec can say beside it.
+    Spec spec;
+    spec.entries["model.a.weight"].shape = {8, 2};
+    if (with_layout) {
+      spec.entries["model.a.weight"].mesh = parse_mesh("dp=2,tp=2").value();
+      for (const char* text : {"StridedShard(0,sf=2)", "Shard(0)"})
+        spec.entries["model.a.weight"].placements.push_back(parse_placement(text).value());
+    }
+    return states_of_moved_parameters(*c, &spec, {{weight, &exchanged}, {state, &part}}, nullptr)
+        .contains(state);
+  };
+  for (bool with_layout : {false, true}) {
+    CAPTURE(with_layout);
+    CHECK(refused_at(2, with_layout));  // where rank 1's chunk is said to lie
+    CHECK_FALSE(refused_at(4, with_layout));
+  }
 }
 
 TEST_CASE(
