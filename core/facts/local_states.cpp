@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/facts/cut_orders.h"
 #include "core/facts/off_the_grid.h"
@@ -54,6 +55,28 @@ class Places {
     return false;
   }
 
+  // Buckets cut this parameter: a chunk has a size that no reading of its placements gives, not
+  // even one of torch's wrong ones. What other tensors of its layout look like says nothing of it.
+  bool is_in_buckets(TensorId parameter) const {
+    const Checkpoint& c = input_.checkpoint;
+    const SpecEntry* entry = layout_of(input_, c.fqn(parameter));
+    if (entry == nullptr || !same(entry->shape, c.shape(parameter))) return false;
+    const RankMap ranks(input_, *entry->mesh);
+    for (ChunkId chunk : c.chunks(parameter)) {
+      auto writer = c.writer(chunk);
+      auto rank = writer ? ranks.of(*writer) : std::nullopt;
+      if (!rank || !has_elements(c.sizes(chunk))) continue;
+      bool fits = false;
+      for (OffsetModel model :
+           {OffsetModel::kByIndex, OffsetModel::kExplicitOrder, OffsetModel::kFirstRow}) {
+        auto box = recorded_box(model, entry->shape, *entry->mesh, entry->placements, *rank);
+        fits = fits || (box && same(box->sizes, c.sizes(chunk)));
+      }
+      if (!fits) return true;
+    }
+    return false;
+  }
+
   // Of every chunk of the parameter, in their order: where its elements belong. Until another one
   // is asked for: its states stand together.
   const std::vector<Box>& of_chunks(TensorId parameter) {
@@ -94,6 +117,8 @@ constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank
 constexpr const char* kNoChunk =
     "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
     "needs the mesh: --mesh, or a spec";
+constexpr const char* kReplicaChunk =
+    "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
 
 // What the writer itself wrote of the parameter.
 struct OwnChunks {
@@ -145,15 +170,36 @@ void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Bo
   }
 }
 
+// Of ranks that no cutting axis tells apart one wrote the chunk of all: its place is theirs,
+// wherever it lies. Axes and placements are those of the parameter.
+std::optional<Box> of_replica(const CheckInput& input, TensorId parameter,
+                              const std::vector<Box>& boxes, const LocalState& local) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry* entry = layout_of(input, c.fqn(parameter));
+  if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
+  const RankMap ranks(input, *entry->mesh);
+  const auto mine = place_of(ranks, *entry, local.writer);
+  std::optional<Box> found;
+  std::set<std::vector<std::int64_t>> places;  // two chunks of one: another mesh cut these
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(parameter)) {
+    const Box& box = boxes[at++];
+    auto writer = c.writer(chunk);
+    if (volume(c.sizes(chunk)) == 0) continue;
+    const auto place = writer ? place_of(ranks, *entry, *writer) : std::nullopt;
+    if (!mine || !place || !places.insert(*place).second) return std::nullopt;
+    if (place == mine) found = box;
+  }
+  return found && same(found->sizes, c.sizes(local.chunk)) ? found : std::nullopt;
+}
+
 // Spec and chunks both tell, and have to agree.
 void hold_against_chunks(const Box& held, const OwnChunks& own, const std::vector<Box>& boxes,
                          LocalState& local) {
   const std::vector<Box>& told = own.any ? own.alike : boxes;
   if (std::find(told.begin(), told.end(), held) != told.end()) {
     local.home = held;
-    local.source = own.any
-                       ? kOwnChunk
-                       : "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
+    local.source = own.any ? kOwnChunk : kReplicaChunk;
   } else if (own.any) {
     local.why_not =
         "the spec gives the writers of these states other rows than the chunks of their "
@@ -169,7 +215,10 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
-  if (held && !is_empty(*held)) return hold_against_chunks(*held, own, boxes, local);
+  // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
+  // itself wrote does (failures.md 0.7.2, 0.7.13).
+  if (held && !is_empty(*held) && !places.is_in_buckets(parameter))
+    return hold_against_chunks(*held, own, boxes, local);
   if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
@@ -177,7 +226,10 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     local.why_not =
         "the writers of these states wrote no chunk of their parameters that has the size of the "
         "state, or more than one";
-  } else if (held || is_empty_shard(c.sizes(local.chunk), local.expected)) {
+  } else if (auto replica = of_replica(input, parameter, boxes, local)) {
+    local.home = std::move(*replica);
+    local.source = kReplicaChunk;
+  } else if ((held && is_empty(*held)) || is_empty_shard(c.sizes(local.chunk), local.expected)) {
     local.home = empty_box(local.expected);
     local.source = "the rank owns no row of the parameter";
   } else if (entry == nullptr) {

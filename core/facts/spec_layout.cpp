@@ -149,6 +149,17 @@ bool is_expert(const SpecEntry& entry) {
   });
 }
 
+std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const SpecEntry& entry,
+                                                  std::uint32_t writer) {
+  auto rank = ranks.of(writer);
+  if (!rank) return std::nullopt;
+  std::vector<std::int64_t> place = entry.mesh->coordinates(*rank);
+  for (std::size_t axis = 0; axis < place.size(); ++axis) {
+    if (!cut_dim(entry.placements[axis], entry.shape.size())) place[axis] = 0;
+  }
+  return place;
+}
+
 Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
                            const Mesh* of_mesh) {
   constexpr int kTensors = 200;

@@ -72,6 +72,10 @@ class Cutter {
 // The dimension that a placement cuts; nothing for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 
+// Where a writer stands on the axes that cut: ranks of one place hold the same elements.
+std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const SpecEntry& entry,
+                                                  std::uint32_t writer);
+
 // "ep", "expert_parallel".
 bool is_expert_axis(std::string_view name);
 // Does the entry speak of experts: by its role, or by an axis that carries them?

@@ -71,6 +71,35 @@ TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
   CHECK(seen.survivors("state.7.momentum_buffer").empty());
 }
 
+TEST_CASE("a state goes to the chunk that its writer has of a parameter in flat buckets") {
+  Made made;
+  made.tensor("model.a.weight", {12, 2},
+              {{{0, 0}, {2, 2}, 0}, {{2, 0}, {4, 2}, 1}, {{6, 0}, {6, 2}, 2}})
+      .expect("model.a.weight", {12, 2}, "dp=3", {"Shard(0)"});
+  // On the grid of the spec rank 1 would hold rows [4, 8).
+  whole_by(made, "optimizer.state.a.weight.momentum_buffer", {4, 2}, 1)
+      .expect("optimizer.state.a.weight.momentum_buffer", {12, 2}, "dp=3", {"Shard(0)"});
+  Seen seen = look(made);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.find("local-saved-as-global")->remedy.has_value());
+  CHECK(seen.survivors("optimizer.state.a.weight.momentum_buffer") == "2+4<1");
+}
+
+TEST_CASE("a replica's chunk of a parameter in flat buckets is the place of the rank's state") {
+  auto state_by = [](std::uint32_t writer, std::int64_t rows) {
+    Made made;
+    made.tensor("model.norm.weight", {8}, {{{0}, {4}, 0}, {{4}, {2}, 3}, {{6}, {2}, 4}})
+        .expect("model.norm.weight", {8}, "dp=4,tp=2", {"Shard(0)", "Replicate"});
+    const std::string state = "optimizer.state.norm.weight.momentum_buffer";
+    whole_by(made, state, {rows}, writer)
+        .expect(state, {8}, "dp=4,tp=2", {"Shard(0)", "Replicate"});
+    return look(made).survivors(state);
+  };
+  CHECK(state_by(1, 4) == "0+4<1");
+  // By the grid of the spec rank 5 would hold rows [4, 6), which another rank holds.
+  CHECK(state_by(5, 2) == "6+2<5");
+}
+
 TEST_CASE("expert and expert-tensor ranks that vanish together are placed by who wrote what") {
   // edp 2 x ep 2 x etp 2, one row a rank: FSDP2 knew edp alone (failures.md 5).
   Made made;
