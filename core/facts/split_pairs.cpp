@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "core/facts/spec_layout.h"
+
 namespace shw {
 namespace {
 
@@ -30,20 +32,70 @@ std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
   return rows;
 }
 
-bool same_writers(const Checkpoint& c, TensorId a, TensorId b) {
+using Writer = std::optional<std::uint32_t>;
+
+// Which ranks hold the same rows of a parameter: every one itself, and by the spec its replicas.
+class Owners {
+ public:
+  Owners(const CheckInput& input, TensorId parameter)
+      : entry_(layout_of(input, input.checkpoint.fqn(parameter))) {
+    if (entry_ != nullptr) ranks_.emplace(input, *entry_->mesh);
+  }
+  bool are_one(Writer a, Writer b) const {
+    if (a == b || !a || !b || !ranks_) return a == b;
+    auto place = place_of(*ranks_, *entry_, *a);
+    return place && place == place_of(*ranks_, *entry_, *b);
+  }
+
+ private:
+  const SpecEntry* entry_;
+  std::optional<RankMap> ranks_;
+};
+
+bool same_writers(const Checkpoint& c, const Owners& owners, TensorId a, TensorId b) {
   auto first = c.chunks(a), second = c.chunks(b);
   if (first.size() != second.size()) return false;
-  std::map<std::int64_t, std::optional<std::uint32_t>> writers;
+  std::map<std::int64_t, Writer> writers;
   for (ChunkId chunk : first) writers[c.offsets(chunk)[0]] = c.writer(chunk);
   for (ChunkId chunk : second) {
     auto found = writers.find(c.offsets(chunk)[0]);
-    if (found == writers.end() || found->second != c.writer(chunk)) return false;
+    if (found == writers.end() || !owners.are_one(found->second, c.writer(chunk))) return false;
   }
   return true;
 }
 
+// What is left are rows of W from the first on, of the rank that owns the first one: the model says
+// who that is, where the rank itself wrote any of it.
+bool are_first_rows(const Checkpoint& c, const Owners& owners, const SplitPair& pair) {
+  const std::int64_t item = c.shape(pair.w.parameter)[0] / pair.chunks;
+  for (ChunkId chunk : c.chunks(pair.w.state)) {
+    const std::int64_t begin = c.offsets(chunk)[0] / pair.rows * item;
+    bool wrote_any = false, wrote_first = false;
+    for (ChunkId held : c.chunks(pair.w.parameter)) {
+      if (volume(c.sizes(held)) == 0 || !owners.are_one(c.writer(held), c.writer(chunk))) continue;
+      wrote_any = true;
+      wrote_first = wrote_first || c.offsets(held)[0] == begin;
+    }
+    if (wrote_any && !wrote_first) return false;
+  }
+  return true;
+}
+
+// One chunk a tensor-parallel rank: a strided cut of the rows says how many there are.
+bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
+  const SpecEntry* entry = layout_of(input, input.checkpoint.fqn(pair.w.parameter));
+  if (entry == nullptr) return true;
+  const std::size_t ndim = entry->shape.size();
+  return std::all_of(entry->placements.begin(), entry->placements.end(), [&](const Placement& p) {
+    return p.kind != Placement::Kind::kStridedShard || cut_dim(p, ndim) != 0 ||
+           p.split_factor == pair.chunks;
+  });
+}
+
 // Both halves shrunk alike against their own model tensors, by a factor of 2 T or more.
-std::optional<SplitPair> broken_pair(const Checkpoint& c, const SplitHalf& w, const SplitHalf& v) {
+std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w,
+                                     const SplitHalf& v) {
+  const Checkpoint& c = input.checkpoint;
   ExtentsView state = c.shape(w.state), model = c.shape(w.parameter);
   if (state.empty() || state.size() != model.size() || state[0] <= 0 || model[0] % state[0] != 0)
     return std::nullopt;
@@ -59,7 +111,10 @@ std::optional<SplitPair> broken_pair(const Checkpoint& c, const SplitHalf& w, co
   pair.chunks = c.chunks(w.state).size();
   if (pair.ratio % pair.chunks != 0 || model[0] % pair.chunks != 0) return std::nullopt;
   if (2 * pair.rows > model[0] / pair.chunks) return std::nullopt;
-  if (!same_writers(c, w.state, v.state)) return std::nullopt;
+  const Owners owners(input, w.parameter);
+  if (!same_writers(c, owners, w.state, v.state) || !are_first_rows(c, owners, pair) ||
+      !has_all_ranks(input, pair))
+    return std::nullopt;
   return pair;
 }
 
@@ -91,7 +146,7 @@ std::vector<SplitPair> split_pairs(const CheckInput& input) {
   std::vector<SplitPair> pairs;
   for (const auto& [stem, halves] : stems) {
     if (!halves.w || !halves.v) continue;
-    auto pair = broken_pair(c, *halves.w, *halves.v);
+    auto pair = broken_pair(input, *halves.w, *halves.v);
     if (!pair) continue;
     pair->role = halves.first.role;
     pair->kind = halves.first.kind;

@@ -95,6 +95,59 @@ TEST_CASE("F2: the rows of both halves go into W, V is lost, and the loss is cou
   }
 }
 
+TEST_CASE(
+    "halves that one rank saved as plain tensors are its own rows, not those of the first owner") {
+  // T=2, three owners of 8 rows: ranks 0 and 1 hold W alone, 2 and 3 its end and V's beginning.
+  Made made;
+  made.tensor(
+          "model.module.mlp.linear_fc1.weight_w", {24, 2},
+          {{{0, 0}, {8, 2}, 0}, {{12, 0}, {8, 2}, 1}, {{8, 0}, {4, 2}, 2}, {{20, 0}, {4, 2}, 3}})
+      .tensor(
+          "model.module.mlp.linear_fc1.weight_v", {24, 2},
+          {{{0, 0}, {4, 2}, 2}, {{12, 0}, {4, 2}, 3}, {{4, 0}, {8, 2}, 4}, {{16, 0}, {8, 2}, 5}})
+      .tensor(kGluW, {4, 2}, {{{0, 0}, {4, 2}, 2}})
+      .tensor(kGluV, {4, 2}, {{{0, 0}, {4, 2}, 2}});
+  Seen seen = look(made, false);
+  CHECK(seen.find("glu-split-local") == nullptr);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.survivors(kGluW) == "8+4<2");
+  CHECK(seen.survivors(kGluV) == "0+4<2");
+}
+
+TEST_CASE("halves of fewer chunks than the spec has tensor-parallel ranks were not split locally") {
+  Made made;
+  for (const char* half : {"_w", "_v"}) {
+    const std::string stem = std::string("module.mlp.linear_fc1.weight") + half;
+    made.tensor("model." + stem, {8, 2}, {{{0, 0}, {4, 2}, 0}, {{4, 0}, {4, 2}, 1}})
+        .expect("model." + stem, {8, 2}, "dp_cp=1,tp=2", {"StridedShard(0,sf=2)", "Shard(0)"});
+    made.tensor("optimizer.state.module.module." + stem + ".exp_avg", {4, 2},
+                {{{0, 0}, {4, 2}, 0}});
+  }
+  Seen seen = look(made);
+  CHECK(seen.find("glu-split-local") == nullptr);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.survivors(kGluW) == "0+4<0");
+  CHECK(seen.survivors(kGluV) == "0+4<0");
+}
+
+TEST_CASE("halves that replicas of one owner wrote are one pair, by the mesh of the spec") {
+  // Two replicas of F2.1: each half of the states came from another of them.
+  auto look_with = [](bool with_spec) {
+    Made made;
+    for (const char* half : {"_w", "_v"}) {
+      const std::string name = std::string("model.module.mlp.linear_fc1.weight") + half;
+      made.tensor(name, {4, 2}, {{{0, 0}, {4, 2}, half[1] == 'w' ? 2U : 1U}})
+          .expect(name, {4, 2}, "dp_replicate=2,dp_cp=2", {"Replicate", "Shard(0)"});
+    }
+    made.tensor(kGluW, {2, 2}, {{{0, 0}, {2, 2}, 0}}).tensor(kGluV, {2, 2}, {{{0, 0}, {2, 2}, 2}});
+    return look(made, with_spec);
+  };
+  Seen seen = look_with(true);
+  REQUIRE(seen.find("glu-split-local") != nullptr);
+  CHECK(seen.survivors(kGluW) == "0+2<0 2+2<v2");
+  CHECK(look_with(false).find("glu-split-local") == nullptr);
+}
+
 TEST_CASE("F2.5 and F2.6: halves that are whole, and weights without halves, are healthy") {
   Seen right = look_at_glu({4, 2, {{{0, 0}, {4, 2}, 0}}, {{{0, 0}, {4, 2}, 1}}, {4, 2}});
   CHECK(right.quiet());
