@@ -1,6 +1,6 @@
 // A tree of JSON and who may refuse what of it, as nlohmann's parser with a callback makes it. That
 // one looks at all members of a list or an object whenever an object among them ends (version
-// 3.11), which is quadratic: a certificate of 20,000 tensors took 4 s, one of 100,000 took 100 s.
+// 3.11), which is quadratic: a certificate of 20,000 tensors took 4 s, a spec of 40,000 took 41 s.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Which entry has which name, and which are gone, while steps are taken: a step that names one
-// tensor looks at that one. Looking at all of them made plans with a step a tensor quadratic, 93 s
-// for 20,000. Entries keep their index until they are put in order (in_order, named_entries.h).
+// Which entry has which name, and which are gone, while steps are taken. Looking at all of them
+// made plans with a step a tensor quadratic: 4,000 took 3.9 s of processor time, 20,000 take 0.6 s
+// now. Entries keep their index until they are put in order (in_order, named_entries.h).
 #pragma once
 
 #include <cstddef>
