@@ -6,17 +6,23 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/formats/common/crc32.h"
+#include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
+#include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/state_dict_pickle.h"
 #include "core/formats/torch_file/torch_file_records.h"
 
 namespace shw {
 namespace {
+
+constexpr const char* kModelFile = "model.pt";
 
 bool is_whole_tensor(const OutputTensor& tensor) {
   if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
@@ -94,6 +100,27 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   return all;
 }
 
+// A dict that lies in one entry (torch's flatten_state_dict=False) would be read back as the
+// entries that it has, each with a name of its own: another checkpoint than the one that was asked
+// for.
+Status check_entries_stay_one(const Outputs& outputs, BytesView pickle) {
+  if (outputs.objects.empty()) return {};
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, kModelFile));
+  SHW_TRY(std::vector<StateEntry> read, flatten_state_dict(tree, kModelFile));
+  std::unordered_set<std::string_view> names;
+  for (const StateEntry& entry : read) names.insert(entry.fqn);
+  std::vector<std::string> apart;
+  for (const OutputObject& object : outputs.objects) {
+    if (!names.contains(object.fqn)) apart.push_back(object.fqn);
+  }
+  if (apart.empty()) return {};
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("{} cannot be written into a file of torch.save as {}: a dict, or a list "
+                          "of dicts, is read as an entry for each of its values",
+                          some_of(apart), apart.size() == 1 ? "one entry" : "one entry each"),
+              {}, "leave them out (convert --leave-out PATTERN)");
+}
+
 // As torch.save writes a file "model.pt".
 TorchArchive archive_of_model(const Outputs& outputs, BytesView pickle) {
   TorchArchive archive{.top = "model", .pickle = hole_of(pickle.size(), crc32_of(pickle))};
@@ -121,13 +148,14 @@ Result<LaidOut> lay_out_model(const Outputs& outputs) {
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
   SHW_TRY(StateForms forms, forms_of(outputs));
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
+  SHW_CHECK(check_entries_stay_one(outputs, pickle));
   TorchArchive archive = archive_of_model(outputs, pickle);
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
   LaidOut out;
-  out.files.push_back({"model.pt", around.position()});
+  out.files.push_back({kModelFile, around.position()});
   out.before.push_back({0, around.holes.front(), std::move(pickle)});
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
     std::uint64_t at = around.holes[t + 1], length = archive.storages[t].length;

@@ -264,6 +264,29 @@ TEST_CASE("entries that contradict each other and all that cannot be said are re
   CHECK_FALSE(kTorchFileWriter.seal_file(none, *laid_out, 0, {}).has_value());
 }
 
+// torch saves such entries with flatten_state_dict=False.
+TEST_CASE("a dict that is one entry is refused before a file takes it apart") {
+  using namespace std::string_literals;
+  const std::string dict = "}X\x04\0\0\0lastK\x03s"s;
+  Outputs outputs;
+  outputs.tensors.push_back(whole_tensor("w", Dtype::kInt8, {1}));
+  outputs.objects.push_back({.fqn = "empty", .path = {"empty"}, .plain = "}"});
+  outputs.objects.push_back({.fqn = "list",
+                             .path = {"list"},
+                             .plain = "]K\x01"
+                                      "a"});
+  outputs.objects.push_back({.fqn = "tuple", .path = {"tuple"}, .plain = "(" + dict + "t"});
+  CHECK(kTorchFileWriter.lay_out(outputs).has_value());
+  outputs.objects.push_back({.fqn = "scheduler", .path = {"scheduler"}, .plain = dict});
+  outputs.objects.push_back({.fqn = "groups", .path = {"groups"}, .plain = "]" + dict + "a"});
+  auto laid_out = kTorchFileWriter.lay_out(outputs);
+  REQUIRE_FALSE(laid_out.has_value());
+  CHECK(laid_out.error().kind == ErrorKind::kUnsupported);
+  const std::string& message = laid_out.error().message;
+  for (const char* name : {"scheduler", "groups"}) CHECK(message.find(name) != message.npos);
+  for (const char* name : {"empty", "tuple"}) CHECK(message.find(name) == message.npos);
+}
+
 TEST_CASE("tensors and files beyond 4 GiB are written and read") {
   Outputs outputs;
   outputs.tensors.push_back(whole_tensor("huge", Dtype::kFloat32, {std::int64_t{5} << 28}));
