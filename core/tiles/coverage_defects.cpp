@@ -234,7 +234,8 @@ std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std:
     for (std::size_t i = first; i < last; i += step) {
       for (std::int64_t border : {low(arena_[i], d), high(arena_[i], d)}) {
         borders_[count] = border;
-        count += (border > begin) & (border < end) ? 1 : 0;
+        const bool is_inside = (border > begin) & (border < end);
+        count += is_inside ? 1 : 0;
       }
     }
     if (count == 0) continue;
