@@ -24,7 +24,7 @@ constexpr int kPicklesInARow = 5;
 
 void add_names(const PickleTree& tree, ObjectPickle& out) {
   for (const PickleGlobal& global : tree.globals()) {
-    NameKind kind = classify_pickled_name(global.module, global.name);
+    NameKind kind = classify_pickled_name(global);
     if (kind == NameKind::kKnown || out.names.size() == kMostNames) continue;
     out.names.push_back({global.module, global.name, global.called_at.value_or(global.at),
                          global.called_at.has_value(), kind});

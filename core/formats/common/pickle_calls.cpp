@@ -9,6 +9,7 @@ namespace shw {
 namespace {
 
 constexpr PickleCallLaw kNeverCalled{1, 0};
+constexpr PickleCallLaw kEnumeration{1, 1};
 
 struct NamedCall {
   std::string_view module, name;
@@ -20,8 +21,9 @@ constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch._utils", "_rebuild_tensor_v3", {7, 8}},
     {"torch._utils", "_rebuild_parameter", {3, 3}},
     {"collections", "OrderedDict", {0, 1}},
-    {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING", {1, 1}},
-    {"torch.distributed.checkpoint.planner", "WriteItemType", {1, 1}},
+    {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING", kEnumeration},
+    {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING", kEnumeration},
+    {"torch.distributed.checkpoint.planner", "WriteItemType", kEnumeration},
 });
 // Records of DCP: made empty, and then given their fields.
 constexpr auto kByName = std::to_array<std::string_view>(
@@ -29,6 +31,17 @@ constexpr auto kByName = std::to_array<std::string_view>(
      "MetadataIndex", "StorageMeta", "_StorageInfo"});
 
 }  // namespace
+
+bool looks_like_class(std::string_view name) {
+  while (name.starts_with('_')) name.remove_prefix(1);
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
+         name.find('.') == std::string_view::npos;
+}
+
+bool finds_attribute(const PickleGlobal& global) {
+  return global.name == "getattr" &&
+         (global.module == "builtins" || global.module == "__builtin__");
+}
 
 PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
   // A class of storages is only named, by what says where the storage lies.

@@ -257,6 +257,10 @@ class PickleMachine {
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
+    if (finds_attribute(global) && names_member(arguments)) {
+      global.finds_members = true;
+      return;
+    }
     if (!global.called_at) global.called_at = here;
     const PickleCallLaw& law = laws_[node(callable).first];
     const std::size_t count = tree_.items(arguments).size();
@@ -264,6 +268,16 @@ class PickleMachine {
       note_refused("what names a dtype or a storage is called");
     else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
       note_refused("a call has too many arguments, or too few");
+  }
+  // (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does
+  // it run anything either; what is found and then called is told as odd.
+  bool names_member(NodeId arguments) const {
+    const auto items = tree_.items(arguments);
+    if (tree_.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
+        tree_.kind(items[0]) != NodeKind::kGlobal)
+      return false;
+    const auto name = tree_.text(items[1]);
+    return looks_like_class(tree_.global(items[0])->name) && name && !name->starts_with('_');
   }
   // Where Python asks what it made for its class.
   void note_state(NodeId object, NodeId state) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/formats/common/pickle_calls.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {
@@ -123,14 +124,6 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A class as opposed to a function, by Python's own habit; nested names ("a.b") are attribute
-// look-ups and never pass.
-bool looks_like_class(std::string_view name) {
-  while (name.starts_with('_')) name.remove_prefix(1);
-  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' &&
-         name.find('.') == std::string_view::npos;
-}
-
 bool is_known(std::string_view module, std::string_view name) {
   if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
     return true;
@@ -227,6 +220,11 @@ NameKind classify_pickled_name(std::string_view module, std::string_view name) {
   return contains(kDangerousModules, package) ? NameKind::kDangerous : NameKind::kUnknown;
 }
 
+NameKind classify_pickled_name(const PickleGlobal& global) {
+  if (global.finds_members && !global.called_at) return NameKind::kKnown;
+  return classify_pickled_name(global.module, global.name);
+}
+
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called) {
   if (is_partial(module, name)) return Severity::kInfo;
@@ -240,7 +238,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
   std::vector<Finding> findings;
   std::int64_t more = 0;
   for (const PickleGlobal& global : tree.globals()) {
-    NameKind kind = classify_pickled_name(global.module, global.name);
+    NameKind kind = classify_pickled_name(global);
     if (kind == NameKind::kKnown) continue;
     if (auto known = known_name_beside(global.module, global.name);
         known && findings.size() < kMost) {

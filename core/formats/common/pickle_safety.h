@@ -22,6 +22,8 @@ enum class NameKind {
 std::optional<std::string> known_name_beside(std::string_view module, std::string_view name);
 std::string bent_name_text(const PickleGlobal& global, const std::string& known);
 NameKind classify_pickled_name(std::string_view module, std::string_view name);
+// As it is used: to look up a member of an enumeration is data.
+NameKind classify_pickled_name(const PickleGlobal& global);
 
 // Programs put classes of their own into what torch.save writes, and such a file is healthy: only a
 // name that starts programs, evaluates text or computes what it calls is an error there, another

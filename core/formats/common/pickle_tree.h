@@ -43,6 +43,8 @@ struct PickleGlobal {
   std::string name;
   std::uint64_t at = 0;
   std::optional<std::uint64_t> called_at = std::nullopt;
+  // It is getattr and looks up members of enumerations (pickle_calls.h), which is no call.
+  bool finds_members = false;
 };
 
 struct PickleLimits {

@@ -3,8 +3,36 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+
+#include "core/formats/common/pickle_calls.h"
 
 namespace shw {
+namespace {
+
+bool is_encoding(const PickleGlobal* global) {
+  return global != nullptr && global->name.ends_with("MEM_FORMAT_ENCODING");
+}
+
+// class(value), or as Python 3.11.0 to 3.11.3 write it: getattr(class, "NAME").
+bool is_memory_format(const PickleTree& tree, NodeId node) {
+  constexpr std::string_view kNames[] = {"TORCH_CONTIGUOUS_FORMAT", "TORCH_CHANNELS_LAST",
+                                         "TORCH_PRESERVE_FORMAT"};
+  constexpr std::int64_t kMostCode = std::size(kNames) - 1;
+  const PickleGlobal* called = tree.global(tree.callable(node));
+  const auto arguments = tree.items(tree.arguments(node));
+  if (is_encoding(called) && !arguments.empty()) {
+    const auto code = tree.integer(arguments[0]);
+    return code && *code >= 0 && *code <= kMostCode;
+  }
+  if (called == nullptr || !finds_attribute(*called) || arguments.size() != 2 ||
+      !is_encoding(tree.global(arguments[0])))
+    return false;
+  const auto name = tree.text(arguments[1]);
+  return name && std::find(std::begin(kNames), std::end(kNames), *name) != std::end(kNames);
+}
+
+}  // namespace
 
 std::optional<std::string> refused_property(const PickleTree& tree, std::span<const NodeId> fields,
                                             std::size_t arity) {
@@ -20,14 +48,7 @@ std::optional<std::string> refused_property(const PickleTree& tree, std::span<co
     });
     if (!known) return std::string("its layout has a name that no torch knows.");
   }
-  const PickleGlobal* encoding = tree.global(tree.callable(fields[3]));
-  auto memory = tree.items(tree.arguments(fields[3]));
-  bool known = encoding != nullptr && encoding->name.ends_with("MEM_FORMAT_ENCODING");
-  if (known) {
-    auto code = memory.empty() ? std::nullopt : tree.integer(memory[0]);
-    known = code && *code >= 0 && *code <= 2;
-  }
-  if (!known && tree.kind(fields[3]) != NodeKind::kNone)
+  if (!is_memory_format(tree, fields[3]) && tree.kind(fields[3]) != NodeKind::kNone)
     return std::string("its memory format is none that torch knows.");
   return std::nullopt;
 }

@@ -211,6 +211,43 @@ TEST_CASE("what Python stops at is a finding that says where and the rest is rea
             .find("it has 6 properties") != std::string::npos);
 }
 
+// Python 3.11.0 to 3.11.3, which is Debian 12's: getattr(class, "NAME") for class(value).
+TEST_CASE("a memory format that Python 3.11 looks up by its name is data") {
+  auto findings = [](const std::string& memory) {
+    std::string made = tensor("w", "4", chunk("0", "4"));
+    made.replace(made.find("N\x89N\x89"), 4, "N\x89" + memory + "\x89");
+    auto opened = open_bytes(metadata_pickle(made, record("w", "0", 0, 5)));
+    REQUIRE(opened);
+    std::vector<std::string> rules;
+    for (const Finding& finding : (*opened)->opening_findings()) rules.push_back(finding.rule);
+    std::sort(rules.begin(), rules.end());
+    return rules;
+  };
+  auto member = [](const std::string& of, const std::string& name) {
+    return "cbuiltins\ngetattr\n" + of + text(name) + "\x86R";
+  };
+  const std::string encoding = "ctorch.distributed.checkpoint.metadata\n_MEM_FORMAT_ENCODING\n";
+  for (const char* name :
+       {"TORCH_CONTIGUOUS_FORMAT", "TORCH_CHANNELS_LAST", "TORCH_PRESERVE_FORMAT"})
+    CHECK(findings(member(encoding, name)).empty());
+  using Rules = std::vector<std::string>;
+  const Rules kBoth{"bad-record", "unsafe-pickle"};
+  CHECK(findings(member(encoding, "TORCH_NO_FORMAT")) == Rules{"bad-record"});
+  CHECK(findings(member(encoding, "__reduce__")) == kBoth);
+  CHECK(findings(member("ctorch._utils\n_rebuild_tensor_v2\n", "TORCH_CHANNELS_LAST")) == kBoth);
+  CHECK(findings(member(member(encoding, "TORCH_CHANNELS_LAST"), "name")) == kBoth);
+  // What was found is called.
+  CHECK(findings(member(encoding, "TORCH_CHANNELS_LAST") + ")R") == kBoth);
+}
+
+TEST_CASE("what torch saves under Python 3.11.2 raises nothing above info") {
+  auto opened = open_checkpoint(SHW_TEST_DATA "/torch-2.15/python-3.11.2");
+  REQUIRE(opened);
+  CHECK((*opened)->tensor_count() == 2);
+  for (const Finding& finding : (*opened)->opening_findings())
+    CHECK_MESSAGE(finding.severity == Severity::kInfo, finding.cause);
+}
+
 TEST_CASE("records and boxes that cannot be read are findings, not errors") {
   auto opened = open_bytes(
       metadata_pickle(tensor("v", "4", "N" + chunk("0", "4")) + text("n") + "NK\x05K\x06",
