@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/checked.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/hdf5/hdf5_deflated.h"
 #include "core/formats/hdf5/hdf5_fill.h"
@@ -164,15 +165,6 @@ void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piec
 
 }  // namespace
 
-Finding unreadable_part(std::string subject, std::string cause, std::optional<std::uint64_t> at) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.cause = std::move(cause);
-  if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
-  finding.subjects.push_back(std::move(subject));
-  return finding;
-}
-
 Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards) {
   Hdf5Limits limits{kFillTilesOfAny, kFillBytesOfAny};
   for (const Hdf5Shard& shard : shards)
@@ -195,10 +187,10 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
     if (!is_tiled && limits.fill_tiles == before) add_hdf5_chunk(builder, piece, seen);
     const Extents& said = array.global_shape ? *array.global_shape : array.shape;
     if (array.dtype != first.dtype || said != shape)
-      builder.add_finding(unreadable_part(
-          fqn, fmt::format("In {} it is a part of {} of {}, in {} of {} of {}.", piece.file,
-                           to_text(said), name(array.dtype), pieces.front().file, to_text(shape),
-                           name(first.dtype))));
+      builder.add_finding(
+          bad_record(fqn, fmt::format("In {} it is a part of {} of {}, in {} of {} of {}.",
+                                      piece.file, to_text(said), name(array.dtype),
+                                      pieces.front().file, to_text(shape), name(first.dtype))));
   }
 }
 

@@ -17,10 +17,6 @@ struct Hdf5Piece {
   const Hdf5Array* array;
 };
 
-// bad-record.
-Finding unreadable_part(std::string subject, std::string cause,
-                        std::optional<std::uint64_t> at = std::nullopt);
-
 // What all tensors of a checkpoint share.
 struct Hdf5Limits {
   std::size_t fill_tiles = 0;             // that nobody wrote, and that may still be told

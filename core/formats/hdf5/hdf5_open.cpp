@@ -7,6 +7,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/hdf5/hdf5_columns.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_shards.h"
@@ -42,7 +43,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   }
   for (OneReason& reason : reasons) {
     const std::string whose = reason.paths.size() == 1 ? "" : some_of(reason.paths) + ": ";
-    Finding finding = unreadable_part(
+    Finding finding = bad_record(
         shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),
         reason.error->place.offset);
     finding.subjects.insert(finding.subjects.begin(), reason.paths.begin(), reason.paths.end());
@@ -87,8 +88,7 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
   const std::string count =
       paths.size() == 1 ? "" : plural(paths.size(), "link") + " cannot be followed: ";
   if (paths.size() > kToldOf) told += fmt::format("; and {} more", paths.size() - kToldOf);
-  Finding finding =
-      unreadable_part(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
+  Finding finding = bad_record(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
   finding.evidence.emplace_back("count", static_cast<std::int64_t>(paths.size()));
   finding.subjects.insert(finding.subjects.begin(), paths.begin(), paths.end());
   leave_open(finding, *first);
@@ -98,16 +98,15 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
 void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   add_unread_arrays(builder, shard);
   for (const auto& [path, error] : shard.walk.lost_groups) {
-    Finding finding =
-        unreadable_part(shard.path,
-                        fmt::format("In {}, what lies in the group {} cannot be told: {}.",
-                                    shard.path, path.empty() ? "/" : path, error.message),
-                        error.place.offset);
+    Finding finding = bad_record(shard.path,
+                                 fmt::format("In {}, what lies in the group {} cannot be told: {}.",
+                                             shard.path, path.empty() ? "/" : path, error.message),
+                                 error.place.offset);
     leave_open(finding, error);
     builder.add_finding(std::move(finding));
   }
   for (const auto& [path, error] : shard.walk.overlaps) {
-    Finding finding = unreadable_part(
+    Finding finding = bad_record(
         path, fmt::format("In {}, {}: {}.", shard.path, path, error.message), error.place.offset);
     finding.subjects.push_back(shard.path);
     builder.add_finding(std::move(finding));
@@ -116,7 +115,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   add_lost_links(builder, shard, false);
   add_lost_links(builder, shard, true);
   if (shard.walk.was_left_open)
-    builder.add_finding(unreadable_part(
+    builder.add_finding(bad_record(
         shard.path,
         fmt::format("A writer had {} open and did not close it (a flag at byte {} says so): h5py "
                     "refuses to open it until h5clear -s takes the flag away, and what was not yet "
@@ -124,12 +123,12 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                     shard.path, shard.begin + 11),
         shard.begin + 11));
   if (shard.walk.end_of_file > shard.size)
-    builder.add_finding(unreadable_part(
-        shard.path,
-        fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
-                    "short.",
-                    shard.path, shard.walk.end_of_file, shard.size),
-        shard.begin + shard.size));
+    builder.add_finding(
+        bad_record(shard.path,
+                   fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
+                               "short.",
+                               shard.path, shard.walk.end_of_file, shard.size),
+                   shard.begin + shard.size));
 }
 
 // Two files with the same names that do not say which parts they are: two checkpoints.
@@ -170,7 +169,7 @@ void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
     auto shard = std::find_if(shards.begin(), shards.end(),
                               [&, name = file](const Hdf5Shard& one) { return one.path == name; });
     if (shard == shards.end() || has_group(shard->walk, group)) continue;
-    Finding finding = unreadable_part(
+    Finding finding = bad_record(
         group,
         fmt::format("The index places {} in {}, and nothing of it lies there.", group, file));
     finding.subjects.push_back(file);
@@ -203,10 +202,10 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
       continue;
     }
     const Error& error = read[i].error();
-    builder.add_finding(unreadable_part(
-        listed.files[i],
-        fmt::format("The file {} cannot be read: {}.", listed.files[i], error.message),
-        error.place.offset));
+    builder.add_finding(
+        bad_record(listed.files[i],
+                   fmt::format("The file {} cannot be read: {}.", listed.files[i], error.message),
+                   error.place.offset));
     for (const auto& [group, file] : listed.index) {
       if (file == listed.files[i])
         builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});

@@ -15,6 +15,7 @@
 #include "core/base/parallel.h"
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/safetensors/python_json.h"
 #include "core/formats/safetensors/safetensors_index.h"
@@ -122,15 +123,6 @@ std::vector<std::string> files_of(const WeightMap& map) {
 }
 
 }  // namespace
-
-Finding bad_record(std::string subject, std::string cause, std::optional<std::uint64_t> at) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.cause = std::move(cause);
-  if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
-  finding.subjects.push_back(std::move(subject));
-  return finding;
-}
 
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
                                          std::optional<Finding>& finding) {

@@ -14,9 +14,6 @@ namespace shw {
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
 
-Finding bad_record(std::string subject, std::string cause,
-                   std::optional<std::uint64_t> at = std::nullopt);
-
 // Nothing where there is no index, or one that cannot be used; then `finding` says why.
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
                                          std::optional<Finding>& finding);

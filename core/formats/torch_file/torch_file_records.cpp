@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/said_records.h"
@@ -23,15 +24,6 @@ bool is_legacy(BytesView bytes) {
   auto number = std::as_bytes(std::span(kLegacyMagic)).subspan(2);
   return !bytes.empty() && bytes[0] == std::byte{0x80} &&
          std::search(bytes.begin(), bytes.end(), number.begin(), number.end()) != bytes.end();
-}
-
-Finding bad_file_record(const std::string& file, std::string cause, std::uint64_t at) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.subjects = {file};
-  finding.cause = std::move(cause);
-  finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
-  return finding;
 }
 
 bool is_storage(std::string_view name) {
@@ -58,25 +50,25 @@ Status check_is_archive(const ByteSource& source) {
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
   std::vector<Finding> findings;
   if (auto is = check_is_of_torch_save(zip); !is)
-    findings.push_back(bad_file_record(file, "In " + file + ": " + is.error().message + ".",
-                                       is.error().place.offset.value_or(0)));
+    findings.push_back(bad_record(file, "In " + file + ": " + is.error().message + ".",
+                                  is.error().place.offset.value_or(0)));
   for (const ZipEntry& entry : zip.entries()) {
     if (is_storage(entry.name) || entry.length > kSmallRecord) continue;
     auto crc = zip.crc_of(entry, nullptr);
     if (!crc)
-      findings.push_back(bad_file_record(file, "In " + file + ": " + crc.error().message + ".",
-                                         crc.error().place.offset.value_or(entry.header_offset)));
+      findings.push_back(bad_record(file, "In " + file + ": " + crc.error().message + ".",
+                                    crc.error().place.offset.value_or(entry.header_offset)));
     else if (!zip.crcs_absent() && *crc != entry.crc)
-      findings.push_back(bad_file_record(file,
-                                         "The record " + entry.name + " of " + file +
-                                             " changed after it was written: its checksum differs.",
-                                         entry.header_offset));
+      findings.push_back(bad_record(file,
+                                    "The record " + entry.name + " of " + file +
+                                        " changed after it was written: its checksum differs.",
+                                    entry.header_offset));
     if (findings.size() == 32) break;
   }
   if (!findings.empty()) return findings;
   if (auto said = check_said_records(zip); !said)
-    findings.push_back(bad_file_record(file, "In " + file + ": " + said.error().message + ".",
-                                       said.error().place.offset.value_or(0)));
+    findings.push_back(bad_record(file, "In " + file + ": " + said.error().message + ".",
+                                  said.error().place.offset.value_or(0)));
   return findings;
 }
 
