@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/formats/safetensors/python_json.h"
 
 namespace shw {
@@ -19,8 +20,8 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
   const std::string text =
       with_quoted_odd_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  auto too_deep = [](int depth, IndexJson::parse_event_t, IndexJson&) { return depth < 16; };
-  IndexJson json = IndexJson::parse(text, too_deep, false);
+  auto keeps = [](int depth, IndexJson::parse_event_t, const IndexJson&) { return depth < 16; };
+  IndexJson json = parse_json<IndexJson>(text.begin(), text.end(), keeps).tree;
   if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
   return json;
 }
