@@ -243,11 +243,11 @@ class PickleMachine {
     return add_children(id, members) ? id : NodeId::kAbsent;
   }
   NodeId make_call(NodeKind kind, NodeId callable, NodeId arguments) {
-    note_call(callable, arguments);
+    note_call(kind, callable, arguments);
     const NodeId parts[] = {callable, arguments, NodeId::kAbsent, NodeId::kAbsent};
     return make_group(kind, parts);
   }
-  void note_call(NodeId callable, NodeId arguments) {
+  void note_call(NodeKind call, NodeId callable, NodeId arguments) {
     std::uint64_t here = offset(opcode_);
     const NodeKind kind = tree_.kind(arguments);
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
@@ -257,7 +257,7 @@ class PickleMachine {
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
-    if (finds_attribute(global) && names_member(arguments)) {
+    if (call == NodeKind::kReduce && finds_attribute(global) && names_member(arguments)) {
       global.finds_members = true;
       return;
     }
@@ -270,7 +270,7 @@ class PickleMachine {
       note_refused("a call has too many arguments, or too few");
   }
   // (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does
-  // it run anything either; what is found and then called is told as odd.
+  // it run anything either; what is found and then called or changed is told.
   bool names_member(NodeId arguments) const {
     const auto items = tree_.items(arguments);
     if (tree_.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
@@ -286,8 +286,15 @@ class PickleMachine {
     if (!is_state_of(laws_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
       note_refused("an object is given a state that is not of its class");
   }
+  // What is found in a class is the class's own: who changes it changes the program that loads.
+  void note_changed(NodeId object) {
+    if (tree_.kind(tree_.callable(object)) != NodeKind::kGlobal) return;
+    auto& global = tree_.globals_[node(tree_.callable(object)).first];
+    if (global.finds_members && !global.called_at) global.called_at = offset(opcode_);
+  }
   // Slot 2 (state) or 3 (contents) of an object.
   bool set_part(NodeId object, std::size_t which, NodeId value) {
+    note_changed(object);
     tree_.children_[node(object).first + which] = value;
     return deepen(object, value);
   }

@@ -88,10 +88,13 @@ TEST_CASE("what is asked for decides how bad it is") {
       {"c_io\nBytesIO\n(S'a'\ntR.", std::nullopt},
       {"ctorch._utils\n_rebuild_tensor_v2\n(tR.", std::nullopt},
       {"cmegatron.core.enums\nModelType\n(K\x01tR.", std::nullopt},
-      // Members of enumerations, as Python 3.11.0 to 3.11.3 pickle them; the last is then called.
+      // Members of enumerations, as Python 3.11.0 to 3.11.3 pickle them; what is found is then
+      // called or changed.
       {"cbuiltins\ngetattr\n(cmegatron.core.enums\nModelType\nS'retro'\ntR.", std::nullopt},
       {"cbuiltins\ngetattr\n(c__main__\nColour\nS'RED'\ntR.", Severity::kInfo},
       {"cbuiltins\ngetattr\n(c__main__\nColour\nS'RED'\ntR(tR.", Severity::kError},
+      {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntR}S'a'\nK\x01sb.", Severity::kError},
+      {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntRS'a'\nK\x01s.", Severity::kError},
       {"}.", std::nullopt},
   };
   for (const Case& one : cases) {
