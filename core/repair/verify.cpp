@@ -378,21 +378,30 @@ bool lies_beside_its_certificate(const std::string& path, Progress* progress) {
   return certificate && certificate->seal == Certificate::Seal::kHolds;
 }
 
-VerifyReport broken_because(const Error& error) {
+}  // namespace
+
+Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
+                                                   Progress* progress, Team* team) {
+  bool is_broken = error != nullptr && error->kind == ErrorKind::kDamaged &&
+                   lies_beside_its_certificate(path, progress);
+  if (team != nullptr) {
+    SHW_TRY(auto told, team->tell_all(Bytes(1, std::byte{is_broken}), "open the result"));
+    is_broken = std::all_of(told.begin(), told.end(),
+                            [](const Bytes& one) { return one == Bytes(1, std::byte{1}); });
+  }
+  if (!is_broken) return std::nullopt;
   VerifyReport report;
   report.outcome = VerifyReport::Outcome::kBroken;
-  report.reasons = {words_about(error)};
+  report.reasons = {words_about(*error)};
   return report;
 }
-
-}  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
                                    Team* team) {
   auto checkpoint = open_checkpoint(checkpoint_path, progress);
-  if (!checkpoint && checkpoint.error().kind == ErrorKind::kDamaged && team == nullptr &&
-      lies_beside_its_certificate(checkpoint_path, progress))
-    return broken_because(checkpoint.error());
+  SHW_TRY(auto broken, broken_opening(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),
+                                      progress, team));
+  if (broken) return std::move(*broken);
   if (!checkpoint) return tl::unexpected<Error>(std::move(checkpoint).error());
   return verify_repair(**checkpoint, progress, nullptr, team);
 }

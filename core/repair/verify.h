@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/progress.h"
@@ -24,6 +25,11 @@ class Team;
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr,
                                    Team* team = nullptr, std::uint64_t memory = kDefaultMemory);
+// A result that opens no more was what its certificate says when that was written: broken, where
+// the certificate's own hash holds and all of a team meet damage. Nothing else is said of `error`,
+// which is null where it opened; every member of a team has to ask.
+Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
+                                                   Progress* progress, Team* team);
 // Opened from this machine's files.
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress = nullptr,
                                    Team* team = nullptr);

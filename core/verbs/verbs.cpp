@@ -149,7 +149,11 @@ Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(checkpoint, progress, team);
   SHW_TRY(auto source, open_checkpoint(against, progress));
-  SHW_TRY(auto result, open_checkpoint(checkpoint, progress));
+  auto opened = open_checkpoint(checkpoint, progress);
+  SHW_TRY(auto broken,
+          broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));
+  if (broken) return std::move(*broken);
+  SHW_TRY(auto result, std::move(opened));
   if (is_same_folder(*source, *result))
     return fail(ErrorKind::kUsage, "is the checkpoint that is to be proved", {against},
                 "name the one that it was made of");

@@ -22,3 +22,10 @@ bash "$beside" "$mpirun" "$program" verify result --against "$checkpoint"
 "$program" verify result --quiet > said && { echo "a byte that was changed is proved"; exit 1; }
 truncate -s 600 "$file"
 bash "$beside" "$mpirun" "$program" verify result
+# A .metadata that opens no more is broken beside its certificate, for four as for one.
+truncate -s 200 result/.metadata
+bash "$beside" "$mpirun" "$program" verify result
+bash "$beside" "$mpirun" "$program" verify result --against "$checkpoint"
+code=0
+"$program" verify result --json > said || code=$?
+[[ $code == 1 ]] && grep -q '"broken"' said
