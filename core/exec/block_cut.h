@@ -10,8 +10,9 @@ namespace shw {
 
 struct Limits {
   // Of what is read, and of what is made, at a time. Large enough that starting a block costs
-  // nothing beside moving it, small enough to stay in a core's cache between reading and writing.
-  std::uint64_t slab_bytes = std::uint64_t{8} << 20;
+  // nothing beside moving it, small enough to stay in a core's cache between reading and writing:
+  // with 8 MiB a conversion took 1.14 times as long, and a reshard 1.11 times.
+  std::uint64_t slab_bytes = std::uint64_t{2} << 20;
   // The same where elements are turned: runs of both sides are then as long as a block is wide, and
   // each of them is a call to the system: of 4 KiB where tiles are 8192 elements of 4 bytes wide.
   // Twice as much leaves the caches (by 15 % slower), half as much reads pages twice.
@@ -20,6 +21,9 @@ struct Limits {
   // slabs are taken however little this is.
   std::uint64_t under_way_bytes = 0;
 };
+
+// Of an executor to whom a slab has to be sent: each costs a launch and events too.
+inline constexpr std::uint64_t kSentSlabBytes = std::uint64_t{8} << 20;
 
 // Blocks of an output, by their number: [first, last).
 struct BlockRange {

@@ -373,8 +373,10 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // of millions of tiles it takes its time
   if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
-  making.shares = share_memory(run.program, run.inputs, run.memory, workers, order);
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
+  Limits most;
+  if (making.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
+  making.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
   SHW_TRY(making.sums, SourceSums::of(run.program, run.inputs, progress));
   // Of millions of chunks it takes much memory: it is there once.
   std::string request = std::exchange(run.request, {});

@@ -14,7 +14,7 @@ constexpr std::uint64_t kLeastSlab = 16;
 
 MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t memory, std::size_t workers,
-                          std::span<const OutputId> order) {
+                          std::span<const OutputId> order, const Limits& most) {
   // What is sent to each of the others, what comes from them, and what came and is written: half of
   // all.
   std::uint64_t round_bytes = 0;
@@ -25,7 +25,7 @@ MemoryShares share_memory(const Program& program, const std::vector<const Checkp
   const std::uint64_t slabs = 2 * worker_count();  // what is read and what is made, by thread
   const bool decodes = decodes_items(program);
   MemoryShares shares;
-  Limits& limits = shares.limits;
+  Limits& limits = shares.limits = most;
   const std::uint64_t share = (decodes ? memory / 2 : memory) / slabs;
   limits.slab_bytes = std::clamp(share, kLeastSlab, limits.slab_bytes);
   limits.turned_bytes =

@@ -16,9 +16,9 @@ struct MemoryShares {
   // Of what a worker is sent by all others at a time; 0 for one that is alone.
   std::uint64_t round_bytes = 0;
 };
-// `order`: of place_decoded().
+// `order`: of place_decoded(). `most`: what slabs are where memory is no matter.
 MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t memory, std::size_t workers = 1,
-                          std::span<const OutputId> order = {});
+                          std::span<const OutputId> order = {}, const Limits& most = {});
 
 }  // namespace shw
