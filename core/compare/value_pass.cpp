@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
-constexpr std::uint64_t kBlockBytes = 8 << 20;
+constexpr std::uint64_t kBlockBytes = 2 << 20;
 
 // What a reader is at: a block that is looked at twice is not read, or decoded up to, once more.
 struct BlockAt {

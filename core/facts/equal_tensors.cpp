@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 256 << 10;    // two of them stay in a core's cache
-constexpr std::uint64_t kBlockBytes = 8 << 20;      // what is held where its rows lie apart
+constexpr std::uint64_t kBlockBytes = 2 << 20;      // what is held where its rows lie apart
 constexpr std::uint64_t kComparedBytes = 64 << 20;  // of one side: what a thread takes at a time
 
 bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {

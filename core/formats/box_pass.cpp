@@ -35,6 +35,7 @@ Status pass_boxes(BoxReader& reader, ChunkId chunk, const Box& all, const TakeBo
   Extents sizes(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) sizes[i] = all.sizes[order[i]];
   Box box = all;
+  Bytes bytes;
   for (const Box& slab :
        row_slabs(sizes, kPiece / static_cast<std::int64_t>(size_of(header.dtype)))) {
     if (is_cancelled(progress)) return cancelled_error();
@@ -42,7 +43,7 @@ Status pass_boxes(BoxReader& reader, ChunkId chunk, const Box& all, const TakeBo
       box.offsets[order[i]] = all.offsets[order[i]] + slab.offsets[i];
       box.sizes[order[i]] = slab.sizes[i];
     }
-    SHW_TRY(Bytes bytes, reader.read(chunk, box));
+    SHW_CHECK(reader.read(chunk, box, bytes));
     SHW_CHECK(take(box, bytes));
   }
   return {};

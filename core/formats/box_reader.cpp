@@ -105,23 +105,31 @@ Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
 
 }  // namespace
 
-Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
-                           ExtentsView strides, std::size_t element) {
+Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                    ExtentsView strides, std::size_t element, Bytes& to) {
   auto box = packed(sizes, strides, element);
   auto elements = volume(sizes);
   auto length =
       elements ? checked_mul(*elements, static_cast<std::int64_t>(element)) : std::nullopt;
   if (!box || !length)
     return fail(ErrorKind::kUnsupported, "a box is too large to be read", {source.name()});
-  Bytes bytes(static_cast<std::size_t>(box->length));
-  SHW_CHECK(gather(source, first, sizes, strides, element, bytes));
+  to.resize(static_cast<std::size_t>(box->length));
+  SHW_CHECK(gather(source, first, sizes, strides, element, to));
   Extents dense = byte_strides(sizes, element);
-  if (*length == 0 || box->strides == dense) return bytes;
+  if (*length == 0 || box->strides == dense) return {};
   Bytes out(static_cast<std::size_t>(*length));
   each_canonical_pair(
       pair_of(sizes, box->strides, box->offset, dense, 0),
-      [&](const LayoutPair& part) { copy_elements(bytes.data(), out.data(), part, element); });
-  return out;
+      [&](const LayoutPair& part) { copy_elements(to.data(), out.data(), part, element); });
+  to = std::move(out);
+  return {};
+}
+
+Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                           ExtentsView strides, std::size_t element) {
+  Bytes bytes;
+  SHW_CHECK(read_strided(source, first, sizes, strides, element, bytes));
+  return bytes;
 }
 
 Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
@@ -209,15 +217,27 @@ Result<ItemHeader> BoxReader::header(ChunkId chunk) {
   return found->header;
 }
 
-Result<Bytes> BoxReader::read(ChunkId chunk, const Box& box) {
+Status BoxReader::read(ChunkId chunk, const Box& box, Bytes& to) {
   SHW_TRY(const Item* found, item(chunk));
   SHW_CHECK(check_recorded(checkpoint_, chunk, found->header));
-  return read_from(chunk, *found, box);
+  return read_from(chunk, *found, box, to);
+}
+
+Result<Bytes> BoxReader::read(ChunkId chunk, const Box& box) {
+  Bytes bytes;
+  SHW_CHECK(read(chunk, box, bytes));
+  return bytes;
+}
+
+Status BoxReader::read_item(ChunkId chunk, const Box& box, Bytes& to) {
+  SHW_TRY(const Item* found, item(chunk));
+  return read_from(chunk, *found, box, to);
 }
 
 Result<Bytes> BoxReader::read_item(ChunkId chunk, const Box& box) {
-  SHW_TRY(const Item* found, item(chunk));
-  return read_from(chunk, *found, box);
+  Bytes bytes;
+  SHW_CHECK(read_item(chunk, box, bytes));
+  return bytes;
 }
 
 bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
@@ -255,26 +275,25 @@ Result<const BoxReader::Passing*> BoxReader::passing(ChunkId chunk) {
   return &passing_.back();
 }
 
-Result<Bytes> BoxReader::read_passing(ChunkId chunk, const ItemHeader& header, const Box& box) {
-  auto read = [&]() -> Result<Bytes> {
+Status BoxReader::read_passing(ChunkId chunk, const ItemHeader& header, const Box& box, Bytes& to) {
+  auto read = [&]() -> Status {
     SHW_TRY(const Passing* from, passing(chunk));
     const auto element = static_cast<std::int64_t>(size_of(header.dtype));
     const Extents strides = steps_of(header);
     // open_item() has seen that its view lies inside of its payload.
     const std::int64_t first = header.storage_offset * element;
     auto inside = window(from->storage.source, from->storage.offset, header.payload_length);
-    SHW_TRY(Bytes bytes, read_strided(*inside, byte_of_box(first, box, strides), box.sizes, strides,
-                                      static_cast<std::size_t>(element)));
-    SHW_CHECK(apply_flags(from->item, bytes));
-    return bytes;
+    SHW_CHECK(read_strided(*inside, byte_of_box(first, box, strides), box.sizes, strides,
+                           static_cast<std::size_t>(element), to));
+    return apply_flags(from->item, to);
   };
-  auto bytes = read();
-  if (bytes) return bytes;
+  Status done = read();
+  if (done) return {};
   return tl::unexpected<Error>(
-      naming(std::move(bytes).error(), checkpoint_.fqn(checkpoint_.tensor_of(chunk))));
+      naming(std::move(done).error(), checkpoint_.fqn(checkpoint_.tensor_of(chunk))));
 }
 
-Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box) {
+Status BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box, Bytes& to) {
   std::size_t element = size_of(item.header.dtype);
   if (element == 0 || !lies_inside(box.offsets, box.sizes, item.header.sizes))
     return fail(
@@ -285,28 +304,38 @@ Result<Bytes> BoxReader::read_from(ChunkId chunk, const Item& item, const Box& b
   if (storage.is_stored) {
     SHW_TRY(auto inside, stored(storage));
     SHW_CHECK(check_repeats(item.header, inside->name()));
-    return read_strided(*inside, first, box.sizes, storage.strides, element);
+    return read_strided(*inside, first, box.sizes, storage.strides, element, to);
   }
-  if (is_empty(box)) return Bytes{};
+  if (is_empty(box)) {
+    to.clear();
+    return {};
+  }
   std::shared_ptr<const Bytes> decoded;
   if (item.header.compressed) {
     SHW_TRY(decoded, decoded_.read(chunk, item.header));
   }
-  if (decoded == nullptr) return read_passing(chunk, item.header, box);
-  Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
+  if (decoded == nullptr) return read_passing(chunk, item.header, box, to);
+  to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
   each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),
-      [&](const LayoutPair& part) { copy_elements(decoded->data(), out.data(), part, element); });
-  return out;
+      [&](const LayoutPair& part) { copy_elements(decoded->data(), to.data(), part, element); });
+  return {};
 }
 
-Result<Bytes> read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes,
-                       const Box& box, std::size_t element) {
+Status read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes, const Box& box,
+                std::size_t element, Bytes& to) {
   auto first = narrow<std::int64_t>(offset);
   if (!first || !lies_inside(box.offsets, box.sizes, sizes) || !volume(sizes))
     return fail(ErrorKind::kDamaged, "has no such box", {source.name(), offset});
   Extents strides = byte_strides(sizes, element);
-  return read_strided(source, byte_of_box(*first, box, strides), box.sizes, strides, element);
+  return read_strided(source, byte_of_box(*first, box, strides), box.sizes, strides, element, to);
+}
+
+Result<Bytes> read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes,
+                       const Box& box, std::size_t element) {
+  Bytes bytes;
+  SHW_CHECK(read_box(source, offset, sizes, box, element, bytes));
+  return bytes;
 }
 
 }  // namespace shw

@@ -67,7 +67,9 @@ class BoxReader {
   std::uint64_t decoded_bytes() const { return decoded_.budget(); }
   // The most that was held of items that were decoded whole.
   std::uint64_t peak_decoded_bytes() const { return decoded_.peak_bytes(); }
-  // The elements of a chunk-local box, row-major and little-endian.
+  // The elements of a chunk-local box, row-major and little-endian. The memory that `to` holds is
+  // used again: of blocks that are new each time the system has to clear every page.
+  Status read(ChunkId chunk, const Box& box, Bytes& to);
   Result<Bytes> read(ChunkId chunk, const Box& box);
   // Where its elements lie, and those bytes where they are stored as they are. kDamaged where the
   // item is of another dtype or other sizes than its chunk is recorded.
@@ -75,6 +77,7 @@ class BoxReader {
   Result<std::shared_ptr<const ByteSource>> stored(const ChunkStorage& storage);
   // What the item says of itself, and a box in its own sizes, whatever is recorded of the chunk.
   Result<ItemHeader> header(ChunkId chunk);
+  Status read_item(ChunkId chunk, const Box& box, Bytes& to);
   Result<Bytes> read_item(ChunkId chunk, const Box& box);
   // The box lies in a hole of its file, so that read_item() of it gives zeros; false where that
   // cannot be told without reading it.
@@ -92,8 +95,8 @@ class BoxReader {
     OpenItem item;
     StorageBytes storage;
   };
-  Result<Bytes> read_from(ChunkId chunk, const Item& item, const Box& box);
-  Result<Bytes> read_passing(ChunkId chunk, const ItemHeader& header, const Box& box);
+  Status read_from(ChunkId chunk, const Item& item, const Box& box, Bytes& to);
+  Status read_passing(ChunkId chunk, const ItemHeader& header, const Box& box, Bytes& to);
   Result<const Passing*> passing(ChunkId chunk);
   Result<std::shared_ptr<const ByteSource>> open(FileId file);
 
@@ -106,6 +109,8 @@ class BoxReader {
 };
 
 // The same of any row-major array in a file that begins at `offset`.
+Status read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes, const Box& box,
+                std::size_t element, Bytes& to);
 Result<Bytes> read_box(const ByteSource& source, std::uint64_t offset, ExtentsView sizes,
                        const Box& box, std::size_t element);
 

@@ -55,9 +55,10 @@ Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader&
   const std::vector<Box> slabs =
       row_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)));
   BoxReader reader(checkpoint, /*decoded_bytes=*/0);
+  Bytes bytes;
   for (const Box& slab : slabs) {
     if (is_cancelled(progress)) return cancelled_error();
-    SHW_TRY(Bytes bytes, reader.read(chunk, slab));
+    SHW_CHECK(reader.read(chunk, slab, bytes));
     if (progress != nullptr) progress->add(bytes.size());
     SHW_CHECK(parts.bytes(bytes));
   }

@@ -61,7 +61,10 @@ Extents steps_of(const ItemHeader& header);
 // one.
 std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most);
 
-// Elements at `first` with byte strides, as a row-major array of their own.
+// Elements at `first` with byte strides, as a row-major array of their own. The memory that `to`
+// holds is used again.
+Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
+                    ExtentsView strides, std::size_t element, Bytes& to);
 Result<Bytes> read_strided(const ByteSource& source, std::int64_t first, ExtentsView sizes,
                            ExtentsView strides, std::size_t element);
 

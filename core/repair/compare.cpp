@@ -16,8 +16,10 @@
 namespace shw {
 namespace {
 
-// Of one block; three of them are held at once. Small enough to stay in a core's cache.
-constexpr std::int64_t kBlockBytes = 4 << 20;
+// Of one block, of which each side is held at once: they stay in a core's cache.
+constexpr std::int64_t kBlockBytes = 256 << 10;
+// Of what is turned: runs of the source are as long as a block has rows.
+constexpr std::int64_t kTurnedBlockBytes = 4 << 20;
 
 // Dims of the new chunk, fastest in the old one first.
 Extents fastest_first(const Extents& permutation) {
@@ -41,13 +43,14 @@ Box source_of(const Piece& piece, const Box& common) {
 }
 
 // The elements of `common`, in the order of the new chunk.
-Result<Bytes> read_piece(const Piece& piece, const Box& common, BoxReader& source,
-                         std::size_t element) {
+Status read_piece(const Piece& piece, const Box& common, BoxReader& source, std::size_t element,
+                  Bytes& to) {
   Box box = source_of(piece, common);
-  SHW_TRY(Bytes bytes, source.read(piece.chunk, box));
-  if (piece.permutation.empty()) return bytes;
+  SHW_CHECK(source.read(piece.chunk, box, to));
+  if (piece.permutation.empty()) return {};
   Piece here{piece.chunk, whole(box.sizes), common.offsets, piece.permutation};
-  return in_new_order(here, common, box.sizes, bytes, element);
+  to = in_new_order(here, common, box.sizes, to, element);
+  return {};
 }
 
 tl::unexpected<Error> differs(const Comparing& comparing, const std::string& what) {
@@ -60,7 +63,7 @@ tl::unexpected<Error> differs(const Comparing& comparing, const std::string& wha
 // What is wanted of a part of a new chunk, in its order; and whether it is known to be zeros
 // without being read.
 struct WantedPart {
-  std::function<Result<Bytes>(const Box&)> read;
+  std::function<Status(const Box&, Bytes& to)> read;
   std::function<bool(const Box&)> is_zeros = [](const Box&) { return false; };
 };
 
@@ -69,9 +72,11 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
                   const char* what, const WantedPart& wanted) {
   const Checkpoint& result = comparing.written.checkpoint();
   Dtype dtype = result.dtype(result.tensor_of(comparing.at));
-  std::int64_t most = kBlockBytes / static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t bytes = order.empty() ? kBlockBytes : kTurnedBlockBytes;
+  const std::int64_t most = bytes / static_cast<std::int64_t>(size_of(dtype));
   Blocks blocks{box.sizes, block_sizes(box.sizes, most, order)};
   std::int64_t seen = 0;
+  Bytes there, expected;
   while (blocks.next()) {
     if (is_cancelled(comparing.progress)) return cancelled_error();
     Box part = blocks.block;
@@ -84,10 +89,10 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
       if (comparing.compared != nullptr) *comparing.compared += elements;
       continue;
     }
-    SHW_TRY(Bytes there, comparing.written.read(comparing.at, part));
-    SHW_TRY(Bytes expected, wanted.read(part));
+    SHW_CHECK(comparing.written.read(comparing.at, part, there));
+    SHW_CHECK(wanted.read(part, expected));
     if (comparing.progress != nullptr) comparing.progress->add(there.size());
-    if (there == expected) {
+    if (same_bytes(there, expected)) {
       if (comparing.compared != nullptr) *comparing.compared += elements;
       continue;
     }
@@ -112,7 +117,9 @@ struct PayloadComparison {
   Status compare_piece(const Piece& piece) {
     Box box{piece.at, sizes_in_new(piece)};
     WantedPart wanted;
-    wanted.read = [&](const Box& part) { return read_piece(piece, part, source, size_of(dtype)); };
+    wanted.read = [&](const Box& part, Bytes& to) {
+      return read_piece(piece, part, source, size_of(dtype), to);
+    };
     wanted.is_zeros = [&](const Box& part) {
       return source.is_hole(piece.chunk, source_of(piece, part));
     };
@@ -122,11 +129,12 @@ struct PayloadComparison {
   Status compare_side(const SidePiece& side) {
     SHW_TRY(auto file, source.checkpoint().directory()->open(side.file));
     WantedPart wanted;
-    wanted.read = [&](const Box& part) -> Result<Bytes> {
+    wanted.read = [&](const Box& part, Bytes& to) -> Status {
       Box box = part;
       for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= side.at[d];
-      SHW_TRY(Bytes raw, read_box(*file, side.offset, side.sizes, box, size_of(side.dtype)));
-      return cast_elements(side.dtype, raw, dtype);
+      SHW_CHECK(read_box(*file, side.offset, side.sizes, box, size_of(side.dtype), to));
+      SHW_TRY(to, cast_elements(side.dtype, to, dtype));
+      return {};
     };
     return each_block(comparing, {side.at, side.sizes}, {}, "a tile", wanted);
   }
@@ -141,11 +149,12 @@ struct PayloadComparison {
       here.offsets[d] -= chunk.box.offsets[d];
     }
     WantedPart wanted;
-    wanted.read = [&](const Box& part) -> Result<Bytes> {
+    wanted.read = [&](const Box& part, Bytes& to) -> Status {
       Box inside = part;
       for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] += from_tile[d];
-      SHW_TRY(Bytes bytes, holder.read(id, inside));
-      return cast_elements(other.dtype(other.tensor_of(id)), bytes, dtype);
+      SHW_CHECK(holder.read(id, inside, to));
+      SHW_TRY(to, cast_elements(other.dtype(other.tensor_of(id)), to, dtype));
+      return {};
     };
     return each_block(comparing, here, {}, "a tile", wanted);
   }
@@ -179,8 +188,9 @@ struct PayloadComparison {
   Status compare_rest() {
     SHW_TRY(std::vector<Box> rest, rest_of(source.checkpoint(), tensor, chunk));
     WantedPart zeros;
-    zeros.read = [&](const Box& part) -> Result<Bytes> {
-      return Bytes(static_cast<std::size_t>(*volume(part.sizes)) * size_of(dtype));
+    zeros.read = [&](const Box& part, Bytes& to) -> Status {
+      to.assign(static_cast<std::size_t>(*volume(part.sizes)) * size_of(dtype), std::byte{0});
+      return {};
     };
     zeros.is_zeros = [](const Box&) { return true; };
     if (tensor.fill == Fill::kZero) {
@@ -234,7 +244,9 @@ Status compare_item(const Comparing& comparing, ChunkId item) {
   auto place = source.item(item);
   if (is_plain) {
     WantedPart wanted;
-    wanted.read = [&](const Box& part) { return comparing.source.read_item(item, part); };
+    wanted.read = [&](const Box& part, Bytes& to) {
+      return comparing.source.read_item(item, part, to);
+    };
     wanted.is_zeros = [&](const Box& part) { return comparing.source.is_hole(item, part); };
     return each_block(comparing, box, {}, "a tile", wanted);
   }
@@ -256,8 +268,8 @@ Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk) {
   if (!is_plain) return compare_items(comparing, *elsewhere);
   SHW_TRY(auto file, source.directory()->open(source.file(elsewhere->file).path));
   WantedPart wanted;
-  wanted.read = [&](const Box& part) {
-    return read_box(*file, header->payload_offset, chunk.box.sizes, part, element);
+  wanted.read = [&](const Box& part, Bytes& to) {
+    return read_box(*file, header->payload_offset, chunk.box.sizes, part, element, to);
   };
   return each_block(comparing, whole(chunk.box.sizes), {}, "a tile", wanted);
 }
@@ -266,8 +278,12 @@ Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk
                                  BoxReader& source, Progress* progress) {
   std::size_t element = size_of(source.checkpoint().dtype(tensor.tensor));
   RunningHash hash;
+  const bool turned = std::any_of(chunk.pieces.begin(), chunk.pieces.end(),
+                                  [](const Piece& piece) { return !piece.permutation.empty(); });
+  const std::int64_t at_once = turned ? kTurnedBlockBytes : kBlockBytes;
   Blocks blocks{chunk.box.sizes,
-                block_sizes(chunk.box.sizes, kBlockBytes / static_cast<std::int64_t>(element), {})};
+                block_sizes(chunk.box.sizes, at_once / static_cast<std::int64_t>(element), {})};
+  Bytes bytes;
   while (blocks.next()) {
     if (is_cancelled(progress)) return cancelled_error();
     const Box& block = blocks.block;
@@ -277,7 +293,7 @@ Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk
       Box to{piece.at, sizes_in_new(piece)};
       auto common = block.sizes.empty() ? std::optional<Box>(block) : intersect(to, block);
       if (!common) continue;
-      SHW_TRY(Bytes bytes, read_piece(piece, *common, source, element));
+      SHW_CHECK(read_piece(piece, *common, source, element, bytes));
       std::int64_t begin = 0;
       for (std::size_t d = 0; d < strides.size(); ++d)
         begin += (common->offsets[d] - block.offsets[d]) * strides[d];

@@ -13,7 +13,10 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kComparedBytes = 4 << 20;
+// Of each side, which stay in a core's cache.
+constexpr std::int64_t kComparedBytes = 256 << 10;
+// Of what is turned: runs of the source are as long as a piece has rows.
+constexpr std::int64_t kTurnedBytes = 4 << 20;
 
 // Whether two entries say the same: item by item where both have one, else by their values.
 Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const Checkpoint& after,
@@ -49,9 +52,20 @@ std::vector<std::uint32_t> in_order(const std::vector<BoxView>& boxes) {
   return order;
 }
 
+bool is_turned(const Part& part) {
+  std::int64_t last = -1;
+  for (const std::int64_t dim : part.order) {
+    if (dim < 0) continue;
+    if (dim < last) return true;
+    last = dim;
+  }
+  return false;
+}
+
 // Bounded pieces of what one part is.
 Blocks compared_blocks(const ArrangedTensor& tensor, const Part& part) {
-  const std::int64_t most = kComparedBytes / static_cast<std::int64_t>(size_of(tensor.dtype));
+  const std::int64_t bytes = is_turned(part) ? kTurnedBytes : kComparedBytes;
+  const std::int64_t most = bytes / static_cast<std::int64_t>(size_of(tensor.dtype));
   return {part.box.sizes, block_sizes(part.box.sizes, most, {})};
 }
 // The piece at hand, in the tensor.
@@ -139,6 +153,7 @@ Result<std::optional<Error>> arranged_object_that_differs(const Arrangement& all
 Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,
                                        Progress* progress) {
   std::int64_t count = 0;
+  Bytes bytes;
   for (const Box& lost : index.tensor().loss.boxes) {
     const auto both = intersect(lost, box);
     if (!both || is_empty(*both)) continue;
@@ -148,7 +163,7 @@ Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, P
         if (is_cancelled(progress)) return cancelled_error();
         const Box block = block_in(part, blocks);
         OutOfRange marks(part, block);
-        SHW_CHECK(wanted.read(part, block, marks.bytes()));
+        SHW_CHECK(wanted.read(part, block, bytes, marks.bytes()));
         count += marks.count();
       }
     }
@@ -161,6 +176,7 @@ Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wante
   const ArrangedTensor& tensor = index.tensor();
   Box tile = box_of(written.checkpoint(), chunk);
   std::int64_t compared = 0;
+  Bytes expected, there;
   for (const Part& part : index.parts_of_tile(tile)) {
     Blocks blocks = compared_blocks(tensor, part);
     while (blocks.next()) {
@@ -176,9 +192,9 @@ Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wante
         continue;
       }
       OutOfRange marks(part, box);
-      SHW_TRY(Bytes expected, wanted.read(part, box, marks.bytes()));
-      SHW_TRY(Bytes there, written.read(chunk, local));
-      if (expected != there) {
+      SHW_CHECK(wanted.read(part, box, expected, marks.bytes()));
+      SHW_CHECK(written.read(chunk, local, there));
+      if (!same_bytes(expected, there)) {
         bool as_long = expected.size() == there.size();
         if (as_long) found.mismatch = first_mismatch(tensor.dtype, box, there, expected);
         return not_as_arranged(tensor.fqn, "elements of " + to_text(box) + " differ");

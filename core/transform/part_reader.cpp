@@ -12,11 +12,10 @@
 namespace shw {
 namespace {
 
-Bytes repeated(const FromConstant& constant, std::int64_t count, std::size_t element) {
-  Bytes out(static_cast<std::size_t>(count) * element);
-  for (std::size_t at = 0; at < out.size(); at += element)
-    std::memcpy(out.data() + at, constant.bits.data(), element);
-  return out;
+void repeat(const FromConstant& constant, std::int64_t count, std::size_t element, Bytes& to) {
+  to.resize(static_cast<std::size_t>(count) * element);
+  for (std::size_t at = 0; at < to.size(); at += element)
+    std::memcpy(to.data() + at, constant.bits.data(), element);
 }
 
 }  // namespace
@@ -58,22 +57,22 @@ bool PartReader::is_hole(const Part& part, const Box& box) {
   return std::all_of(zero.begin(), zero.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Result<PartReader::Raw> PartReader::read_raw(const Part& part, const Box& box) {
+Result<Extents> PartReader::read_raw(const Part& part, const Box& box, Bytes& to) {
   std::size_t element = size_of(part.saved);
   const Box saved = saved_box(part, box);
-  Raw raw;
   if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
     SHW_TRY(BoxReader * holder, reader(chunk->input));
-    SHW_TRY(raw.bytes, holder->read(chunk->chunk, saved));
+    SHW_CHECK(holder->read(chunk->chunk, saved, to));
   } else {
     const FromFile& file = *part.file();
     SHW_TRY(auto source, all_.source().directory()->open(file.file));
-    SHW_TRY(raw.bytes, read_box(*source, file.offset, file.sizes, saved, element));
+    SHW_CHECK(read_box(*source, file.offset, file.sizes, saved, element, to));
   }
-  Extents strides = byte_strides(saved.sizes, element);
+  const Extents strides = byte_strides(saved.sizes, element);
+  Extents of_box;
   for (std::int64_t e : part.order)
-    raw.strides.push_back(e < 0 ? 0 : strides[static_cast<std::size_t>(e)]);
-  return raw;
+    of_box.push_back(e < 0 ? 0 : strides[static_cast<std::size_t>(e)]);
+  return of_box;
 }
 
 Result<const std::vector<float>*> PartReader::factors(std::uint32_t number) {
@@ -82,8 +81,9 @@ Result<const std::vector<float>*> PartReader::factors(std::uint32_t number) {
   const ArrangedTensor& tensor = *all_.factors[number];
   std::vector<float> values(static_cast<std::size_t>(volume(tensor.shape).value_or(0)));
   Extents strides = row_major_strides(tensor.shape);
+  Bytes bytes;
   for (const Part& part : tensor.parts) {
-    SHW_TRY(Bytes bytes, read(part, part.box));
+    SHW_CHECK(read(part, part.box, bytes));
     Blocks cells{part.box.sizes, Extents(part.box.sizes.size(), 1)};
     for (std::size_t i = 0; cells.next(); ++i) {
       std::int64_t at = 0;
@@ -122,28 +122,29 @@ Status PartReader::scale(const Scaling& scaling, const Part& part, const Box& bo
   return {};
 }
 
-Result<Bytes> PartReader::read(const Part& part, const Box& box, std::uint8_t* out_of_range) {
+Status PartReader::read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range) {
   std::int64_t count = volume(box.sizes).value_or(0);
-  if (const auto* constant = std::get_if<FromConstant>(&part.from))
-    return repeated(*constant, count, size_of(part.saved));
+  if (const auto* constant = std::get_if<FromConstant>(&part.from)) {
+    repeat(*constant, count, size_of(part.saved), to);
+    return {};
+  }
   std::size_t element = size_of(part.saved);
-  SHW_TRY(Raw raw, read_raw(part, box));
-  Extents target = byte_strides(box.sizes, element);
-  Bytes out(static_cast<std::size_t>(count) * element);
-  if (raw.strides == target) {
-    out = std::move(raw.bytes);
-  } else {
-    each_canonical_pair(pair_of(box.sizes, raw.strides, 0, target, 0), [&](const LayoutPair& pair) {
-      copy_elements(raw.bytes.data(), out.data(), pair, element);
+  SHW_TRY(const Extents strides, read_raw(part, box, to));
+  const Extents target = byte_strides(box.sizes, element);
+  if (strides != target) {
+    Bytes out(static_cast<std::size_t>(count) * element);
+    each_canonical_pair(pair_of(box.sizes, strides, 0, target, 0), [&](const LayoutPair& pair) {
+      copy_elements(to.data(), out.data(), pair, element);
     });
+    to = std::move(out);
   }
   Dtype now = part.saved;
   for (std::size_t i = 0; i < part.casts.size(); ++i) {
-    SHW_TRY(out, cast_elements(now, out, part.casts[i], out_of_range));
+    SHW_TRY(to, cast_elements(now, to, part.casts[i], out_of_range));
     now = part.casts[i];
-    if (i == 0 && part.scaling) SHW_CHECK(scale(*part.scaling, part, box, out, out_of_range));
+    if (i == 0 && part.scaling) SHW_CHECK(scale(*part.scaling, part, box, to, out_of_range));
   }
-  return out;
+  return {};
 }
 
 }  // namespace shw

@@ -20,17 +20,15 @@ class PartReader {
   // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in. Of
   // `out_of_range`, a byte an element, those become 1 whose number is lost on the way
   // (is_out_of_range in core/tensor/convert.h); null: nobody asks.
-  Result<Bytes> read(const Part& part, const Box& box, std::uint8_t* out_of_range = nullptr);
+  // The memory that `to` holds is used again.
+  Status read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range = nullptr);
   // read() would give nothing but zero bytes, since what it would read is a hole.
   bool is_hole(const Part& part, const Box& box);
 
  private:
-  struct Raw {
-    Bytes bytes;
-    Extents strides;  // by dim of the box, in bytes
-  };
   static Box saved_box(const Part& part, const Box& box);
-  Result<Raw> read_raw(const Part& part, const Box& box);
+  // Gives the strides by dim of the box, in bytes.
+  Result<Extents> read_raw(const Part& part, const Box& box, Bytes& to);
   Result<BoxReader*> reader(std::uint32_t input);
   Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values,
                std::uint8_t* out_of_range);

@@ -21,10 +21,6 @@ bool has_descriptor(const ZipReader& zip, const ZipEntry& entry) {
   return flags && (load_little<std::uint16_t>(*flags) & kDescriptorFollows) != 0;
 }
 
-bool same_bytes(BytesView a, BytesView b) {
-  return std::memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 }  // namespace
 
 bool ArchiveForms::Form::add(const ZipReader& zip, std::uint64_t begin, std::uint64_t end) {
