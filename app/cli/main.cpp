@@ -66,6 +66,20 @@ std::int64_t monotonic_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
+// Of several processes.
+std::atomic<bool> is_first_process{true};
+std::atomic<pid_t> first_process{0};        // where it is another one, on this machine
+std::atomic<bool> first_was_killed{false};  // before the launcher stopped all others
+std::atomic<bool> is_next_to_first{false};
+std::atomic<const std::string*> words_of_left{nullptr};  // how what is half made is gone on with
+std::atomic<bool> left_was_said{false};
+
+// A folder has begun that another run can go on with.
+bool is_half_made() {
+  const Phase phase = run_progress.phase.load();
+  return phase == Phase::kCopying || phase == Phase::kWritingMetadata || phase == Phase::kVerifying;
+}
+
 // Once: the job ends cleanly at its next look. A second wish stops the program at once.
 void cancel_on_signal(int signal) {
   std::int64_t first = 0;
@@ -80,10 +94,18 @@ void cancel_on_signal(int signal) {
   // wants to go on later.
   if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
   run_progress.cancelled.store(true, std::memory_order_relaxed);
-  static constexpr char kWords[] = "\nstopping; once more to stop at once\n";
-  [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, kWords, sizeof kWords - 1);
+  const pid_t of_first = first_process.load();
+  if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
+  const bool is_to_tell = is_next_to_first.load() && first_was_killed.load();
+  if (!is_first_process.load() && !is_to_tell) return;
+  const std::string* left = words_of_left.load();
+  static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
+  const bool stays = signal != SIGINT && left != nullptr && is_half_made();
+  left_was_said.store(stays);
+  const std::string_view words = stays ? std::string_view(*left) : kStopping;
+  [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
 }
-static_assert(std::atomic<bool>::is_always_lock_free &&
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
               "the handler stores to them");
 
@@ -145,7 +167,8 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   words.add(std::string_view(verb.name));
   const std::string cores = team.machine() + "\n" + own_cores();
   words.add(cores);
-  words.add("process " + std::to_string(::getpid()) + " on " + host_name());
+  words.add(std::uint64_t(::getpid()));
+  words.add(host_name());
   SHW_TRY(auto told, team.tell_all(words.take(), "begin"));
   std::vector<std::string> workers;
   std::size_t on_these_cores = 0;
@@ -155,7 +178,11 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
     SHW_TRY(std::string name, theirs.text());
     SHW_TRY(std::string their_cores, theirs.text());
     if (their_cores == cores) ++on_these_cores;
-    SHW_TRY(workers.emplace_back(), theirs.text());
+    SHW_TRY(const std::uint64_t process, theirs.number());
+    SHW_TRY(const std::string host, theirs.text());
+    workers.push_back("process " + std::to_string(process) + " on " + host);
+    if (member == 0 && team.rank() != 0 && host == host_name())
+      first_process.store(static_cast<pid_t>(process));
     if (version == kProgramVersion && name == verb.name) continue;
     return fail(ErrorKind::kUsage,
                 "worker " + std::to_string(member) + " is `" + name + "` of version " + version +
@@ -240,7 +267,34 @@ void leave_session(MpiSession& session) {
   session.end(is_stopped);
 }
 
+// Of a launcher's processes one has died as a rule, and all others get a second from SIGTERM to
+// SIGKILL: less than a disk may take to come back. So the signal's handler says it.
+std::string how_to_go_on(const Options& options) {
+  const bool writes =
+      options.verb == "repair" || options.verb == "reshard" || options.verb == "convert";
+  const std::string& out = options.verb == "resume" ? options.checkpoint : options.out;
+  if (out.empty() || (!writes && options.verb != "resume")) return {};
+  return "\nstopping; what is finished stays: go on with `shardwright resume " + out +
+         "`,\nor take it away with `shardwright resume --roll-back " + out + "`\n";
+}
+
+// Whoever stopped all of them knows why, and the first one says what is left. Where it was killed
+// itself its neighbour says that.
+void say_what_is_left(Context& context, const Launch& launch, Error error) {
+  if (left_was_said.load() && !context.options.json) error.advice = {};
+  if (launch.rank == 0) {
+    fail_with(context, error);
+  } else if (is_next_to_first.load() && first_was_killed.load()) {
+    error.message = "worker 0 (" + context.workers.front() + ") is gone, and all others stopped";
+    context.terminal.error(error_words(context, error));
+  }
+}
+
 int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
+  const std::string left = how_to_go_on(context.options);
+  is_first_process.store(launch.rank == 0);
+  is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
+  if (!left.empty()) words_of_left.store(&left);
   // Nobody has to meet for that, and MPI ends a process whose launcher is gone.
   if (!verb.in_several)
     return refuse_alike(context, launch, does_not_run_in_several(context, launch));
@@ -253,12 +307,12 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
     code = refuse_alone(context, launch, there.error());
   } else {
     code = run_in_team(verb, context, launch, **session);
-    // Whoever stopped all of them knows why.
     if (!is_cancelled(&run_progress))
       say_last_words(context, **session, {context.met});
     else if (context.met)
-      code = launch.rank == 0 ? fail_with(context, *context.met) : code;
+      say_what_is_left(context, launch, *context.met);
   }
+  words_of_left.store(nullptr);
   leave_session(**session);
   return code;
 }

@@ -327,7 +327,13 @@ void keep_for_later(const Making& making, Error& error) {
 // After an error nothing is left of what this run began, but for what another run can go on with.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (making.team != nullptr) making.team->stop(error);
-  if (!making.is_first()) return tl::unexpected<Error>(std::move(error));
+  if (!making.is_first()) {
+    // Where all are stopped because the first one is gone, another says what it would.
+    const bool stays = making.progress != nullptr && making.progress->keeps;
+    if (stays && !making.partial.empty() && making.store.exists(making.partial))
+      say_how_to_go_on(making, error);
+    return tl::unexpected<Error>(std::move(error));
+  }
   if (making.is_published) error.advice = "the result is whole and proved: " + making.run.out;
   const std::string& partial = making.partial;
   if (partial.empty() && making.went_on && error.kind == ErrorKind::kIo)

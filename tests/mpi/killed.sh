@@ -70,7 +70,7 @@ until_ended() {
 
 # WORKERS WORD...: one of them is killed, or comes to its end before; whoever does says how long a
 # run takes now, since other things take more and less of the machine.
-launcher_hung=0 longest=0
+launcher_hung=0 longest=0 half_made=0 said_how=0
 run_and_kill() {
   local workers=$1 all extra victim begun began spent looks
   shift
@@ -96,6 +96,11 @@ run_and_kill() {
   if wait "$all" 2> /dev/null; then
     spent=$((($(now) - begun) / 1000000))
     if ((spent < took[$verb])); then took[$verb]=$spent; fi
+  fi
+  # Whoever is left says it, if mpirun gives it the time: it sends SIGKILL a second after SIGTERM.
+  if is_half_made; then
+    half_made=$((half_made + 1))
+    if grep -q "shardwright resume" talk; then said_how=$((said_how + 1)); fi
   fi
 }
 
@@ -147,5 +152,6 @@ for ((i = 0; i < times; ++i)); do
   rm -rf out
 done
 echo "$times kills of ${verbs[*]}: $whole whole already, $resumed gone on with, of these $twice" \
-     "killed twice, $absent begun anew; all had ended $longest ms after a kill at the latest," \
+     "killed twice, $absent begun anew; how to go on was said $said_how of $half_made times;" \
+     "all had ended $longest ms after a kill at the latest," \
      "mpirun itself came to no end $launcher_hung times"
