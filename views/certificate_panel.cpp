@@ -80,7 +80,9 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
   column.y += frame.px(8);
   std::string said = counts_text(list);
-  said += list.lossless ? " Nothing is lost." : " What is lost stays told for ever after.";
+  said += !list.lossless         ? " What is lost stays told for ever after."
+          : list.dropped.empty() ? " Nothing is lost."
+                                 : " No element is lost.";
   if (!list.sealed) said += " It is not what was written: somebody has changed it.";
   paragraph(frame, column, frame.fonts.text, list.sealed ? frame.theme.text : frame.theme.bad,
             said);

@@ -126,7 +126,7 @@ bool mends(const Plan& plan) {
 std::string verdict_of(Context& context, const Plan& plan, const RepairResult& result,
                        std::size_t wrong) {
   TextStyle style = style_of(context);
-  std::string loss = result.lossless         ? "nothing is lost"
+  std::string loss = result.lossless         ? loss_in_words(result)
                      : result.damage.empty() ? "what is lost stands in the certificate"
                                              : "what was damaged before or is lost stands in the "
                                                "certificate";

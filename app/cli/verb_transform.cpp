@@ -93,10 +93,9 @@ void tell_written(Context& context, const RepairResult& result,
   context.terminal.out_line(
       inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
             "written, and proved against the source") +
-      (result.lossless ? ", nothing is lost" : ", what is not kept stands in the certificate") +
-      "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
-      left_out_to_text(result) + "  checkpoint   " + printable(result.output) +
-      "\n  certificate  " + printable(result.certificate));
+      ", " + loss_in_words(result) + "\n" + out_of_range_to_text(result) + damage_to_text(result) +
+      other_ranks_to_text(result) + left_out_to_text(result) + "  checkpoint   " +
+      printable(result.output) + "\n  certificate  " + printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output));
 }

@@ -49,6 +49,8 @@ std::string out_of_range_to_text(const RepairResult& result);
 std::string damage_to_text(const RepairResult& result);
 // Of which entries only the lowest rank's came along. Empty where there are none.
 std::string other_ranks_to_text(const RepairResult& result);
+// Of a folder that was made. What is said beside the elements may be lost where none of them is.
+std::string loss_in_words(const RepairResult& result);
 std::string left_out_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);

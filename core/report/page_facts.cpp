@@ -110,8 +110,8 @@ std::pair<std::string, bool> seal_words(const Certificate& certificate) {
   const bool has_lost =
       std::any_of(certificate.tensors.begin(), certificate.tensors.end(), is_lost);
   if (has_damage(certificate) && !has_lost) return {"holds what was damaged before", false};
-  return certificate.lossless ? std::pair<std::string, bool>{"nothing was lost", true}
-                              : std::pair<std::string, bool>{"lost data", false};
+  if (!certificate.lossless) return {"lost data", false};
+  return {certificate.left_out.empty() ? "nothing was lost" : "no element was lost", true};
 }
 
 std::vector<std::pair<std::string, std::string>> certificate_lines(const Certificate& certificate) {

@@ -62,6 +62,11 @@ std::string other_ranks_to_text(const RepairResult& result) {
          printable(some_of(result.of_other_ranks)) + "): the lowest rank's came along\n";
 }
 
+std::string loss_in_words(const RepairResult& result) {
+  if (!result.lossless) return "what is not kept stands in the certificate";
+  return result.left_out.empty() ? "nothing is lost" : "no element is lost";
+}
+
 std::string left_out_to_text(const RepairResult& result) {
   if (result.left_out.empty()) return {};
   return "  left out     " + printable(some_of(result.left_out)) +

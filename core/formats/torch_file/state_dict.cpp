@@ -48,6 +48,10 @@ std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
   }
 }
 
+bool is_word(const PickleTree& tree, NodeId key) {
+  return tree.kind(key) == NodeKind::kBool || tree.kind(key) == NodeKind::kNone;
+}
+
 bool is_ordered_dict(const PickleTree& tree, NodeId node) {
   return tree.kind(node) == NodeKind::kReduce &&
          tree.is_global(tree.callable(node), "collections", "OrderedDict");
@@ -152,17 +156,39 @@ class Flattening {
     }
   }
 
-  void name_attributes(NodeId state) {
+  // Of what the path leads to.
+  void add_own_name(const std::string& what) {
     const std::string whose = " of " + (path_.empty() ? "the state dict" : name_of_path());
-    auto add = [&](const std::string& what) {
-      if (what.size() + whose.size() > plain_left_) return;
-      plain_left_ -= what.size() + whose.size();
-      forms_->attribute_names.push_back(what + whose);
-    };
-    if (tree_.kind(state) != NodeKind::kDict) return add("attributes");
+    if (what.size() + whose.size() > plain_left_) return;
+    plain_left_ -= what.size() + whose.size();
+    forms_->own_names.push_back(what + whose);
+  }
+
+  void name_attributes(NodeId state) {
+    if (tree_.kind(state) != NodeKind::kDict) return add_own_name("attributes");
     const auto items = tree_.items(state);
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-      add(key_text(tree_, items[i]).value_or("an attribute"));
+      add_own_name(key_text(tree_, items[i]).value_or("an attribute"));
+  }
+
+  // An optimizer has thousands of numbers, named as one; of words there are three.
+  void name_keys(NodeId mapping) {
+    if (forms_ == nullptr) return;
+    bool has_number = false;
+    std::set<std::string> words;
+    const auto items = tree_.items(mapping);
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      has_number = has_number || tree_.kind(items[i]) == NodeKind::kInt;
+      if (is_word(tree_, items[i])) words.insert(*key_text(tree_, items[i]));
+    }
+    if (has_number) add_own_name("whole-number keys");
+    for (const std::string& word : words) add_own_name("key " + word);
+  }
+
+  void note_key(NodeId key) {
+    if (forms_ == nullptr) return;
+    if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(path_);
+    if (is_word(tree_, key)) forms_->words.insert(path_);
   }
 
   Status visit(NodeId node, int depth) {
@@ -191,6 +217,7 @@ class Flattening {
 
   // A key that is there twice has its last value, as in Python.
   Status visit_mapping(NodeId mapping, int depth) {
+    name_keys(mapping);
     auto items = tree_.items(mapping);
     std::unordered_map<std::string, std::size_t> last;
     std::vector<std::string> keys;
@@ -209,8 +236,7 @@ class Flattening {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
       path_.emplace_back(keys[i]);
-      if (forms_ != nullptr && tree_.kind(items[2 * i]) == NodeKind::kInt)
-        forms_->numbers.insert(path_);
+      note_key(items[2 * i]);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       path_.pop_back();
     }

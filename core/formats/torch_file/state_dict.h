@@ -37,14 +37,17 @@ struct StateForms {
   // Keys that are whole numbers. A path itself has their text, as torch's distributed checkpoints
   // do: 0 and "0" are one name there.
   Paths numbers = {};
+  Paths words = {};       // keys that are True, False or None, and not text that says so
   Paths ordered = {};     // mappings that are an OrderedDict
   Paths parameters = {};  // tensors that are a torch.nn.Parameter
   // Attributes of an OrderedDict (_metadata of a module's) and of tensors, as opcodes that make
   // their dict; and those that are more than data: "layer.weight (argparse.Namespace)".
   std::map<std::vector<PathPart>, std::string> attributes = {};
   std::vector<std::string> not_plain = {};
-  // Of both kinds, each by its name: "_metadata of the state dict", "tag of layer.weight".
-  std::vector<std::string> attribute_names = {};
+  // What only this format keeps, each by its name: attributes of both kinds ("_metadata of the
+  // state dict", "tag of layer.weight"), and keys that are no text ("whole-number keys of state",
+  // "key True of layer").
+  std::vector<std::string> own_names = {};
 };
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);
 

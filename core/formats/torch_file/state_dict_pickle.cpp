@@ -20,6 +20,7 @@ struct StateNode {
   Kind kind = Kind::kDict;
   std::uint32_t index = 0;  // of Outputs
   bool has_number_key = false;
+  bool has_word_key = false;
   bool is_ordered = false;                                            // of a dict
   bool is_parameter = false;                                          // of a tensor
   const std::string* attributes = nullptr;                            // opcodes of their dict
@@ -64,6 +65,7 @@ class StateTree {
         StateNode inner{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict};
         nodes_.push_back(std::move(is_last ? leaf : inner));
         nodes_.back().has_number_key = is_one_of(forms_.numbers, path, i + 1);
+        nodes_.back().has_word_key = is_one_of(forms_.words, path, i + 1);
         nodes_.back().is_ordered = is_one_of(forms_.ordered, path, i + 1);
         nodes_.back().is_parameter = is_one_of(forms_.parameters, path, i + 1);
         nodes_.back().attributes = attributes_of(path, i + 1);
@@ -155,19 +157,26 @@ class StatePickle {
     std::uint64_t count = 0;
     for (const auto& [part, child] : node.items) {
       out_.batch(count++, 'u');
-      const auto* text = std::get_if<std::string>(part);
-      if (text == nullptr)
-        out_.integer(std::get<std::int64_t>(*part));
-      else if (tree_.node(child).has_number_key)
-        out_.integer(std::stoll(*text));  // that it was made of
-      else
-        out_.text(*text);
+      key(*part, tree_.node(child));
       SHW_CHECK(value(tree_.node(child)));
     }
     out_.raw("u");
     // A plain dict has none.
     if (node.is_ordered && node.attributes != nullptr) out_.raw(*node.attributes + "b");
     return {};
+  }
+
+  // Text of a number or a word was made of it.
+  void key(const PathPart& part, const StateNode& of) {
+    const auto* text = std::get_if<std::string>(&part);
+    if (text == nullptr)
+      out_.integer(std::get<std::int64_t>(part));
+    else if (of.has_number_key)
+      out_.integer(std::stoll(*text));
+    else if (of.has_word_key)
+      out_.raw(*text == "None" ? "N" : *text == "True" ? "\x88" : "\x89");
+    else
+      out_.text(*text);
   }
 
   Status list(const StateNode& node) {

@@ -59,7 +59,7 @@ constexpr FormatRow kTorchFileRow = {
     .open = open_torch_file,
     .named = named_torch_file,
     .names_are_common = true,
-    .said_beside = attributes_beside,
+    .said_beside = said_in_forms,
 };
 
 }  // namespace shw

@@ -88,6 +88,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
     return all;
   each_form(*source, [&](StateForms& forms) {
     all.numbers.merge(forms.numbers);
+    all.words.merge(forms.words);
     all.ordered.merge(forms.ordered);
     all.parameters.merge(forms.parameters);
     all.attributes.merge(forms.attributes);
@@ -186,11 +187,11 @@ Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
 
 }  // namespace
 
-std::vector<std::string> attributes_beside(const Checkpoint& checkpoint) {
+std::vector<std::string> said_in_forms(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   if (checkpoint.directory() == nullptr) return names;
   each_form(checkpoint, [&](StateForms& forms) {
-    names.insert(names.end(), forms.attribute_names.begin(), forms.attribute_names.end());
+    names.insert(names.end(), forms.own_names.begin(), forms.own_names.end());
   });
   return names;
 }

@@ -6,7 +6,8 @@ namespace shw {
 
 extern const FormatWriter kTorchFileWriter;
 
-// Attributes of the state dict and of its tensors, which only this writer keeps.
-std::vector<std::string> attributes_beside(const Checkpoint& checkpoint);
+// Attributes of the state dict and of its tensors, and keys that are no text: only this writer
+// keeps them.
+std::vector<std::string> said_in_forms(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -63,13 +63,16 @@ TEST_CASE("attributes of a state dict that no other format keeps are told and re
     auto answer = nlohmann::json::parse(repair_to_json(made, {}, nullptr));
     CHECK(answer["left_out"] == attributes);
     CHECK(left_out_to_text(made).find("_metadata of the state dict") != std::string::npos);
+    CHECK(loss_in_words(made) == "no element is lost");
     auto proof = verify_repair(out, nullptr);
     REQUIRE(proof.has_value());
     CHECK(proof->outcome == VerifyReport::Outcome::kProved);
     CHECK(proof->reasons.back().find("_metadata of the state dict") != std::string::npos);
   }
   // Its own format keeps them.
-  CHECK(converted(folder / "model.pt", "torch", folder / "torch").left_out.empty());
+  RepairResult kept = converted(folder / "model.pt", "torch", folder / "torch");
+  CHECK(kept.left_out.empty());
+  CHECK(loss_in_words(kept) == "nothing is lost");
   CHECK(converted(folder / "dcp", "torch", folder / "again").left_out.empty());
 }
 
@@ -98,4 +101,22 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   CHECK(contents(folder / "again/config.json") == "{}");
   // Of one file nothing else is its own.
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
+}
+
+TEST_CASE("keys that are no text are told where the target makes text of them") {
+  TemporaryFolder folder;
+  const std::string call = tensor_call({});
+  const std::string value = "}(" + pickled_text("state") + std::string("}(K\0", 4) + call + "K\1" +
+                            call + "u\x88" + call + "N" + call + "u";
+  put(folder / "model.pt", make_zip({{"m/data.pkl", as_pickle(value)},
+                                     {"m/version", "3\n"},
+                                     {"m/data/0", std::string(24, '\1')}}));
+  const Names keys{"key None of the state dict", "key True of the state dict",
+                   "whole-number keys of state"};
+  for (const char* to : {"dcp", "safetensors"}) {
+    CAPTURE(to);
+    CHECK(converted(folder / "model.pt", to, folder / to).left_out == keys);
+    CHECK(certificate_in(folder / to).left_out == keys);
+  }
+  CHECK(converted(folder / "model.pt", "torch", folder / "torch").left_out.empty());
 }

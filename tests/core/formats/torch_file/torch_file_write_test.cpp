@@ -381,3 +381,25 @@ TEST_CASE("attributes of an OrderedDict and of tensors come along where they are
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("typed (argparse.Namespace)") != std::string::npos);
 }
+
+TEST_CASE("keys that are True, False or None are that in the file that is made of theirs") {
+  const std::string call = tensor_call({});
+  const std::string value = "}(\x88" + call + "\x89}(N" + call + "u" + pickled_text("text") + "}(" +
+                            pickled_text("True") + call + "uu";
+  auto source = open_model(state_dict_file(value, {{"m/data/0", std::string(24, '\1')}}));
+  REQUIRE_MESSAGE(source.has_value(), source.error().message);
+  std::vector<Bytes> bytes;
+  Outputs outputs = whole_outputs(**source, bytes);
+  auto made = written(kTorchFileWriter, outputs, bytes);
+  auto state = open_state(*made->directory(), "model.pt");
+  REQUIRE(state.has_value());
+  const PickleTree& tree = state->tree;
+  auto root = tree.items(tree.root());
+  REQUIRE(root.size() == 6);
+  CHECK(tree.kind(root[0]) == NodeKind::kBool);
+  CHECK(*tree.integer(root[0]) == 1);
+  CHECK(tree.kind(root[2]) == NodeKind::kBool);
+  CHECK(*tree.integer(root[2]) == 0);
+  CHECK(tree.kind(tree.items(root[3])[0]) == NodeKind::kNone);
+  CHECK(tree.text(tree.items(root[5])[0]) == "True");
+}
