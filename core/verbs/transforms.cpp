@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/formats/replicas.h"
 #include "core/io/store.h"
@@ -231,9 +232,50 @@ std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                           explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
+namespace {
+
+bool is_cut(const RetileStep& step) {
+  return step.tiles.size() > 1;
+}
+
+bool is_cut(const ReshardStep& step) {
+  for (std::size_t axis = 0; axis < step.mesh.axes.size(); ++axis) {
+    if (step.mesh.axes[axis].size > 1 && step.placements[axis].kind != Placement::Kind::kReplicate)
+      return true;
+  }
+  return false;
+}
+
+// The tensors that a step cuts; null where it cuts none.
+const Patterns* cut_by(const Step& step) {
+  const auto* retile = std::get_if<RetileStep>(&step);
+  if (retile != nullptr && is_cut(*retile)) return &retile->tensors;
+  const auto* reshard = std::get_if<ReshardStep>(&step);
+  return reshard != nullptr && is_cut(*reshard) ? &reshard->tensors : nullptr;
+}
+
+// Whole tensors would be written where tiles were asked for, and nobody would see it.
+Status check_tiles_have_place(const StepPlan& plan, const Format& format) {
+  if (!format.traits.one_piece) return {};
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Patterns* tensors = cut_by(plan.steps[i]);
+    if (tensors == nullptr) continue;
+    return fail(
+        ErrorKind::kUsage,
+        fmt::format("step {} ({}): {} would be cut into tiles, and {} holds every tensor in "
+                    "one piece",
+                    i + 1, name(plan.steps[i]), some_of(*tensors), format.title),
+        {}, "write it as DCP, as the verb reshard does: \"target\": {\"format\": \"dcp\"}");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
                                Progress* progress) {
   SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
+  SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
   SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
   StepOutlook outlook;
   outlook.steps = words_of(plan);
@@ -266,6 +308,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   if (options.in_place)
     return fail(ErrorKind::kUsage, "steps are taken into a new folder, not in place");
   SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
+  SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
   ArrangedRun run;
   SHW_TRY(run.form.out, output_of(store, *opened.checkpoint, options));
   run.form.format = prepared.form.format;

@@ -5,6 +5,7 @@
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/temporary_folder.h"
+#include "core/transform/steps_json.h"
 #include "core/verbs/transforms.h"
 
 using namespace shw;
@@ -55,4 +56,37 @@ TEST_CASE("what holds whole tensors is resharded into a format that has tiles") 
                 {"m/version", "3\n"},
                 {"m/data/0", bytes}}));
   check_is_cut(folder / "model.pt", folder / "of-torch");
+}
+
+TEST_CASE("a plan that cuts tensors is refused by name where the target holds them whole") {
+  TemporaryFolder folder;
+  const std::string header = R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
+  put(folder / "model.safetensors", little(header.size(), 8) + header + "abcdefghijklmnopqrstuvwx");
+  VerbOptions said;
+  said.checkpoint = folder / "model.safetensors";
+  auto opened = verbs::open(said);
+  REQUIRE(opened.has_value());
+  const ReshardStep cut{{"w"}, parse_mesh("dp=2").value(), {{Placement::Kind::kShard, 0, 1}}};
+  const ReshardStep whole{{"w"}, parse_mesh("dp=2").value(), {Placement{}}};
+  const RetileStep tiles{{"w"}, {{{{0, 0}, {1, 3}}, 0}, {{{1, 0}, {1, 3}}, 1}}};
+  auto taken = [&](Step step, const std::string& format) {
+    StepPlan plan;
+    plan.steps = {std::move(step)};
+    plan.format = format;
+    auto seen = verbs::look_ahead(*opened, plan, 1 << 20, nullptr);
+    auto made = verbs::take(*opened, plan, {folder / ("out-" + format)}, nullptr);
+    CHECK(seen.has_value() == made.has_value());
+    return made;
+  };
+  for (const char* format : {"", "safetensors", "torch"}) {
+    CAPTURE(format);
+    for (const Step& step : {Step{cut}, Step{tiles}}) {
+      auto refused = taken(step, format);
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().kind == ErrorKind::kUsage);
+      CHECK(refused.error().message.find("w would be cut") != std::string::npos);
+    }
+    CHECK(taken(whole, format).has_value());
+  }
+  CHECK(taken(cut, "dcp").has_value());
 }
