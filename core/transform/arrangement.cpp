@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/facts/filled.h"
+#include "core/model/named_only.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/box_index.h"
 
@@ -49,6 +50,9 @@ Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint) {
   for (std::size_t i = 0; i < source.objects().size(); ++i) {
     auto path = source.object_path(i);
     all.objects.push_back({i, source.objects()[i].fqn, {path.begin(), path.end()}});
+  }
+  for (const StrayRecord& stray : named_only(source)) {
+    if (!source.find(stray.fqn)) all.nowhere.insert(stray.fqn);
   }
   if (source.directory() == nullptr) return all;
   for (const FilledTensor& tensor : filled_in(source).tensors) {

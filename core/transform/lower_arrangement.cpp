@@ -250,6 +250,21 @@ class Lowering {
   LoweredArrangement lowered_;
 };
 
+// A checkpoint without them would look whole.
+Status check_none_is_nowhere(const Arrangement& all) {
+  if (all.nowhere.empty()) return {};
+  const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
+  return cannot_arrange(
+      names.front(),
+      fmt::format(
+          "cannot be carried over: {} of which only the name is known, since no file that is "
+          "there holds {} ({})",
+          plural(names.size(), "tensor"), names.size() == 1 ? "it" : "them", some_of(names)),
+      "bring the file back; or leave them out by name, in a plan with the step {\"step\": "
+      "\"drop\", "
+      "\"tensors\": [...]}");
+}
+
 }  // namespace
 
 Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const WantedForm& form,
@@ -259,6 +274,7 @@ Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const Wante
                 fmt::format("{} is not written yet",
                             form.format == nullptr ? "this format" : form.format->title));
   }
+  SHW_CHECK(check_none_is_nowhere(all));
   Lowering lowering(all, form, progress);
   SHW_CHECK(lowering.describe());
   SHW_CHECK(lowering.make_program());

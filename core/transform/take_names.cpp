@@ -100,7 +100,7 @@ Status take(Arrangement& all, const DropStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
   for (const std::string& pattern : step.tensors) {
     // As everywhere, a name that is there is that name, whatever else it might match.
-    const bool is_name = names_of(all).has(pattern);
+    const bool is_name = names_of(all).has(pattern) || all.nowhere.contains(pattern);
     auto matches = [&](const std::string& fqn) {
       return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
     };
@@ -115,6 +115,12 @@ Status take(Arrangement& all, const DropStep& step) {
       if (!matches(all.objects[i].fqn)) continue;
       all.dropped.push_back(all.objects[i].fqn);
       remove_object(all, i);
+    }
+    for (auto it = is_name ? all.nowhere.find(pattern) : all.nowhere.begin();
+         it != all.nowhere.end();) {
+      const bool goes = matches(*it);
+      if (goes) all.dropped.push_back(*it);
+      it = goes ? all.nowhere.erase(it) : is_name ? all.nowhere.end() : std::next(it);
     }
     if (all.dropped.size() != before) continue;
     SHW_CHECK(entries_named(all, {pattern}));  // which names are near

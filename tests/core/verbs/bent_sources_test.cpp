@@ -2,7 +2,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/make_zip.h"
 #include "core/repair/apply.h"
+#include "core/repair/certificate.h"
+#include "core/repair/verify.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
@@ -79,4 +82,38 @@ TEST_CASE("an item that comes along as it is keeps the checksum that tells of it
   auto report = check(**opened, CheckOptions{Depth::kData, nullptr, std::nullopt});
   REQUIRE(report.has_value());
   CHECK(report->verdict == Verdict::kFindings);
+}
+
+TEST_CASE("steps leave no tensor out without a word whose file is gone and whose name is known") {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "hf");
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  put(folder / "hf/model-00001-of-00002.safetensors", little(header.size(), 8) + header + "abcd");
+  put(folder / "hf/model.safetensors.index.json",
+      R"({"weight_map":{"w":"model-00001-of-00002.safetensors",)"
+      R"("gone.b":"model-00002-of-00002.safetensors",)"
+      R"("gone.a":"model-00002-of-00002.safetensors"}})");
+  VerbOptions said;
+  said.checkpoint = folder / "hf";
+  auto opened = verbs::open(said);
+  REQUIRE(opened.has_value());
+  StepPlan plan;
+  plan.format = "dcp";
+  plan.steps = {CastStep{{"*"}, Dtype::kBfloat16}};
+  auto taken = [&](const char* to) { return verbs::take(*opened, plan, {folder / to}, nullptr); };
+  auto refused = taken("no");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("gone.a and gone.b") != std::string::npos);
+  CHECK_FALSE(verbs::look_ahead(*opened, plan, 1 << 20, nullptr).has_value());
+  CHECK_FALSE(std::filesystem::exists(folder / "no"));
+
+  plan.steps.push_back(DropStep{{"gone.b"}});
+  CHECK_FALSE(taken("still-no").has_value());
+  plan.steps.back() = DropStep{{"gone.b", "gone.*"}};
+  auto made = taken("yes");
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  CHECK_FALSE(made->lossless);
+  auto certificate = certificate_from_json(contents(folder / "yes/certificate.json"), "");
+  CHECK(certificate->dropped == std::vector<std::string>{"gone.b", "gone.a"});
+  CHECK(verify_repair(folder / "yes", nullptr)->outcome == VerifyReport::Outcome::kProved);
 }
