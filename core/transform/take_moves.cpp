@@ -93,14 +93,21 @@ std::int64_t unpadded_elements(const ArrangedTensor& tensor) {
   return elements;
 }
 
-// Where no saved tile may stand for what it was: kept items would be told by old boxes.
-std::vector<ArrangedTile> rest_as_tiles(const ArrangedTensor& tensor) {
+// What no tile covers becomes tiles: where no saved tile may stand for what it was, kept items
+// would be told by old boxes. `frame`: all of that, where the tiles cover what it stands around.
+void add_rest_as_tiles(ArrangedTensor& tensor, bool is_covered, const std::vector<Box>& frame) {
+  std::vector<Box> boxes;
+  if (!is_covered) {
+    for (const ArrangedTile& tile : tensor.tiles) boxes.push_back(tile.box);
+    boxes = complement(boxes, tensor.shape).value_or(std::vector<Box>{});
+  }
+  for (const Box& box : is_covered ? frame : boxes) tensor.tiles.push_back({box, 0});
+}
+
+bool tiles_cover(const ArrangedTensor& tensor) {
   std::vector<Box> boxes;
   for (const ArrangedTile& tile : tensor.tiles) boxes.push_back(tile.box);
-  std::vector<ArrangedTile> tiles = tensor.tiles;
-  for (Box& box : complement(boxes, tensor.shape).value_or(std::vector<Box>{}))
-    tiles.push_back({std::move(box), 0});
-  return tiles;
+  return tiles_exactly(boxes, tensor.shape);
 }
 
 }  // namespace
@@ -275,11 +282,10 @@ Status take(Arrangement& all, const PadStep& step) {
     BoxMove move = shift_of(tensor.shape, step.before);
     add_moved(tensor, {&move, 1}, TilesGo::kAlong, padded);
     Box inner{step.before, tensor.shape};
-    if (ndim != 0) {
-      for (Box& box : subtract(whole(padded.shape), inner))
-        padded.parts.push_back({std::move(box), value, {}, {}, tensor.dtype});
-    }
-    padded.tiles = rest_as_tiles(padded);
+    std::vector<Box> frame;
+    if (ndim != 0) frame = subtract(whole(padded.shape), inner);
+    for (const Box& box : frame) padded.parts.push_back({box, value, {}, {}, tensor.dtype});
+    add_rest_as_tiles(padded, ndim != 0 && tiles_cover(tensor), frame);
     tensor = std::move(padded);
     return {};
   });

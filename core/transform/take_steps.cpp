@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/steps.h"
 
@@ -33,19 +36,68 @@ Status check_names_differ(Arrangement& all, bool may_be_empty) {
   return {};
 }
 
+bool are_counts(const PadStep& step) {
+  auto is_count = [](std::int64_t number) { return number >= 0; };
+  return step.before.size() == step.after.size() &&
+         std::all_of(step.before.begin(), step.before.end(), is_count) &&
+         std::all_of(step.after.begin(), step.after.end(), is_count);
+}
+
+// Adds `next` to `step` where it stands around the same tensors with the same value.
+bool join_pads(PadStep& step, const PadStep& next) {
+  const bool same_value =
+      std::bit_cast<std::uint64_t>(step.value) == std::bit_cast<std::uint64_t>(next.value);
+  if (step.tensors != next.tensors || !same_value || step.before.size() != next.before.size() ||
+      !are_counts(step) || !are_counts(next))
+    return false;
+  PadStep both = step;
+  for (std::size_t d = 0; d < step.before.size(); ++d) {
+    auto before = checked_add(step.before[d], next.before[d]);
+    auto after = checked_add(step.after[d], next.after[d]);
+    if (!before || !after) return false;
+    both.before[d] = *before;
+    both.after[d] = *after;
+  }
+  step = std::move(both);
+  return true;
+}
+
+// One step after the other that pad the same are one: each would leave parts and tiles around those
+// of the one before, and 200 of them took 2 s.
+struct PadRun {
+  PadStep step;
+  std::size_t count = 1;
+};
+std::optional<PadRun> pads_from(const std::vector<Step>& steps, std::size_t first) {
+  const auto* pad = std::get_if<PadStep>(&steps[first]);
+  if (pad == nullptr) return std::nullopt;
+  PadRun run{*pad};
+  while (first + run.count < steps.size()) {
+    const auto* next = std::get_if<PadStep>(&steps[first + run.count]);
+    if (next == nullptr || !join_pads(run.step, *next)) break;
+    ++run.count;
+  }
+  return run;
+}
+
 }  // namespace
 
 Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
                                Progress* progress) {
   const bool may_be_empty = has_nameless(all.source());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0, count = 1; i < steps.size(); i += count) {
     if (is_cancelled(progress)) return cancelled_error();
     all.step = i + 1;
-    Status taken = std::visit([&](const auto& step) { return take(all, step); }, steps[i]);
+    const std::optional<PadRun> pads = pads_from(steps, i);
+    count = pads ? pads->count : 1;
+    Status taken = pads ? take(all, pads->step)
+                        : std::visit([&](const auto& step) { return take(all, step); }, steps[i]);
     if (taken) taken = check_names_differ(all, may_be_empty);
     if (taken) continue;
     Error error = std::move(taken).error();
-    error.message = fmt::format("step {} ({}): {}", i + 1, name(steps[i]), error.message);
+    const std::string which = count == 1 ? fmt::format("step {}", i + 1)
+                                         : fmt::format("steps {} to {}", i + 1, i + count);
+    error.message = fmt::format("{} ({}): {}", which, name(steps[i]), error.message);
     return tl::unexpected<Error>(std::move(error));
   }
   in_order(all);

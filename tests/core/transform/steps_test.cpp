@@ -1,5 +1,6 @@
 // What steps refuse, and those that random plans do not draw.
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "core/formats/items.h"
@@ -452,4 +453,34 @@ TEST_CASE("what a step is wrong about is said of the step, whenever it is found"
   auto filled = take_steps(arrangement_of(saved.checkpoint), {fill});
   REQUIRE_FALSE(filled.has_value());
   CHECK(says(filled.error().advice, "begins at the folder of the plan's file"));
+}
+
+TEST_CASE("pads one after the other are one frame, and a different value stands around it") {
+  Saved saved(two_tensors());
+  const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7}, other{{"a.weight"}, {0, 1}, {0, 0}, 8};
+  std::vector<Step> steps(40, pad);
+  steps.push_back(other);
+  auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+  REQUIRE(all.has_value());
+  auto tensor = tensor_of(*all, all->tensors[0]);
+  REQUIRE(tensor.has_value());
+  CHECK(to_text(tensor->shape) == "[44, 87]");
+  CHECK(tensor->parts.size() <= saved.checkpoint->chunk_count() + 3);
+  make_into(saved.store, *all, "/padded");
+  const Bytes made = read_back(saved.store, "/padded", "a.weight");
+  for (std::int64_t row = 0; row < 44; ++row) {
+    for (std::int64_t column = 0; column < 87; ++column) {
+      float value = 0;
+      std::memcpy(&value, made.data() + 4 * (row * 87 + column), sizeof value);
+      const bool is_inner = row >= 40 && column >= 1 && column < 7;
+      const float inner = static_cast<float>((row - 40) * 6 + column - 1);
+      if (value != (column == 0 ? 8.0F : is_inner ? inner : 7.0F)) {
+        CAPTURE(row);
+        CAPTURE(column);
+        CHECK(value == -1);
+      }
+    }
+  }
+  steps.insert(steps.begin() + 1, PadStep{{"a.weight"}, {-1, 0}, {0, 0}, 7});
+  CHECK(says(refusal(saved, steps), "step 2 (pad)"));
 }
