@@ -136,6 +136,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
   if (takes(shape, 'l')) {
     verb.add_flag("--values", options.values, "print elements, row-major");
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
+        ->check([](const std::string& text) {
+          const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+          return is_number ? std::string() : text + " is no whole number from 0 on";
+        })
         ->type_name("N")
         ->capture_default_str();
   }

@@ -79,6 +79,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check"}, "check needs a CHECKPOINT", "check --help"},
       {{"show", "x"}, "show needs a FQN", "show --help"},
       {{"info", "x", "y"}, "y", "info --help"},
+      {{"show", "x", "w", "--limit", "-1"}, "-1 is no whole number from 0 on", "show --help"},
       {{"--json", "--quiet"}, "a verb is missing", "--help"},
       {{"-q", "check", "x"}, "-q stands before the verb", "shardwright check -q"},
   };
