@@ -154,6 +154,20 @@ void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   }
 }
 
+// Python's and other readers of JSON may take the first one.
+void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
+  const std::vector<std::string>& names = file.header.repeated;
+  if (names.empty()) return;
+  Finding finding = bad_record(
+      file.path,
+      fmt::format("The header of {} says {} more than once: safetensors takes the last one, and so "
+                  "was done here; what stood there before is not to be had.",
+                  file.path, some_of(names)));
+  finding.severity = Severity::kWarning;
+  finding.evidence = {{"names", static_cast<std::int64_t>(names.size())}};
+  builder.add_finding(std::move(finding));
+}
+
 // An entry of the index that names another file than the one that holds the tensor.
 struct Misplaced {
   std::string fqn, said, held;
@@ -246,6 +260,68 @@ void check_unnamed(CheckpointBuilder& builder, const std::string& index, const W
   builder.add_finding(std::move(finding));
 }
 
+// What an index is read with.
+struct Indexed {
+  const WeightMap& map;
+  const std::vector<FileHeader>& files;
+  const std::vector<std::string>& paths;
+  std::optional<std::uint64_t> total;  // that it tells
+};
+
+// Of all that it names; nothing where some of that is not there.
+std::optional<std::uint64_t> bytes_named(const Indexed& indexed) {
+  std::unordered_map<std::string_view, std::uint64_t> bytes;
+  for (const FileHeader& file : indexed.files) {
+    for (const SafetensorsEntry& entry : file.header.entries)
+      bytes.emplace(entry.name, entry.end - entry.begin);
+  }
+  std::uint64_t sum = 0;
+  for (const auto& [fqn, path] : indexed.map) {
+    auto found = bytes.find(fqn);
+    if (found == bytes.end()) return std::nullopt;
+    sum += found->second;
+  }
+  return sum;
+}
+
+// Files of the pattern that nobody has and the index needs for nothing: transformers (5.23) opens
+// what the index names, and never looks at its total.
+void check_promises(CheckpointBuilder& builder, const std::string& index, const Indexed& indexed) {
+  auto add = [&](Finding finding, Severity severity) {
+    finding.severity = severity;
+    builder.add_finding(std::move(finding));
+  };
+  const auto sum = bytes_named(indexed);
+  const bool is_told = sum && indexed.total && *indexed.total != *sum;
+  if (is_told) {
+    Finding finding = bad_record(
+        index, fmt::format("The index says metadata.total_size {}, and the tensors that it names "
+                           "have {} bytes. Loaders do not look at it; the tensors are all there.",
+                           *indexed.total, *sum));
+    finding.evidence = {{"total_size", static_cast<std::int64_t>(*indexed.total)},
+                        {"bytes", static_cast<std::int64_t>(*sum)}};
+    add(std::move(finding), Severity::kInfo);
+  }
+  std::set<std::string_view> named;
+  for (const auto& [fqn, path] : indexed.map) named.insert(path);
+  std::vector<std::string> missing = missing_parts(indexed.paths);
+  std::erase_if(missing, [&](const std::string& path) { return named.contains(path); });
+  if (missing.empty()) return;
+  // As many tensors may be gone from the index as from the files.
+  const bool are_fewer = is_told && *indexed.total > *sum;
+  Finding finding = bad_record(
+      index,
+      fmt::format("The files are named as parts of a larger whole, of which {} {} not here. "
+                  "The index places no tensor there{}.",
+                  some_of(missing), missing.size() == 1 ? "is" : "are",
+                  are_fewer ? ", and tells of more bytes than its tensors have: tensors that "
+                              "were there are most likely gone, and a load keeps initial "
+                              "values for them"
+                            : ", so a load does not miss it"));
+  finding.evidence = {{"parts", missing}};
+  add(std::move(finding), are_fewer ? Severity::kWarning : Severity::kInfo);
+}
+
 // What earlier repairs filled stands in each file for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
@@ -291,7 +367,8 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   std::optional<Finding> index_finding;
   auto index_path = find_safetensors_index(*directory);
   std::optional<WeightMap> index;
-  if (index_path) index = read_weight_map(*directory, *index_path, index_finding);
+  std::optional<std::uint64_t> total;
+  if (index_path) index = read_weight_map(*directory, *index_path, index_finding, &total);
   if (index) {
     auto chosen = named_files(paths, *index);
     if (chosen.empty()) index_finding = without_its_files(*directory, *index_path, *index);
@@ -339,12 +416,14 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   for (const FileHeader& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
+    add_repeated(builder, file);
     check_sharding(builder, file);
   }
   if (index) {
     check_index(builder, *index_path, *index, files);
     check_unnamed(builder, *index_path, *index, files);
     check_passed_over(builder, *index_path, *index, *directory);
+    if (!sharded) check_promises(builder, *index_path, {*index, files, paths, total});
   } else if (!is_one_file(*directory)) {
     for (const std::string& path : missing_parts(paths)) builder.file(path);
   }

@@ -62,6 +62,7 @@ class Events : public nlohmann::json_sax<Json> {
   virtual bool value(Kind kind, std::int64_t number, std::string* text) = 0;
   virtual bool closed() = 0;
   int depth() const { return depth_; }
+  bool is_refused() const { return !message_.empty(); }
   bool refuse(std::string message) {
     if (message_.empty()) message_ = std::move(message);
     return false;
@@ -88,7 +89,8 @@ class HeaderEvents final : public Events {
   bool key(std::string& text) override {
     if (depth() == 1) {
       if (is_cancelled(progress_)) return false;
-      if (!names_.insert(text).second) return refuse("has the name \"" + text + "\" twice");
+      if (!names_.insert(text).second) repeat(text);
+      if (is_refused()) return false;
       name_ = text;
       entry_ = {};
       seen_ = 0;
@@ -122,10 +124,20 @@ class HeaderEvents final : public Events {
     }
   }
 
+  void repeat(const std::string& name) {
+    if (name == kSafetensorsMetadata)
+      refuse("has the name \"" + name + "\" twice");
+    else
+      header_.repeated.push_back(name);
+  }
+
   bool metadata_value(Kind kind, std::string* text) {
     if (kind != Kind::kText) return refuse("has metadata \"" + field_ + "\" that is no text");
-    for (const auto& [key, unused] : header_.metadata) {
-      if (key == field_) return refuse("has the metadata \"" + field_ + "\" twice");
+    for (auto& [key, said] : header_.metadata) {
+      if (key != field_) continue;
+      header_.repeated.push_back(field_ + " of " + name_);
+      said = std::move(*text);
+      return true;
     }
     // More names than this are no metadata, and the search above is linear.
     if (header_.metadata.size() == 4096) return refuse("has more than 4,096 metadata entries");
@@ -278,6 +290,16 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
     problem(nullptr, end, fmt::format("{} bytes follow the last tensor", file_size - end));
 }
 
+void keep_last_of_each(SafetensorsHeader& header) {
+  if (header.repeated.empty()) return;
+  std::unordered_set<std::string_view> names;
+  std::vector<SafetensorsEntry> last;
+  for (auto entry = header.entries.rbegin(); entry != header.entries.rend(); ++entry) {
+    if (names.insert(entry->name).second) last.push_back(*entry);
+  }
+  header.entries.assign(last.rbegin(), last.rend());
+}
+
 constexpr std::size_t kManyNames = 50'000;
 
 // F4 counts single elements; torch packs two of them into one.
@@ -340,6 +362,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   if (!parsed)
     return damaged(8 + std::min<std::uint64_t>(events.position(), length),
                    "the header " + events.message());
+  keep_last_of_each(header);
   for (SafetensorsEntry& entry : header.entries) {
     entry.dtype = dtype_from_safetensors(entry.dtype_text).value_or(Dtype::kUnknown);
     unpack_float4(entry);

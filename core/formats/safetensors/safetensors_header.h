@@ -5,7 +5,8 @@
 //               "data_offsets": [begin, end)}, ... }        offsets count from the end of the
 //               header
 //
-// Stricter than the reference reader (safetensors 0.8), which takes the last of two equal names.
+// Of two equal names, of tensors or in the metadata, the last one counts, as the reference reader
+// (safetensors 0.8) has it: the other one is as if it were not there.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,7 @@ struct SafetensorsHeader {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::uint64_t data_begin = 0;
   std::vector<SafetensorsProblem> problems;
+  std::vector<std::string> repeated;  // names that are there again
 
   const std::string* find_metadata(std::string_view key) const;
 };

@@ -24,10 +24,14 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   const std::vector<std::string>& without_file() const { return without_file_; }
   bool has_metadata() const { return has_metadata_; }
   std::size_t maps() const { return maps_; }
+  std::optional<std::uint64_t> total() const { return total_; }
   bool null() override { return no_file(); }
   bool boolean(bool) override { return no_file(); }
   bool number_integer(std::int64_t) override { return no_file(); }
-  bool number_unsigned(std::uint64_t) override { return no_file(); }
+  bool number_unsigned(std::uint64_t number) override {
+    if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "total_size") total_ = number;
+    return no_file();
+  }
   bool number_float(double, const std::string&) override { return no_file(); }
   bool binary(nlohmann::json::binary_t&) override { return no_file(); }
   bool string(std::string& text) override {
@@ -66,7 +70,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   // "./a" is the file that lies there without it; of a name that is there twice the last one
   // counts.
   void place(std::string file) {
-    while (file.starts_with("./")) file.erase(0, 2);
+    while (file.starts_with("./")) file.erase(0, file.find_first_not_of('/', 1));
     auto [found, is_new] = place_of_.try_emplace(key_, map_.size());
     if (is_new)
       map_.emplace_back(key_, std::move(file));
@@ -84,6 +88,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool inside_ = false;
   bool at_metadata_ = false, has_metadata_ = false;
   std::size_t maps_ = 0;
+  std::optional<std::uint64_t> total_;
   int depth_ = 0;
 };
 
@@ -125,7 +130,8 @@ std::vector<std::string> files_of(const WeightMap& map) {
 }  // namespace
 
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
-                                         std::optional<Finding>& finding) {
+                                         std::optional<Finding>& finding,
+                                         std::optional<std::uint64_t>* total) {
   auto refuse = [&](std::string cause) {
     finding = bad_record(path, std::move(cause));
     return std::nullopt;
@@ -160,6 +166,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   }
   if (!finding && events.maps() > 1) finding = with_several_maps(path, events.maps());
   if (!finding && !events.has_metadata()) finding = without_metadata(path);
+  if (total != nullptr) *total = events.total();
   return map;
 }
 

@@ -14,9 +14,11 @@ namespace shw {
 
 using WeightMap = std::vector<std::pair<std::string, std::string>>;  // FQN, file
 
-// Nothing where there is no index, or one that cannot be used; then `finding` says why.
+// Nothing where there is no index, or one that cannot be used; then `finding` says why. `total`:
+// metadata.total_size, where it is a whole number.
 std::optional<WeightMap> read_weight_map(const Directory& directory, const std::string& path,
-                                         std::optional<Finding>& finding);
+                                         std::optional<Finding>& finding,
+                                         std::optional<std::uint64_t>* total = nullptr);
 
 // An index that names nothing of what lies here.
 Finding without_its_files(const Directory& directory, const std::string& index,

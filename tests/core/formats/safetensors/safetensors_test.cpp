@@ -1,6 +1,7 @@
 #include "core/formats/safetensors/safetensors.h"
 
 #include <doctest/doctest.h>
+#include <algorithm>
 
 #include <cstring>
 
@@ -61,7 +62,7 @@ TEST_CASE("headers that no reader takes are errors") {
       "{",
       R"({"a":7})",
       R"({"a":{}})",
-      R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}})",
+      R"({"__metadata__":{"x":"1"},"__metadata__":{"y":"2"}})",
       R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})",
       R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-0,4]}})",
@@ -71,7 +72,6 @@ TEST_CASE("headers that no reader takes are errors") {
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,99999999999999999999]}})",
       R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
       R"({"__metadata__":{"x":7}})",
-      R"({"__metadata__":{"x":"1","x":"2"}})",
       "\xEF\xBB\xBF{}",
       "{\"\xFF\":1}"};
   for (const char* text : bad) {
@@ -88,6 +88,36 @@ TEST_CASE("headers that no reader takes are errors") {
   CHECK_FALSE(header_of(to_bytes("PK\3\4....{}")).has_value());
   std::string deep = R"({"a":{"x":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}}";
   CHECK_FALSE(header_of(file_of(deep, 0)).has_value());
+}
+
+// As the reference reader (safetensors 0.8): what stood before is as if it were not there, also
+// where bytes must be owned.
+TEST_CASE("of names that are there twice the last one counts and it is told") {
+  auto entry = [](const std::string& name, int begin, int end) {
+    return "\"" + name + R"(":{"dtype":"F32","shape":[)" + std::to_string((end - begin) / 4) +
+           R"(],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(end) + "]}";
+  };
+  auto opened = [](const std::string& header) {
+    auto checkpoint = open({{"model.safetensors", file_of("{" + header + "}", 16)}});
+    REQUIRE(checkpoint.has_value());
+    return *checkpoint;
+  };
+  auto checkpoint = opened(entry("w", 0, 16) + "," + entry("x", 0, 8) + "," + entry("w", 8, 16));
+  REQUIRE(checkpoint->tensor_count() == 2);
+  CHECK(to_text(checkpoint->shape(*checkpoint->find("w"))) == "[2]");
+  REQUIRE(checkpoint->opening_findings().size() == 1);
+  CHECK(checkpoint->opening_findings()[0].severity == Severity::kWarning);
+  CHECK(checkpoint->opening_findings()[0].cause.find("says w more than once") != std::string::npos);
+  // The last one leaves bytes to nobody: the reference reader stops there.
+  auto uncovered = opened(entry("w", 0, 16) + "," + entry("w", 0, 4));
+  CHECK(uncovered->tensor_count() == 1);
+  CHECK(std::any_of(uncovered->opening_findings().begin(), uncovered->opening_findings().end(),
+                    [](const Finding& one) { return one.severity == Severity::kError; }));
+  auto said = opened(R"("__metadata__":{"x":"1","x":"2"},)" + entry("w", 0, 16));
+  CHECK(said->opening_findings().size() == 1);
+  auto header = header_of(file_of(R"({"__metadata__":{"x":"1","x":"2"}})", 0));
+  REQUIRE(header.has_value());
+  CHECK(*header->find_metadata("x") == "2");
 }
 
 TEST_CASE("overlaps, gaps, wrong lengths and bytes too many are problems beside readable tensors") {
