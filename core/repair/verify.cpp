@@ -370,6 +370,28 @@ Result<Certificate> certificate_in(const Directory& directory, Progress* progres
   return certificate_from_json(text, kCertificateFile, progress);
 }
 
+// What a certificate that cannot be read comes to: what is none is not what was written, and what
+// the system refuses to give, or another version wrote, is not known. Nothing where it was read.
+std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
+  if (read) return std::nullopt;
+  VerifyReport report;
+  if (read.error().kind == ErrorKind::kDamaged) report.outcome = VerifyReport::Outcome::kBroken;
+  report.reasons = {words_about(read.error())};
+  return report;
+}
+
+// All of a team have to come to the same.
+Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read, Team* team) {
+  std::optional<VerifyReport> verdict = verdict_of(read);
+  if (team == nullptr) return verdict;
+  const Bytes own(1, verdict ? static_cast<std::byte>(verdict->outcome) : std::byte{0xFF});
+  SHW_TRY(auto told, team->tell_all(own, "read the certificate"));
+  if (std::all_of(told.begin(), told.end(), [&](const Bytes& one) { return one == own; }))
+    return verdict;
+  if (!read) return tl::unexpected<Error>(read.error());
+  return fail(ErrorKind::kIo, "another worker cannot read it", {kCertificateFile});
+}
+
 // A certificate speaks of what could be opened when it was written.
 bool lies_beside_its_certificate(const std::string& path, Progress* progress) {
   auto directory = open_directory(path);
@@ -418,8 +440,12 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                       ": nothing says what it was before"};
     return report;
   }
-  SHW_TRY(Certificate certificate, certificate_in(directory, progress));
-
+  const Result<Certificate> read = certificate_in(directory, progress);
+  if (!read && read.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(read.error());
+  SHW_TRY(auto unread, judge_unread(read, team));
+  if (unread) return std::move(*unread);
+  const Certificate& certificate = *read;
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
   SourceRun run{std::move(source), memory};
