@@ -69,9 +69,13 @@ Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
                  const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
                  const Progress* progress);
 
-// "./__0_0.distcp" is the file that lies there without it.
+// "./__0_0.distcp" is the file that lies there without it, and so is ".//__0_0.distcp", as for
+// pathlib and POSIX; one that begins with a slash leads elsewhere.
 inline std::string_view without_dot(std::string_view path) {
-  while (path.starts_with("./")) path.remove_prefix(2);
+  while (path.starts_with("./")) {
+    path.remove_prefix(2);
+    while (path.starts_with('/')) path.remove_prefix(1);
+  }
   return path;
 }
 

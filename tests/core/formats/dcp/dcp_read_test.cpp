@@ -279,9 +279,17 @@ TEST_CASE("odd spellings that torch takes raise nothing, and those that it refus
   REQUIRE(dotted);
   CHECK((*dotted)->file(FileId{0}).path == "__3_0.distcp");
   CHECK((*dotted)->writer(ChunkId{0}) == 3);
-  auto absolute = open_bytes(metadata_pickle(healthy, record("v", "0", 0, 5, ".//etc/passwd")));
-  REQUIRE(absolute);
-  CHECK_FALSE((*absolute)->file(FileId{0}).safe);
+  auto slashes =
+      open_bytes(metadata_pickle(healthy, record("v", "0", 0, 5, ".//.///__3_0.distcp")));
+  REQUIRE(slashes);
+  CHECK((*slashes)->file(FileId{0}).path == "__3_0.distcp");
+  CHECK((*slashes)->file(FileId{0}).safe);
+  for (const char* outside : {"/etc/passwd", "//etc/passwd", ".//../etc/passwd"}) {
+    CAPTURE(outside);
+    auto opened = open_bytes(metadata_pickle(healthy, record("v", "0", 0, 5, outside)));
+    REQUIRE(opened);
+    CHECK_FALSE((*opened)->file(FileId{0}).safe);
+  }
 
   std::string list = healthy;  // a list is no torch.Size, whatever it holds
   list.replace(list.find(tuple("4")), tuple("4").size(), "](K\4e");
