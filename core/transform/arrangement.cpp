@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/facts/filled.h"
 #include "core/model/named_only.h"
@@ -40,6 +41,42 @@ tl::unexpected<Error> cannot_arrange(std::string_view fqn, std::string why, std:
               Place{.file = {}, .tensor = std::string(fqn)}, std::move(advice));
 }
 
+namespace {
+
+// Files that hold nothing that was read.
+std::vector<bool> without_contents(const Checkpoint& source) {
+  std::vector<bool> empty(source.file_count(), true);
+  auto take = [&](const std::optional<ItemPlace>& item) {
+    if (item && item->file != FileId::kNone) empty[index_of(item->file)] = false;
+  };
+  for (std::uint32_t c = 0; c < source.chunk_count(); ++c) take(source.item(ChunkId{c}));
+  for (const ObjectRow& object : source.objects()) take(object.item);
+  for (const StrayRecord& stray : source.strays()) take(stray.item);
+  return empty;
+}
+
+using Nowhere = std::set<std::string, std::less<>>;
+
+void add_nowhere(const Checkpoint& source, Nowhere& nowhere) {
+  if (source.format().traits.has_index) return;  // which says what each file holds
+  for (const StrayRecord& stray : named_only(source)) {
+    if (!source.find(stray.fqn)) nowhere.insert(stray.fqn);
+  }
+  std::set<std::string_view> damaged;
+  for (const Finding& finding : source.opening_findings()) {
+    if (finding.severity == Severity::kError)
+      damaged.insert(finding.subjects.begin(), finding.subjects.end());
+  }
+  const std::vector<bool> empty = without_contents(source);
+  for (std::size_t f = 0; f < empty.size(); ++f) {
+    const FileRow& file = source.files()[f];
+    const bool is_unread = file.kind != EntryKind::kFile || damaged.contains(file.path);
+    if (empty[f] && file.referenced && is_unread) nowhere.insert(file.path);
+  }
+}
+
+}  // namespace
+
 Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint) {
   Arrangement all;
   const Checkpoint& source = *checkpoint;
@@ -51,9 +88,7 @@ Arrangement arrangement_of(std::shared_ptr<const Checkpoint> checkpoint) {
     auto path = source.object_path(i);
     all.objects.push_back({i, source.objects()[i].fqn, {path.begin(), path.end()}});
   }
-  for (const StrayRecord& stray : named_only(source)) {
-    if (!source.find(stray.fqn)) all.nowhere.insert(stray.fqn);
-  }
+  add_nowhere(source, all.nowhere);
   if (source.directory() == nullptr) return all;
   for (const FilledTensor& tensor : filled_in(source).tensors) {
     auto id = source.find(tensor.fqn);

@@ -126,8 +126,9 @@ struct Arrangement {
   std::vector<Mesh> meshes = {};
   std::vector<std::shared_ptr<const ArrangedTensor>> factors = {};
   std::vector<std::string> dropped = {};  // what was there and is not any more
-  // Of input 0: tensors of which an index has the name and nothing else is there (named_only.h).
-  // What is written without them must say so: a step drops them by name.
+  // Of input 0: tensors of which an index has the name and nothing else is there (named_only.h),
+  // and files that cannot be read where nobody knows what they held. What is written without them
+  // must say so: a step drops them by name.
   std::set<std::string, std::less<>> nowhere = {};
   std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
   std::int64_t trimmed = 0;                 // elements that no tensor holds any more

@@ -256,13 +256,11 @@ Status check_none_is_nowhere(const Arrangement& all) {
   const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
   return cannot_arrange(
       names.front(),
-      fmt::format(
-          "cannot be carried over: {} of which only the name is known, since no file that is "
-          "there holds {} ({})",
-          plural(names.size(), "tensor"), names.size() == 1 ? "it" : "them", some_of(names)),
-      "bring the file back; or leave them out by name, in a plan with the step {\"step\": "
-      "\"drop\", "
-      "\"tensors\": [...]}");
+      fmt::format("cannot be carried over: of {} nothing but the name is known, since no file that "
+                  "can be read says more",
+                  some_of(names)),
+      "bring the files back; or leave this out by name, in a plan with the step {\"step\": "
+      "\"drop\", \"tensors\": [...]}");
 }
 
 }  // namespace

@@ -117,3 +117,31 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
   CHECK(certificate->dropped == std::vector<std::string>{"gone.b", "gone.a"});
   CHECK(verify_repair(folder / "yes", nullptr)->outcome == VerifyReport::Outcome::kProved);
 }
+
+TEST_CASE("steps leave no file out without a word that cannot be read") {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "hf");
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const std::string second = "model-00002-of-00002.safetensors";
+  put(folder / "hf/model-00001-of-00002.safetensors", little(header.size(), 8) + header + "abcd");
+  for (const bool is_there : {false, true}) {
+    CAPTURE(is_there);
+    if (is_there) put(folder / ("hf/" + second), "no header");
+    VerbOptions said;
+    said.checkpoint = folder / "hf";
+    auto opened = verbs::open(said);
+    REQUIRE(opened.has_value());
+    StepPlan plan;
+    plan.format = "dcp";
+    const std::string out = folder / (is_there ? "of-damaged" : "of-gone");
+    auto refused = verbs::take(*opened, plan, {out}, nullptr);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().message.find(second) != std::string::npos);
+    plan.steps = {DropStep{{second}}};
+    auto made = verbs::take(*opened, plan, {out}, nullptr);
+    REQUIRE_MESSAGE(made.has_value(), made.error().message);
+    CHECK_FALSE(made->lossless);
+    CHECK(certificate_from_json(contents(out + "/certificate.json"), "")->dropped ==
+          std::vector<std::string>{second});
+  }
+}
