@@ -28,31 +28,71 @@ std::vector<std::size_t> competing(const SpecEntry& entry) {
   return axes;
 }
 
-// Where each chunk belongs, if all lie as `order` cuts and at least one is elsewhere than the spec
-// says. Nothing is allocated for a chunk before that is known: there may be millions.
-std::vector<Box> explained_by(const Checkpoint& c, TensorId tensor, const RankMap& ranks,
-                              const Cutter& saved, const Cutter& expected) {
-  bool differs = false;
-  for (ChunkId chunk : c.chunks(tensor)) {
-    ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
-    if (volume(sizes) == 0) continue;
-    auto writer = c.writer(chunk);
-    auto rank = writer ? ranks.of(*writer) : std::nullopt;
-    if (!rank || !saved.gives(*rank, offsets, sizes)) return {};
-    if (expected.gives(*rank, offsets, sizes)) continue;
-    if (!expected.gives_sizes(*rank, sizes)) return {};
-    differs = true;
+// One tensor whose chunks may lie as another order cuts.
+struct Question {
+  const CheckInput& input;
+  TensorId tensor{};
+  const RankMap& ranks;
+  const Cutter& expected;
+
+  std::optional<std::int64_t> rank_of(ChunkId chunk) const {
+    auto writer = input.checkpoint.writer(chunk);
+    return writer ? ranks.of(*writer) : std::nullopt;
   }
-  if (!differs) return {};
-  std::vector<Box> boxes;
-  boxes.reserve(c.chunks(tensor).size());
-  for (ChunkId chunk : c.chunks(tensor)) {
-    bool empty = volume(c.sizes(chunk)) == 0;
-    boxes.push_back(empty ? saved_box(c, chunk) : expected.box(*ranks.of(*c.writer(chunk))));
-  }
-  return boxes;
+};
+
+struct Explained {
+  bool lies = false;       // all chunks lie so, and at least one elsewhere than the spec says
+  std::vector<Box> boxes;  // where each belongs; empty where that is not known of all
+};
+
+enum class Held : std::uint8_t { kExpected, kRecorded, kUnknown };
+
+// An uneven extent gives another order other sizes: then the item tells how it was cut.
+Held held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
+  ExtentsView recorded = q.input.checkpoint.sizes(chunk);
+  if (q.expected.gives_sizes(rank, recorded)) return Held::kExpected;
+  if (index_of(chunk) >= q.input.headers.size()) return Held::kUnknown;
+  const Result<ItemHeader>& header = q.input.headers[index_of(chunk)];
+  if (!header) return Held::kUnknown;
+  if (header->sizes.size() == recorded.size() && q.expected.gives_sizes(rank, header->sizes))
+    return Held::kExpected;
+  return same(header->sizes, recorded) ? Held::kRecorded : Held::kUnknown;
 }
 
+// Nothing is allocated for a chunk before it is known that all lie so: there may be millions.
+Explained explained_by(const Question& q, const Cutter& saved) {
+  const Checkpoint& c = q.input.checkpoint;
+  Explained out;
+  bool all_known = true, resized = false;
+  for (ChunkId chunk : c.chunks(q.tensor)) {
+    ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
+    const bool empty = volume(sizes) == 0;
+    auto rank = q.rank_of(chunk);
+    if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
+    if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
+    Held held = held_by(q, chunk, *rank);
+    if (!empty && held == Held::kRecorded) return {};  // it was cut so indeed
+    all_known = all_known && held == Held::kExpected;
+    resized = resized || !q.expected.gives_sizes(*rank, sizes);
+    out.lies = out.lies || !empty;
+  }
+  if (!out.lies || !all_known) return out;
+  std::int64_t elements = 0;
+  out.boxes.reserve(c.chunks(q.tensor).size());
+  for (ChunkId chunk : c.chunks(q.tensor)) {
+    auto rank = q.rank_of(chunk);
+    Box box = rank ? q.expected.box(*rank) : saved_box(c, chunk);
+    const bool stays = is_empty(box) && volume(c.sizes(chunk)) == 0;
+    out.boxes.push_back(stays ? saved_box(c, chunk) : std::move(box));
+    elements += volume(out.boxes.back().sizes).value_or(0);
+  }
+  // Shards that were recorded as empty share one offset, and only one of them was kept.
+  if (resized && elements != volume(c.shape(q.tensor))) out.boxes.clear();
+  return out;
+}
+
+// Without boxes: it lies so, and how much each item holds is not known or not as it should be.
 std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
@@ -62,12 +102,13 @@ std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) 
   if (expected.empty()) return std::nullopt;
   RankMap ranks(input, *entry->mesh);
   Cutter as_expected(*entry, expected);
+  Question question{input, tensor, ranks, as_expected};
   std::vector<std::size_t> order = expected;
   std::sort(order.begin(), order.end());
   do {
     if (order == expected) continue;
-    std::vector<Box> boxes = explained_by(c, tensor, ranks, Cutter(*entry, order), as_expected);
-    if (!boxes.empty()) return OtherOrder{tensor, entry, expected, order, std::move(boxes)};
+    Explained found = explained_by(question, Cutter(*entry, order));
+    if (found.lies) return OtherOrder{tensor, entry, expected, order, std::move(found.boxes)};
   } while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
 }
@@ -88,7 +129,7 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     auto item = other_order(input, tensor);
     if (!item) continue;
     found.insert(item->tensor);
-    out.push_back(std::move(*item));
+    if (!item->boxes.empty()) out.push_back(std::move(*item));
   }
   // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
   // Those of the same mesh are asked; where there are none, all.

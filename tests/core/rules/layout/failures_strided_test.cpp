@@ -38,6 +38,61 @@ TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that
   CHECK(look(elsewhere).quiet());
 }
 
+TEST_CASE("uneven strided shards that were labelled plain are relabelled by what the items hold") {
+  // 10 rows: tp gives 5 and 5, dp then 3 and 2 of each; recorded as if dp had cut first.
+  auto make = [](Made& made) {
+    made.tensor("embed.weight", {10}, {{{0}, {3}, 0}, {{3}, {2}, 1}, {{5}, {3}, 2}, {{8}, {2}, 3}})
+        .expect("embed.weight", {10}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+        .tensor("output.weight", {10}, {{{0}, {3}, 0}, {{3}, {2}, 1}, {{5}, {3}, 2}, {{8}, {2}, 3}})
+        .expect("output.weight", {10}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+        .tensor("wq.weight", {8}, {{{0}, {2}, 0}, {{2}, {2}, 1}, {{4}, {2}, 2}, {{6}, {2}, 3}})
+        .expect("wq.weight", {8}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+        .tensor(
+            "wo.weight", {8, 2},
+            {{{0, 0}, {4, 1}, 0}, {{0, 1}, {4, 1}, 1}, {{4, 0}, {4, 1}, 2}, {{4, 1}, {4, 1}, 3}})
+        .expect("wo.weight", {8, 2}, "dp=2,tp=2", {"S(0)", "S(1)"});
+  };
+  auto found_with = [&](const std::vector<Extents>& held) {
+    Made made;
+    make(made);
+    Seen seen = look(made);
+    std::vector<Result<ItemHeader>> headers;
+    for (const Extents& sizes : held) {
+      ItemHeader header;
+      header.sizes = sizes;
+      headers.emplace_back(header);
+    }
+    const ItemHeaders kept = ItemHeadersBuilder::of(std::move(headers));
+    CheckInput input{*seen.checkpoint, made.spec.get(), nullptr, kept, {}, {}, {}};
+    std::vector<Finding> findings;
+    find_rule("strided-recorded-plain")->run(build_facts(input), findings);
+    return findings;
+  };
+  // Uneven labels on the spec's own mesh are no reason to leave the even ones alone.
+  Made made;
+  make(made);
+  Seen seen = look(made);
+  const Finding* alone = seen.find("strided-recorded-plain");
+  REQUIRE(alone != nullptr);
+  CHECK(alone->subjects == std::vector<std::string>{"wq.weight"});
+
+  const std::vector<Extents> strided = {{3}, {3}, {2}, {2}}, even = {{2}, {2}, {2}, {2}};
+  const std::vector<Extents> grid = {{4, 1}, {4, 1}, {4, 1}, {4, 1}};
+  auto all = [](std::vector<Extents> a, const auto&... more) {
+    (a.insert(a.end(), more.begin(), more.end()), ...);
+    return a;
+  };
+  std::vector<Finding> findings = found_with(all(strided, strided, even, grid));
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].subjects ==
+        std::vector<std::string>{"embed.weight", "output.weight", "wq.weight"});
+  CHECK(std::get<Relabelled>(findings[0].diagnoses[0]).boxes ==
+        std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
+  // Items as large as recorded: those were cut plainly, by a saver of another layout than the spec.
+  const std::vector<Extents> plain = {{3}, {2}, {3}, {2}};
+  CHECK(found_with(all(plain, plain, even, grid)).empty());
+}
+
 TEST_CASE("tensors that another mesh cut at any row do not excuse a strided shard") {
   std::vector<SavedTile> plain, grid;
   for (std::int64_t rank = 0; rank < 8; ++rank) {
