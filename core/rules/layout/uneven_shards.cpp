@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference_bytes.h"
@@ -120,6 +121,75 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
   return lost ? std::optional(std::move(out)) : std::nullopt;
 }
 
+// The same law along a dimension that the spec does not cut: shards in a row, each as long as its
+// own rows, and the true ones uneven. Beside even ones it is rule placement-axis-moved.
+struct Turned {
+  Relabelled boxes;
+  std::size_t grown = 0;
+};
+std::optional<Turned> turned_shards(const Facts& facts, TensorId tensor, const Extents& shape) {
+  const Checkpoint& c = facts.checkpoint;
+  auto line = line_of(facts, tensor);
+  if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
+    return std::nullopt;
+  const std::int64_t step = (shape[line->dim] + line->ranks - 1) / line->ranks;
+  Turned out{{tensor, shape, {}}, line->dim};
+  std::set<std::int64_t> present;
+  std::int64_t rows_found = 0;
+  for (std::uint32_t i = 0; i < c.chunks(tensor).size(); ++i) {
+    ChunkId chunk = c.chunks(tensor)[i];
+    const std::int64_t place = line->places[i];
+    const std::int64_t rows = chunk_rows(shape[line->dim], line->ranks, place);
+    ExtentsView sizes = c.sizes(chunk), offsets = c.offsets(chunk);
+    const auto& header = facts.headers[index_of(chunk)];
+    bool agrees = header && same(header->sizes, sizes) && cuts_only(sizes, shape, line->dim) &&
+                  sizes[line->dim] == rows && present.insert(place).second;
+    for (std::size_t d = 0; agrees && d < offsets.size(); ++d) {
+      if (offsets[d] == 0) continue;
+      if (out.grown == line->dim) out.grown = d;
+      auto expected = checked_mul(place, shape[d]);
+      agrees = d != line->dim && d == out.grown && expected && offsets[d] == *expected;
+    }
+    if (!agrees) return std::nullopt;
+    rows_found += rows;
+    Box box = whole(sizes);
+    box.offsets[line->dim] = std::min(place * step, shape[line->dim]);
+    out.boxes.boxes.push_back(std::move(box));
+  }
+  const bool complete = out.grown != line->dim && rows_found == shape[line->dim];
+  return complete ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void add_turned(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  auto explained = with_diagnosis(findings);
+  Finding finding;
+  finding.rule = "uneven-shards";
+  for (TensorId tensor : each_tensor(facts)) {
+    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
+    if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
+        facts.tilings[index_of(tensor)].tiling != Tiling::kInexact)
+      continue;
+    auto turned = turned_shards(facts, tensor, entry->shape);
+    if (!turned) continue;
+    if (finding.subjects.empty()) {
+      finding.cause = fmt::format(
+          "{} was cut unevenly along another dimension than dim {}, along which each rank recorded "
+          "its shard: the shape is wrong and seems to have gaps, though every item is complete.",
+          c.fqn(tensor), turned->grown);
+      finding.evidence = {{"recorded along dimension", static_cast<std::int64_t>(turned->grown)},
+                          {"saved", copy_of(c.shape(tensor))},
+                          {"expected", entry->shape}};
+    }
+    finding.subjects.emplace_back(c.fqn(tensor));
+    finding.diagnoses.emplace_back(std::move(turned->boxes));
+  }
+  if (finding.subjects.empty()) return;
+  finding.remedy = Remedy{"relabel", true, "Put every shard where torch.chunk puts it."};
+  finding.link = "pytorch #110762";
+  findings.push_back(std::move(finding));
+}
+
 void add_collided(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);
@@ -194,6 +264,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
 void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr || facts.headers.empty()) return;
   add_complete(facts, findings);
+  add_turned(facts, findings);
   add_collided(facts, findings);
 }
 
@@ -208,7 +279,8 @@ const Rule kUnevenShards = {
         "that builds a DTensor from the local part without giving the global shape assumes that "
         "all hold as much as this rank: every rank then records another global size, and the small "
         "shards land too early. The items are complete, so putting each shard where torch.chunk "
-        "puts it mends it. Shards that landed on the very offset of another one were dropped at "
+        "puts it mends it, also where they were recorded along another dimension than the one that "
+        "was cut. Shards that landed on the very offset of another one were dropped at "
         "save: they are lost, and masked.",
     .lesson = {.drawing = R"(
   7 rows over 3 ranks, cut into 3, 3, 1
@@ -222,6 +294,7 @@ const Rule kUnevenShards = {
                    "`shardwright repair` puts each shard where torch.chunk puts it. Shards that "
                    "landed on the very offset of another one were dropped at save and are lost.",
                .link = "https://github.com/pytorch/pytorch/issues/110762"},
+    .cause_of = CauseOf::kTiles,
     .run = find_uneven_shards,
 };
 

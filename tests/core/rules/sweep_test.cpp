@@ -297,6 +297,8 @@ TEST_CASE(
       for (const Box& box : model.truth.at("model.weight")) held += box.sizes[0];
       bool complete = held == count;
       CHECK(findings.front().rule == "uneven-shards");
+      for (const Finding& finding : findings)  // overlaps and gaps are what it comes to
+        CHECK((finding.rule == "uneven-shards" || finding.severity == Severity::kInfo));
       REQUIRE(findings.front().diagnoses.size() == 1);
       CHECK(std::holds_alternative<PartlyLost>(findings.front().diagnoses[0]) == !complete);
       ++(complete ? whole_ones : lost);

@@ -93,6 +93,40 @@ TEST_CASE("uneven strided shards that were labelled plain are relabelled by what
   CHECK(found_with(all(plain, plain, even, grid)).empty());
 }
 
+TEST_CASE("uneven shards recorded along another dimension go where their writers hold them") {
+  // 10 rows on tp 4: 3, 3, 3 and 1. from_local with Shard(1) took 4 times 2 columns.
+  auto found_with = [](std::int64_t last_offset, std::int64_t last_rows, const char* mesh) {
+    Made made;
+    made.tensor("embed.weight", {3, 8},
+                {{{0, 0}, {3, 2}, 0},
+                 {{0, 2}, {3, 2}, 1},
+                 {{0, 4}, {3, 2}, 2},
+                 {{0, last_offset}, {1, 2}, 3}})
+        .expect("embed.weight", {10, 2}, mesh, {"S(0)"});
+    auto checkpoint = made.builder.finish();
+    std::vector<Result<ItemHeader>> headers;
+    for (std::int64_t rows : {std::int64_t{3}, std::int64_t{3}, std::int64_t{3}, last_rows}) {
+      ItemHeader header;
+      header.sizes = {rows, 2};
+      headers.emplace_back(header);
+    }
+    const ItemHeaders kept = ItemHeadersBuilder::of(std::move(headers));
+    const std::vector<TensorTiling> tilings = judge_tilings(*checkpoint);
+    CheckInput input{*checkpoint, made.spec.get(), nullptr, kept, {}, {}, tilings};
+    std::vector<Finding> findings;
+    find_rule("uneven-shards")->run(build_facts(input), findings);
+    return findings;
+  };
+  std::vector<Finding> findings = found_with(6, 1, "tp=4");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].remedy->lossless);
+  CHECK(std::get<Relabelled>(findings[0].diagnoses.at(0)).boxes ==
+        std::vector<Box>{{{0, 0}, {3, 2}}, {{3, 0}, {3, 2}}, {{6, 0}, {3, 2}}, {{9, 0}, {1, 2}}});
+  CHECK(found_with(5, 1, "tp=4").empty());  // not where the law puts it
+  CHECK(found_with(6, 2, "tp=4").empty());  // another item than recorded
+  CHECK(found_with(6, 1, "tp=5").empty());  // another mesh: 2 rows a rank
+}
+
 TEST_CASE("tensors that another mesh cut at any row do not excuse a strided shard") {
   std::vector<SavedTile> plain, grid;
   for (std::int64_t rank = 0; rank < 8; ++rank) {
