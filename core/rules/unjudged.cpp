@@ -182,6 +182,21 @@ void add_values(const ValueLooks& looks, List& out) {
        "--against a copy of the same step"});
 }
 
+// Nothing in a data file says which save it is of: one of an earlier step, whose tiles lie at the
+// same bytes, fits in all that can be checked without hashes or another copy.
+void add_generations(const CheckInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.directory() == nullptr || !c.format().traits.index_comes_last) return;
+  const auto in_use = std::count_if(c.files().begin(), c.files().end(), [](const FileRow& file) {
+    return file.referenced && file.kind == EntryKind::kFile;
+  });
+  const bool is_copy = input.reference != nullptr && input.depth == Depth::kData &&
+                       input.equal_to_reference.size() == c.tensor_count();
+  if (in_use < 2 || input.integrity != nullptr || is_copy) return;
+  out.push_back({"whether all data files are of one save",
+                 std::string(kIntegrityFile) + ", or --against a copy of the same step"});
+}
+
 // Files that nothing was held against, though a list of hashes lies there.
 void add_integrity(const CheckInput& input, List& out) {
   if (input.integrity == nullptr) return;
@@ -244,6 +259,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_bytes(facts, out);
   add_own_entries(facts, out);
   add_values(facts.looks, out);
+  add_generations(facts, out);
   add_integrity(facts, out);
   add_left_open(findings, out);
   return out;

@@ -7,6 +7,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
+#include "core/model/builder.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 #include "core/rules/on_fixtures.h"
@@ -115,6 +116,22 @@ TEST_CASE("bytes without checksums and entries that are no tensors stay open at 
   auto with_objects = opened_fixture("torch-2.14/healthy_fsdp");
   if (!with_objects->objects().empty())
     CHECK(is_open(looked(*with_objects, at(Depth::kData)), "beside the tensors", "program"));
+}
+
+TEST_CASE("that every data file is of the same save is left open, as nothing in them tells") {
+  auto several = opened_fixture("torch-2.14/healthy_fsdp");
+  CheckOptions options = at(Depth::kData);
+  CHECK(is_open(looked(*several, options), "of one save", "integrity.json"));
+  options.reference = opened_fixture("torch-2.14/healthy_fsdp");
+  CHECK_FALSE(is_open(looked(*several, options), "of one save", ""));
+  options.depth = Depth::kHeaders;
+  CHECK(is_open(looked(*several, options), "of one save", "--against"));
+
+  CheckpointBuilder builder;  // of no folder
+  builder.set_format(several->format());
+  builder.add_tensor("w", Dtype::kFloat32, Extents{4});
+  builder.add_chunk(Extents{0}, Extents{4}, ItemPlace{builder.file("__0_0.distcp"), 0, 64});
+  CHECK_FALSE(is_open(looked(*builder.finish(), at(Depth::kMetadata)), "of one save", ""));
 }
 
 TEST_CASE("a hint that parts may be gone stands in the headline of every report") {
