@@ -67,7 +67,8 @@ Expected expected_of(const CheckInput& input) {
     const SpecEntry* layout = layout_of(input, fqn);
     if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
-    else if (layout == nullptr || !cut_order(*layout) || !ranks.are_known(*layout->mesh))
+    else if (!input.checkpoint.shape(tensor).empty() &&  // a number lies nowhere but whole
+             (layout == nullptr || !cut_order(*layout) || !ranks.are_known(*layout->mesh)))
       ++out.without_layout;
   }
   return out;
