@@ -284,42 +284,72 @@ std::optional<std::uint64_t> bytes_named(const Indexed& indexed) {
   return sum;
 }
 
-// Files of the pattern that nobody has and the index needs for nothing: transformers (5.23) opens
-// what the index names, and never looks at its total.
-void check_promises(CheckpointBuilder& builder, const std::string& index, const Indexed& indexed) {
-  auto add = [&](Finding finding, Severity severity) {
-    finding.severity = severity;
-    builder.add_finding(std::move(finding));
-  };
+// Its metadata.total_size beside the bytes of what it names, where both are known and differ.
+struct Totals {
+  std::uint64_t said = 0, named = 0;
+};
+std::optional<Totals> differing_totals(const Indexed& indexed) {
   const auto sum = bytes_named(indexed);
-  const bool is_told = sum && indexed.total && *indexed.total != *sum;
-  if (is_told) {
-    Finding finding = bad_record(
-        index, fmt::format("The index says metadata.total_size {}, and the tensors that it names "
-                           "have {} bytes. Loaders do not look at it; the tensors are all there.",
-                           *indexed.total, *sum));
-    finding.evidence = {{"total_size", static_cast<std::int64_t>(*indexed.total)},
-                        {"bytes", static_cast<std::int64_t>(*sum)}};
-    add(std::move(finding), Severity::kInfo);
-  }
+  if (!sum || !indexed.total || *indexed.total == *sum) return std::nullopt;
+  return Totals{*indexed.total, *sum};
+}
+
+// Files of the pattern that nobody has and the index needs for nothing.
+std::vector<std::string> promised_parts(const Indexed& indexed) {
   std::set<std::string_view> named;
   for (const auto& [fqn, path] : indexed.map) named.insert(path);
   std::vector<std::string> missing = missing_parts(indexed.paths);
   std::erase_if(missing, [&](const std::string& path) { return named.contains(path); });
-  if (missing.empty()) return;
+  return missing;
+}
+
+Finding promise(const std::string& index, Severity severity, std::string cause) {
+  Finding finding = bad_record(index, std::move(cause));
+  finding.severity = severity;
+  return finding;
+}
+
+// transformers (5.24) opens what the index names, and never looks at its total.
+void check_promises(CheckpointBuilder& builder, const std::string& index, const Indexed& indexed) {
+  const auto totals = differing_totals(indexed);
+  const std::vector<std::string> missing = promised_parts(indexed);
+  std::string said;
+  decltype(Finding::evidence) numbers;
+  if (totals) {
+    said = fmt::format("metadata.total_size is {}, and the tensors that it names have {} bytes",
+                       totals->said, totals->named);
+    numbers = {{"total_size", static_cast<std::int64_t>(totals->said)},
+               {"bytes", static_cast<std::int64_t>(totals->named)}};
+  }
+  const std::string parts =
+      missing.empty() ? std::string()
+                      : fmt::format(
+                            "The files are named as parts of a larger whole, of which {} {} "
+                            "not here. The index places no tensor there",
+                            some_of(missing), missing.size() == 1 ? "is" : "are");
   // As many tensors may be gone from the index as from the files.
-  const bool are_fewer = is_told && *indexed.total > *sum;
-  Finding finding = bad_record(
-      index,
-      fmt::format("The files are named as parts of a larger whole, of which {} {} not here. "
-                  "The index places no tensor there{}.",
-                  some_of(missing), missing.size() == 1 ? "is" : "are",
-                  are_fewer ? ", and tells of more bytes than its tensors have: tensors that "
-                              "were there are most likely gone, and a load keeps initial "
-                              "values for them"
-                            : ", so a load does not miss it"));
+  if (totals && !missing.empty() && totals->said > totals->named) {
+    Finding finding = promise(
+        index, Severity::kWarning,
+        fmt::format("{}, but its {}: tensors that were there are most likely gone, and a load "
+                    "keeps initial values for them.",
+                    parts, said));
+    finding.evidence = numbers;
+    finding.evidence.emplace_back("parts", missing);
+    return builder.add_finding(std::move(finding));
+  }
+  if (totals) {
+    Finding finding = promise(
+        index, Severity::kInfo,
+        fmt::format("Its {}. Loaders do not look at that; all that it names is there.", said));
+    finding.evidence = numbers;
+    builder.add_finding(std::move(finding));
+  }
+  if (missing.empty()) return;
+  Finding finding =
+      promise(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
   finding.evidence = {{"parts", missing}};
-  add(std::move(finding), are_fewer ? Severity::kWarning : Severity::kInfo);
+  builder.add_finding(std::move(finding));
 }
 
 // What earlier repairs filled stands in each file for its own tensors.

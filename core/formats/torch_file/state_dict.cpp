@@ -181,8 +181,8 @@ class Flattening {
       has_number = has_number || tree_.kind(items[i]) == NodeKind::kInt;
       if (is_word(tree_, items[i])) words.insert(*key_text(tree_, items[i]));
     }
-    if (has_number) add_own_name("whole-number keys");
-    for (const std::string& word : words) add_own_name("key " + word);
+    if (has_number) add_own_name("type of the whole-number keys");
+    for (const std::string& word : words) add_own_name("type of key " + word);
   }
 
   void note_key(NodeId key) {

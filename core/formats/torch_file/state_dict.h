@@ -45,8 +45,8 @@ struct StateForms {
   std::map<std::vector<PathPart>, std::string> attributes = {};
   std::vector<std::string> not_plain = {};
   // What only this format keeps, each by its name: attributes of both kinds ("_metadata of the
-  // state dict", "tag of layer.weight"), and keys that are no text ("whole-number keys of state",
-  // "key True of layer").
+  // state dict", "tag of layer.weight"), and what keys are that are no text ("type of the
+  // whole-number keys of state", "type of key True of layer").
   std::vector<std::string> own_names = {};
 };
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);

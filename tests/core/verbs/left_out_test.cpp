@@ -111,8 +111,8 @@ TEST_CASE("keys that are no text are told where the target makes text of them") 
   put(folder / "model.pt", make_zip({{"m/data.pkl", as_pickle(value)},
                                      {"m/version", "3\n"},
                                      {"m/data/0", std::string(24, '\1')}}));
-  const Names keys{"key None of the state dict", "key True of the state dict",
-                   "whole-number keys of state"};
+  const Names keys{"type of key None of the state dict", "type of key True of the state dict",
+                   "type of the whole-number keys of state"};
   for (const char* to : {"dcp", "safetensors"}) {
     CAPTURE(to);
     CHECK(converted(folder / "model.pt", to, folder / to).left_out == keys);

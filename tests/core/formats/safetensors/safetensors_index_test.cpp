@@ -377,6 +377,7 @@ TEST_CASE("a total size and names of files that promise more than is there are t
     auto checkpoint = open_at(folder.path());
     REQUIRE_FALSE(checkpoint->opening_findings().empty());
     const Finding& found = checkpoint->opening_findings().back();
+    CHECK(checkpoint->opening_findings().size() == 1);
     CHECK(found.severity == severity);
     CHECK(found.cause.find("m-00002-of-00003.safetensors") != std::string::npos);
   }
