@@ -1,11 +1,13 @@
 // The headless program: arguments to a verb, a verb to an exit code.
 #include <unistd.h>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <thread>
 
 #include "app/cli/last_words.h"
@@ -20,6 +22,7 @@
 #include "core/io/owner.h"
 #include "core/repair/proof.h"
 #include "core/report/report.h"
+#include "core/report/text_words.h"
 
 namespace shw::cli {
 namespace {
@@ -80,8 +83,18 @@ bool is_half_made() {
   return phase == Phase::kCopying || phase == Phase::kWritingMetadata || phase == Phase::kVerifying;
 }
 
+void say_that_it_stops(int signal) {
+  static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
+  const std::string* left = words_of_left.load();
+  const bool stays = signal != SIGINT && left != nullptr && is_half_made();
+  left_was_said.store(stays);
+  const std::string_view words = stays ? std::string_view(*left) : kStopping;
+  [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
+}
+
 // Once: the job ends cleanly at its next look. A second wish stops the program at once.
 void cancel_on_signal(int signal) {
+  const int error = errno;  // of whatever was interrupted
   std::int64_t first = 0;
   const std::int64_t now = monotonic_ms();
   if (!first_signal_ms.compare_exchange_strong(first, now)) {
@@ -97,13 +110,8 @@ void cancel_on_signal(int signal) {
   const pid_t of_first = first_process.load();
   if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
   const bool is_to_tell = is_next_to_first.load() && first_was_killed.load();
-  if (!is_first_process.load() && !is_to_tell) return;
-  const std::string* left = words_of_left.load();
-  static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
-  const bool stays = signal != SIGINT && left != nullptr && is_half_made();
-  left_was_said.store(stays);
-  const std::string_view words = stays ? std::string_view(*left) : kStopping;
-  [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
+  if (is_first_process.load() || is_to_tell) say_that_it_stops(signal);
+  errno = error;
 }
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,
@@ -272,7 +280,7 @@ void leave_session(MpiSession& session) {
 std::string how_to_go_on(const Options& options) {
   const bool writes =
       options.verb == "repair" || options.verb == "reshard" || options.verb == "convert";
-  const std::string& out = options.verb == "resume" ? options.checkpoint : options.out;
+  const std::string out = printable(options.verb == "resume" ? options.checkpoint : options.out);
   if (out.empty() || (!writes && options.verb != "resume")) return {};
   return "\nstopping; what is finished stays: go on with `shardwright resume " + out +
          "`,\nor take it away with `shardwright resume --roll-back " + out + "`\n";
