@@ -303,6 +303,12 @@ std::vector<std::string> promised_parts(const Indexed& indexed) {
   return missing;
 }
 
+// Whoever made it up may have said more than any file holds.
+EvidenceValue evidence_of(std::uint64_t number) {
+  if (auto small = narrow<std::int64_t>(number)) return *small;
+  return std::to_string(number);
+}
+
 Finding promise(const std::string& index, Severity severity, std::string cause) {
   Finding finding = bad_record(index, std::move(cause));
   finding.severity = severity;
@@ -318,8 +324,7 @@ void check_promises(CheckpointBuilder& builder, const std::string& index, const 
   if (totals) {
     said = fmt::format("metadata.total_size is {}, and the tensors that it names have {} bytes",
                        totals->said, totals->named);
-    numbers = {{"total_size", static_cast<std::int64_t>(totals->said)},
-               {"bytes", static_cast<std::int64_t>(totals->named)}};
+    numbers = {{"total_size", evidence_of(totals->said)}, {"bytes", evidence_of(totals->named)}};
   }
   const std::string parts =
       missing.empty() ? std::string()

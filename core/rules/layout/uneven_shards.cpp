@@ -160,16 +160,32 @@ std::optional<Turned> turned_shards(const Facts& facts, TensorId tensor, const E
   return complete ? std::optional(std::move(out)) : std::nullopt;
 }
 
-void add_turned(const Facts& facts, std::vector<Finding>& findings) {
+// Cut tensors whose tiles are wrong, which the spec names and nothing explains so far.
+struct Open {
+  TensorId tensor{};
+  const SpecEntry* entry = nullptr;
+};
+std::vector<Open> open_tensors(const Facts& facts, const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
-  Finding finding;
-  finding.rule = "uneven-shards";
+  const auto explained = with_diagnosis(findings);
+  std::vector<Open> open;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
         facts.tilings[index_of(tensor)].tiling != Tiling::kInexact)
       continue;
+    open.push_back({tensor, entry});
+  }
+  return open;
+}
+
+void add_turned(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  Finding finding;
+  finding.rule = "uneven-shards";
+  for (const Open& open : open_tensors(facts, findings)) {
+    const TensorId tensor = open.tensor;
+    const SpecEntry* entry = open.entry;
     auto turned = turned_shards(facts, tensor, entry->shape);
     if (!turned) continue;
     if (finding.subjects.empty()) {
@@ -227,14 +243,11 @@ void add_collided(const Facts& facts, std::vector<Finding>& findings) {
 
 void add_complete(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
   Finding finding;
   finding.rule = "uneven-shards";
-  for (TensorId tensor : each_tensor(facts)) {
-    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
-    if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).size() < 2 ||
-        facts.tilings[index_of(tensor)].tiling != Tiling::kInexact)
-      continue;
+  for (const Open& open : open_tensors(facts, findings)) {
+    const TensorId tensor = open.tensor;
+    const SpecEntry* entry = open.entry;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
       if (c.shape(tensor).size() != entry->shape.size()) break;
       auto boxes = follow_law(facts, tensor, entry->shape, dim);
