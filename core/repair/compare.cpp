@@ -16,11 +16,6 @@
 namespace shw {
 namespace {
 
-// Of one block, of which each side is held at once: they stay in a core's cache.
-constexpr std::int64_t kBlockBytes = 256 << 10;
-// Of what is turned: runs of the source are as long as a block has rows.
-constexpr std::int64_t kTurnedBlockBytes = 4 << 20;
-
 // Dims of the new chunk, fastest in the old one first.
 Extents fastest_first(const Extents& permutation) {
   Extents order(permutation.size());
@@ -72,7 +67,7 @@ Status each_block(const Comparing& comparing, const Box& box, const Extents& ord
                   const char* what, const WantedPart& wanted) {
   const Checkpoint& result = comparing.written.checkpoint();
   Dtype dtype = result.dtype(result.tensor_of(comparing.at));
-  const std::int64_t bytes = order.empty() ? kBlockBytes : kTurnedBlockBytes;
+  const std::int64_t bytes = order.empty() ? kComparedBytes : kTurnedBytes;
   const std::int64_t most = bytes / static_cast<std::int64_t>(size_of(dtype));
   Blocks blocks{box.sizes, block_sizes(box.sizes, most, order)};
   std::int64_t seen = 0;
@@ -280,15 +275,15 @@ Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk
   RunningHash hash;
   const bool turned = std::any_of(chunk.pieces.begin(), chunk.pieces.end(),
                                   [](const Piece& piece) { return !piece.permutation.empty(); });
-  const std::int64_t at_once = turned ? kTurnedBlockBytes : kBlockBytes;
+  const std::int64_t at_once = turned ? kTurnedBytes : kComparedBytes;
   Blocks blocks{chunk.box.sizes,
                 block_sizes(chunk.box.sizes, at_once / static_cast<std::int64_t>(element), {})};
-  Bytes bytes;
+  Bytes bytes, out;
   while (blocks.next()) {
     if (is_cancelled(progress)) return cancelled_error();
     const Box& block = blocks.block;
     Extents strides = byte_strides(block.sizes, element);
-    Bytes out(static_cast<std::size_t>(*volume(block.sizes)) * element);
+    out.assign(static_cast<std::size_t>(*volume(block.sizes)) * element, std::byte{0});
     for (const Piece& piece : chunk.pieces) {
       Box to{piece.at, sizes_in_new(piece)};
       auto common = block.sizes.empty() ? std::optional<Box>(block) : intersect(to, block);

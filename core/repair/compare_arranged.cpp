@@ -13,11 +13,6 @@
 namespace shw {
 namespace {
 
-// Of each side, which stay in a core's cache.
-constexpr std::int64_t kComparedBytes = 256 << 10;
-// Of what is turned: runs of the source are as long as a piece has rows.
-constexpr std::int64_t kTurnedBytes = 4 << 20;
-
 // Whether two entries say the same: item by item where both have one, else by their values.
 Result<bool> says_the_same(const Checkpoint& before, std::size_t object, const Checkpoint& after,
                            std::size_t now) {

@@ -12,6 +12,11 @@
 
 namespace shw {
 
+// Of each side at a time, which stay in a core's cache.
+inline constexpr std::int64_t kComparedBytes = 256 << 10;
+// Of what is turned: runs of the source are as long as a block has rows.
+inline constexpr std::int64_t kTurnedBytes = 4 << 20;
+
 struct Mismatch {
   Extents index = {};                     // in the tensor of the result
   std::string value = {}, expected = {};  // as text; with their bytes where the texts are the same

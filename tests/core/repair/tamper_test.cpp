@@ -15,6 +15,7 @@
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
 #include "core/repair/proof.h"
+#include "core/repair/repaired.h"
 #include "core/temporary_folder.h"
 #include "core/tiles/exact_tiling.h"
 
@@ -24,67 +25,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const char* const kCutOff = "optimizer.state.0.exp_avg";
-
-// Rows 2 and 3 of 6 survive in one tensor; beside it a healthy one in two tiles.
-void write_cut_off(const std::string& path) {
-  MadeTensor state{kCutOff, {2, 3}, {{whole(Extents{2, 3}), {2, 3}, {6, 7, 8, 9, 10, 11}, 1}}};
-  MadeTensor healthy{
-      "w",
-      {4, 2},
-      {{{{0, 0}, {2, 2}}, {2, 2}, {1, 2, 3, 4}, 0}, {{{2, 0}, {2, 2}}, {2, 2}, {5, 6, 7, 8}, 1}}};
-  write_checkpoint(path, {state, healthy});
-  put(path + "/common.pt", "what lay beside");
-}
-
-Plan plan_for(const Checkpoint& checkpoint, Diagnosis diagnosis) {
-  Finding finding;
-  finding.rule = "local-saved-as-global";
-  finding.subjects = {std::string(checkpoint.fqn(tensor_of(diagnosis)))};
-  finding.diagnoses = {std::move(diagnosis)};
-  CheckReport report;
-  report.findings = {finding};
-  auto plan = make_plan(checkpoint, report, {});
-  REQUIRE(plan.has_value());
-  REQUIRE(plan->tensors.size() == 1);
-  return std::move(*plan);
-}
-
-std::string repaired(const std::string& bad, const std::string& out, bool in_place = false) {
-  auto checkpoint = opened(bad);
-  TensorId tensor = *checkpoint->find(kCutOff);
-  Plan plan = plan_for(
-      *checkpoint,
-      PartlyLost{
-          tensor, {6, 3}, {{checkpoint->chunks(tensor)[0], Box{{0, 0}, {2, 3}}, {2, 0}}}, ""});
-  auto result = apply_plan(*checkpoint, plan, {in_place ? "" : out, in_place});
-  if (!result) FAIL(result.error().message);
-  return result->output;
-}
-
 // What a repair of nothing would write.
 Result<DcpMetadata> metadata_of(const Checkpoint& checkpoint, const std::string& id) {
   SHW_TRY(Outputs outputs, outputs_after(checkpoint, {}, id));
   return dcp_metadata_of(std::move(outputs), {});
-}
-
-struct Repaired {
-  TemporaryFolder folder;
-  std::string out;
-  Repaired() {
-    write_cut_off(folder / "bad");
-    out = repaired(folder / "bad", folder / "good");
-  }
-  std::string copy(const std::string& name) const {
-    fs::remove_all(folder / name);
-    fs::copy(out, folder / name, fs::copy_options::recursive);
-    return folder / name;
-  }
-};
-
-std::string outcome_of(const std::string& path) {
-  auto report = verify_repair(path);
-  return report ? std::string(name(report->outcome)) : "error";
 }
 
 const Finding* filled_finding(const CheckReport& report) {
@@ -232,7 +176,8 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   fs::remove(copy + "/certificate.json");
   auto checkpoint = opened(copy);
   // Blocks of two rows in another order: what survived comes first.
-  Plan plan = plan_for(*checkpoint, BlocksPermuted{*checkpoint->find(kCutOff), 0, 2, {1, 0, 2}});
+  Plan plan =
+      plan_of_cut_off(*checkpoint, BlocksPermuted{*checkpoint->find(kCutOff), 0, 2, {1, 0, 2}});
   auto twice = apply_plan(*checkpoint, plan, {made.folder / "twice", false});
   if (!twice) FAIL(twice.error().message);
   CHECK_FALSE(twice->lossless);
@@ -245,15 +190,16 @@ TEST_CASE("a second repair and one in place carry the losses over, to where they
   CHECK(outcome_of(twice->output) == "proved");
 
   // In place, another tensor.
-  Plan rename = plan_for(*checkpoint, Renamed{*checkpoint->find("w"), "v", {}});
+  Plan rename = plan_of_cut_off(*checkpoint, Renamed{*checkpoint->find("w"), "v", {}});
   auto in_place = apply_plan(*checkpoint, rename, {"", true});
   if (!in_place) FAIL(in_place.error().message);
   CHECK(opened(copy)->find("v").has_value());
   CHECK(told(copy) == kTold);
   CHECK(outcome_of(copy) == "proved");
   // And the same tensor: its record beside it would be wrong from then on.
-  Plan moved = plan_for(*opened(made.copy("other")),
-                        Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});
+  Plan moved =
+      plan_of_cut_off(*opened(made.copy("other")),
+                      Renamed{*opened(made.out)->find(kCutOff), "optimizer.state.1.exp_avg", {}});
   auto refused = apply_plan(*opened(made.folder / "other"), moved, {"", true});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUnsupported);
@@ -424,55 +370,6 @@ TEST_CASE("a certificate without a hash of itself proves nothing") {
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
   CHECK(report->reasons[0].find("content_hash") != std::string::npos);
-}
-
-TEST_CASE("a certificate that goes on behind a NUL is none") {
-  Repaired made;
-  put(made.out + "/certificate.json", contents(made.out + "/certificate.json") + '\0' + "more");
-  CHECK(outcome_of(made.out) != "proved");
-}
-
-TEST_CASE("a certificate that is damaged is broken and one that cannot be read is undecided") {
-  Repaired made;
-  const std::string text = contents(made.out + "/certificate.json");
-  for (const std::string& other :
-       {std::string(), text.substr(0, text.size() / 2), std::string("[]"),
-        std::string("{\"schema\":\"shardwright/1\"}")}) {
-    CAPTURE(other);
-    put(made.out + "/certificate.json", other);
-    auto report = verify_repair(made.out);
-    REQUIRE(report.has_value());
-    CHECK(report->outcome == VerifyReport::Outcome::kBroken);
-    CHECK(report->reasons[0].find("certificate.json") != std::string::npos);
-  }
-  put(made.out + "/certificate.json", R"({"schema":"shardwright/9"})");
-  CHECK(outcome_of(made.out) == "undecided");
-
-  put(made.out + "/certificate.json", text);
-  auto refusing = faulty_directory(
-      *open_directory(made.out),
-      [](const std::string& path, std::uint64_t, std::size_t) -> std::optional<Error> {
-        if (path != "certificate.json") return std::nullopt;
-        return Error{ErrorKind::kIo, "cannot be read: Input/output error", {path}, ""};
-      });
-  auto checkpoint = open_checkpoint(refusing);
-  REQUIRE(checkpoint.has_value());
-  auto report = verify_repair(**checkpoint);
-  REQUIRE(report.has_value());
-  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
-  CHECK(report->reasons[0] == "certificate.json: cannot be read: Input/output error");
-}
-
-TEST_CASE("what does not open any more beside a certificate that holds is broken") {
-  Repaired made;
-  std::string bytes = contents(made.out + "/.metadata");
-  put(made.out + "/.metadata", bytes.substr(0, bytes.size() / 2));
-  auto report = verify_repair(made.out);
-  REQUIRE(report.has_value());
-  CHECK(report->outcome == VerifyReport::Outcome::kBroken);
-  CHECK(report->reasons[0].find(".metadata") != std::string::npos);
-  put(made.out + "/certificate.json", "{}");
-  CHECK_FALSE(verify_repair(made.out).has_value());
 }
 
 TEST_CASE("no file that is cut, flipped, taken away or added leaves a proof") {

@@ -84,11 +84,20 @@ TEST_CASE("an item that comes along as it is keeps the checksum that tells of it
   CHECK(report->verdict == Verdict::kFindings);
 }
 
-TEST_CASE("steps leave no tensor out without a word whose file is gone and whose name is known") {
-  TemporaryFolder folder;
+namespace {
+
+// The first of two files, with one number.
+void put_first_of_two(const TemporaryFolder& folder) {
   std::filesystem::create_directory(folder / "hf");
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   put(folder / "hf/model-00001-of-00002.safetensors", little(header.size(), 8) + header + "abcd");
+}
+
+}  // namespace
+
+TEST_CASE("steps leave no tensor out without a word whose file is gone and whose name is known") {
+  TemporaryFolder folder;
+  put_first_of_two(folder);
   put(folder / "hf/model.safetensors.index.json",
       R"({"weight_map":{"w":"model-00001-of-00002.safetensors",)"
       R"("gone.b":"model-00002-of-00002.safetensors",)"
@@ -120,10 +129,8 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
 
 TEST_CASE("steps leave no file out without a word that cannot be read") {
   TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "hf");
-  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  put_first_of_two(folder);
   const std::string second = "model-00002-of-00002.safetensors";
-  put(folder / "hf/model-00001-of-00002.safetensors", little(header.size(), 8) + header + "abcd");
   for (const bool is_there : {false, true}) {
     CAPTURE(is_there);
     if (is_there) put(folder / ("hf/" + second), "no header");
