@@ -65,6 +65,45 @@ std::vector<std::size_t> cut_dims(std::span<const Box> boxes, ExtentsView shape)
   return cut;
 }
 
+// Boxes sorted by where they begin along `cut`, which lie side by side along the first of these
+// dimensions in slices of one thickness, each of which is cut like that along the next: what a mesh
+// leaves. Says nothing of other tilings.
+bool are_slices_of_slices(std::span<const Box* const> sorted, std::span<const std::size_t> cut,
+                          ExtentsView shape) {
+  if (cut.empty()) return sorted.size() == 1;
+  const std::size_t d = cut.front();
+  std::int64_t end = 0;
+  while (!sorted.empty()) {
+    const Box& first = *sorted.front();
+    if (first.offsets[d] != end) return false;
+    std::size_t in_slice = 1;
+    while (in_slice < sorted.size() && sorted[in_slice]->offsets[d] == end) ++in_slice;
+    for (const Box* box : sorted.first(in_slice)) {
+      if (box->sizes[d] != first.sizes[d]) return false;
+    }
+    if (!are_slices_of_slices(sorted.first(in_slice), cut.subspan(1), shape)) return false;
+    end += first.sizes[d];
+    sorted = sorted.subspan(in_slice);
+  }
+  return end == shape[d];
+}
+
+bool is_cut_by_slices(std::span<const Box> boxes, std::span<const std::size_t> cut,
+                      ExtentsView shape) {
+  std::vector<const Box*> sorted;
+  sorted.reserve(boxes.size());
+  for (const Box& box : boxes) sorted.push_back(&box);
+  auto before = [&](const Box* a, const Box* b) {
+    for (std::size_t d : cut) {
+      if (a->offsets[d] != b->offsets[d]) return a->offsets[d] < b->offsets[d];
+    }
+    return false;
+  };
+  if (!std::is_sorted(sorted.begin(), sorted.end(), before))
+    std::sort(sorted.begin(), sorted.end(), before);
+  return are_slices_of_slices(sorted, cut, shape);
+}
+
 std::vector<Box> non_empty(std::span<const Box> boxes) {
   std::vector<Box> kept;
   kept.reserve(boxes.size());
@@ -125,12 +164,18 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   for (const Box& box : boxes) {
     if (!lies_inside(box.offsets, box.sizes, shape)) return false;
   }
-  std::vector<Box> kept = non_empty(boxes);
+  std::vector<Box> without_empty;
+  std::span<const Box> kept = boxes;
+  if (std::any_of(boxes.begin(), boxes.end(), [](const Box& box) { return is_empty(box); })) {
+    without_empty = non_empty(boxes);
+    kept = without_empty;
+  }
   Box all = whole(shape);
   if (is_empty(all)) return kept.empty();
   // Cheap, and it bounds the number of boxes that overlap before corners are made.
   if (total_volume(kept) != volume(shape)) return false;
   std::vector<std::size_t> cut = cut_dims(kept, shape);
+  if (is_cut_by_slices(kept, cut, shape)) return true;
   if (cut.size() > kMostCutDims) return are_disjoint(kept);
   Corners corners;
   corners.dims = cut.size();

@@ -12,7 +12,7 @@ namespace shw {
 
 // Every element of `shape` lies in exactly one box. Empty boxes are passed over. Exact: compares
 // the corners of the boxes, with signs, to those of the whole, O(n log n) where few dimensions are
-// cut.
+// cut. What a mesh leaves, slices of slices, needs no corners.
 bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape);
 
 // No element lies in two boxes, all of which lie inside `shape`.
