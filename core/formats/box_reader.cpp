@@ -1,6 +1,7 @@
 #include "core/formats/box_reader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -139,11 +140,12 @@ Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk) {
 
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,
-                    Progress* progress) {
+                    Progress* progress, AfterError after) {
   const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
   const std::vector<std::size_t> begins = header_tasks(checkpoint, chunks, order);
   std::mutex guard;
   std::optional<std::pair<std::uint32_t, Error>> first;
+  std::atomic<std::uint32_t> failed{UINT32_MAX};  // the first so far, where the rest does not count
   SHW_CHECK(each_in_parallel(begins.size() - 1, [&](std::size_t task) {
     ItemFiles files(checkpoint);
     const std::size_t begin = begins[task], end = begins[task + 1];
@@ -151,14 +153,17 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
     for (std::size_t i = begin; i < end; ++i) own.push_back(chunks[order[i]]);
     for (std::size_t i = begin, unread = begin; i < end; ++i) {
       if (is_cancelled(progress)) return Status(cancelled_error());
-      if (i == unread) unread += files.read_ahead(std::span(own).subspan(i - begin));
+      if (order[i] > failed.load(std::memory_order_relaxed)) continue;
+      if (i >= unread) unread = i + files.read_ahead(std::span(own).subspan(i - begin));
       auto storage = storage_with(files, checkpoint, chunks[order[i]], progress);
       if (storage) {
         visit(order[i], *storage);
         continue;
       }
       std::lock_guard lock(guard);
-      if (!first || order[i] < first->first) first.emplace(order[i], std::move(storage).error());
+      if (first && order[i] > first->first) continue;
+      first.emplace(order[i], std::move(storage).error());
+      if (after == AfterError::kStop) failed = order[i];
     }
     return Status{};
   }));

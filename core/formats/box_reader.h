@@ -31,9 +31,11 @@ Result<ChunkStorage> storage_of(const Checkpoint& checkpoint, ChunkId chunk);
 
 // The same of many chunks, file by file and on every core: visit(i, storage) for each that has one,
 // from several threads. The error of the first one that has none, in the order of `chunks`.
+// kStop: none behind it has to be visited then.
+enum class AfterError : std::uint8_t { kGoOn, kStop };
 Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                     const std::function<void(std::size_t, const ChunkStorage&)>& visit,
-                    Progress* progress);
+                    Progress* progress, AfterError after = AfterError::kGoOn);
 
 // Items that have to be decoded, kept whole up to a budget: neighbours share their sources.
 class DecodedChunks {

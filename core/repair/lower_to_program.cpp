@@ -34,7 +34,7 @@ class HeldChunks {
       rows_[i] = {storage.offset, storage.length,  storage.first,    keep_strides(storage),
                   storage.file,   SourceId::kNone, storage.is_stored};
     };
-    return each_storage(checkpoint, chunks, keep, nullptr);
+    return each_storage(checkpoint, chunks, keep, nullptr, AfterError::kStop);
   }
   bool has(ChunkId chunk) const {
     return index_of(chunk) < row_of_.size() && row_of_[index_of(chunk)] != kNoRow;

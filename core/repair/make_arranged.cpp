@@ -343,7 +343,6 @@ Result<RepairResult> make_arranged(Store& store, const Arrangement& all, const A
                                    Progress* progress) {
   if (all.source().directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
-  if (progress != nullptr) progress->begin(Phase::kPlanning, 0, false);
   SHW_TRY(LoweredArrangement lowered, lower_arrangement(all, wanted.form, progress));
   FolderRun run;
   run.writer = wanted.form.format->writer;

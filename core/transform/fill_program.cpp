@@ -75,6 +75,7 @@ class Filling {
   Status fill(const NeededParts& needed) {
     ProgramFrame frame(names());
     parts_.set_sources(frame);
+    if (progress_ != nullptr) progress_->begin(Phase::kPlanning, made().size(), false);
     SHW_TRY(const std::vector<std::uint32_t> jobs, jobs_of_tiles(needed));
     set_outputs(frame, jobs);
     auto fill_tile = [&](std::size_t i, const PartIndex& tensor, Scratch& scratch) -> Status {
@@ -84,6 +85,7 @@ class Filling {
       SHW_CHECK(parts_.jobs_of(fqn, parts, box, scratch.jobs));
       const OutputId output = lowered_.made[i];
       frame.fill(output, tensor.tensor().shape, box, scratch.jobs);
+      if (progress_ != nullptr) progress_->add(1);
       // As it stands in the program from now on: a second walk over it would find the same.
       return parts_.check(frame.program(), frame.jobs_of(output), fqn, parts, box);
     };

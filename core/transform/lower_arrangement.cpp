@@ -76,8 +76,10 @@ class Lowering {
     outputs.tensors.resize(all_.tensors.size());
     needed_.is_one_job.assign(all_.tensors.size(), 1);
     for (const auto& input : all_.inputs) needed_.chunks.emplace_back(input->chunk_count(), 0);
-    SHW_CHECK(
-        each_in_parallel(all_.tensors.size(), [&](std::size_t i) { return describe_tensor(i); }));
+    SHW_CHECK(each_in_parallel(all_.tensors.size(), [&](std::size_t i) {
+      if (progress_ != nullptr) progress_->add(1);
+      return describe_tensor(i);
+    }));
     SHW_CHECK(check_objects());
     for (const ArrangedObject& object : all_.objects) {
       const ObjectRow& row = all_.source().objects()[object.object];
@@ -273,6 +275,7 @@ Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const Wante
                             form.format == nullptr ? "this format" : form.format->title));
   }
   SHW_CHECK(check_none_is_nowhere(all));
+  if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
   Lowering lowering(all, form, progress);
   SHW_CHECK(lowering.describe());
   SHW_CHECK(lowering.make_program());

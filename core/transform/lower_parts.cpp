@@ -110,6 +110,7 @@ Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& ch
     strides_.resize(strides_.size() + row.ndim);
   }
   auto keep = [&](std::size_t i, const ChunkStorage& storage) {
+    if (progress != nullptr) progress->add(1);
     Row& row = rows_[rows.first + i];
     // It was read as what is recorded of it, which has as many dims.
     assert(storage.strides.size() == row.ndim);
@@ -120,7 +121,8 @@ Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& ch
     row.first = storage.first;
     std::copy(storage.strides.begin(), storage.strides.end(), strides_.begin() + row.strides);
   };
-  SHW_CHECK(each_storage(holder, chunks, keep, progress));
+  if (progress != nullptr) progress->begin(Phase::kReadingHeaders, chunks.size(), false);
+  SHW_CHECK(each_storage(holder, chunks, keep, progress, AfterError::kStop));
   share_strides(rows.first);
   return {};
 }

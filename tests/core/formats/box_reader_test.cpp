@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -143,6 +144,35 @@ TEST_CASE("where many chunks lie is what is said of each alone") {
     CHECK(read.has_value() == all_alone);
   }
   CHECK(seen > 100);
+}
+
+TEST_CASE("of many chunks that cannot be read the first one is told, however early it ends") {
+  TemporaryFolder folder;
+  const std::string source = test::fixture_cases("healthy_fsdp").front() + "/ckpt";
+  std::filesystem::copy(
+      source, folder.path(),
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().extension() != ".distcp") continue;
+    std::ofstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).write("XXXX", 4);
+  }
+  auto checkpoint = open_checkpoint(folder.path());
+  REQUIRE(checkpoint.has_value());
+  std::vector<ChunkId> chunks;
+  for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) chunks.push_back(ChunkId{c});
+  auto error_of = [&](AfterError after, std::size_t& visited) {
+    std::atomic<std::size_t> seen = 0;
+    auto read = each_storage(
+        **checkpoint, chunks, [&](std::size_t, const ChunkStorage&) { ++seen; }, nullptr, after);
+    REQUIRE_FALSE(read.has_value());
+    visited = seen;
+    return read.error().place.file + " " + read.error().place.tensor + read.error().message;
+  };
+  std::size_t all = 0, some = 0;
+  CHECK(error_of(AfterError::kGoOn, all) == error_of(AfterError::kStop, some));
+  CHECK(some <= all);
+  CHECK(all < chunks.size());
+  CHECK(all > 0);
 }
 
 TEST_CASE("a box of a tensor that repeats a few bytes without end is refused, and not made") {
