@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
+#include "core/base/natural_order.h"
 #include "core/report/report.h"
 #include "core/verbs/filter.h"
-#include "core/verbs/sort.h"
 
 namespace shw::cli {
 namespace {

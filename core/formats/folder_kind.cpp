@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/natural_order.h"
+
 namespace shw {
 namespace {
 
@@ -35,14 +37,17 @@ class ShortList final : public Directory {
   std::size_t most_;
 };
 
-}  // namespace
+struct InNaturalOrder {
+  bool operator()(std::string_view a, std::string_view b) const { return natural_less(a, b); }
+};
+using FoldersBelow = std::map<std::string, const FormatRow*, InNaturalOrder>;
 
-std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
-                                           std::span<const FormatRow> rows) {
-  std::map<std::string, const FormatRow*> kinds;
+// By the files that each of them holds, each with the row that would open it.
+FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
+  FoldersBelow kinds;
   auto offer = [&](const std::string& folder, const FormatRow& row) {
     const FormatRow*& kind = kinds[folder];
-    if (kind == nullptr || &row < kind) kind = &row;  // the row that would open it
+    if (kind == nullptr || &row < kind) kind = &row;
   };
   for (const Entry& entry : entries) {
     std::size_t slash = entry.path.rfind('/');
@@ -53,9 +58,39 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
       if (tells && row.named(name) != NamedFile::kNothing) offer(entry.path.substr(0, slash), row);
     }
   }
+  return kinds;
+}
+
+}  // namespace
+
+std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
+                                           std::span<const FormatRow> rows) {
   std::vector<std::string> found;
-  for (const auto& [folder, kind] : kinds)
+  for (const auto& [folder, kind] : kinds_below(entries, rows))
     found.push_back(folder + " (" + std::string(kind->format->title) + ")");
+  return found;
+}
+
+std::vector<std::string> unfinished_below(std::span<const Entry> entries,
+                                          std::span<const FormatRow> rows) {
+  const FoldersBelow whole = kinds_below(entries, rows);
+  std::map<std::string, std::vector<Entry>, InNaturalOrder> held;
+  for (const Entry& entry : entries) {
+    const std::size_t slash = entry.path.rfind('/');
+    if (slash == std::string::npos) continue;
+    std::string folder = entry.path.substr(0, slash);
+    if (whole.contains(folder)) continue;
+    Entry inside = entry;
+    inside.path = entry.path.substr(slash + 1);
+    held[std::move(folder)].push_back(std::move(inside));
+  }
+  std::vector<std::string> found;
+  for (const auto& [folder, inside] : held) {
+    if (std::any_of(rows.begin(), rows.end(), [&inside = inside](const FormatRow& row) {
+          return row.unfinished != nullptr && row.unfinished(inside);
+        }))
+      found.push_back(folder);
+  }
   return found;
 }
 

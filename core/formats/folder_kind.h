@@ -15,9 +15,13 @@
 
 namespace shw {
 
-// Folders among these that are checkpoints themselves, each with what it is: "unet (safetensors)".
+// Folders among these that are checkpoints themselves, each with what it is, in natural order:
+// "unet (safetensors)".
 std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows);
+// And those in which a save did not end.
+std::vector<std::string> unfinished_below(std::span<const Entry> entries,
+                                          std::span<const FormatRow> rows);
 // The format that is only told by name; null where it is none of them either.
 const UnreadFormat* unread_format_of(std::span<const Entry> entries);
 

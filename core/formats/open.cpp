@@ -14,11 +14,23 @@ namespace {
 using Entries = std::vector<Entry>;
 using Rows = std::span<const FormatRow>;
 
+// Of many the last ones count, which are the latest steps: "step_100, ..., step_900".
 std::string joined(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > most) text += ", ...";
+  const std::size_t last = names.size() > most ? names.size() - (most - 1) : 1;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0 && i < last) continue;
+    text += (i == 0 ? "" : i == last && last > 1 ? ", ..., " : ", ") + names[i];
+  }
+  return text;
+}
+
+std::string advice_on_folders(std::span<const Entry> entries, const std::vector<std::string>& whole,
+                              Rows rows) {
+  std::string text = "Open one of them by its folder: " + joined(whole, 12) + ".";
+  const std::vector<std::string> unfinished = unfinished_below(entries, rows);
+  if (!unfinished.empty())
+    text += fmt::format(" The save of {} did not finish.", joined(unfinished, 4));
   return text;
 }
 
@@ -61,7 +73,7 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
                                        ? "is a pipeline of diffusers: it holds"
                                        : "holds",
                                    below.size(), below.size() == 1 ? "checkpoint" : "checkpoints"),
-                       "Open one of them by its folder: " + joined(below, 12));
+                       advice_on_folders(entries, below, rows));
   for (const FormatRow& row : rows) {
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));

@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
-#include "core/verbs/sort.h"
 
 namespace shw::verbs {
 namespace {

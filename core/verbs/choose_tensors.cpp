@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/natural_order.h"
 #include "core/base/spelling.h"
 #include "core/model/named_only.h"
 #include "core/report/text_words.h"
-#include "core/verbs/sort.h"
 
 namespace shw {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "core/model/checkpoint.h"
@@ -19,9 +18,6 @@ enum class SortKey : std::uint8_t {
   kShape,  // by the first extent, then by the next
   kDtype   // by its name
 };
-
-// "layers.2" before "layers.10": digits compare as numbers.
-bool natural_less(std::string_view a, std::string_view b);
 
 // Stable. `report` may be null; kFindings puts tensors with the gravest finding first.
 void sort_tensors(const Checkpoint& checkpoint, const CheckReport* report, SortKey key,

@@ -57,6 +57,19 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
   CHECK(error_of({{".metadata", {}}}).message == "is empty");
 }
 
+TEST_CASE("a run of many steps says which are the last ones, and which did not finish") {
+  Files run = {{"logs/train.txt", bytes_of("x")},
+               {"step_21/.metadata.tmp", bytes_of("x")},
+               {"step_22/__0_0.distcp", bytes_of("x")}};
+  for (int step = 1; step <= 20; ++step)
+    run.emplace_back("step_" + std::to_string(step) + "/.metadata", bytes_of("x"));
+  Error error = error_of(run);
+  CHECK(error.message.find("20 checkpoints") != std::string::npos);
+  CHECK(error.advice.find("step_1 (DCP), ..., step_10 (DCP), ") != std::string::npos);
+  CHECK(error.advice.find("step_19 (DCP), step_20 (DCP). The save of step_21, step_22 did not "
+                          "finish.") != std::string::npos);
+}
+
 TEST_CASE("a pipeline of several models says what each of its folders is") {
   Error error = error_of({{"model_index.json", bytes_of("{}")},
                           {"unet/diffusion_pytorch_model.safetensors", bytes_of("x")},

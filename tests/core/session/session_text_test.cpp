@@ -133,14 +133,6 @@ TEST_CASE("a checkpoint that is opened again keeps what the person said beside i
         "open a-repaired spec s.json against ref mesh dp=2");
 }
 
-TEST_CASE("digits in names sort as numbers") {
-  CHECK(natural_less("layers.2.w", "layers.10.w"));
-  CHECK_FALSE(natural_less("layers.10.w", "layers.2.w"));
-  CHECK(natural_less("layers.2", "layers.2.w"));
-  CHECK_FALSE(natural_less("a", "a"));
-  CHECK(natural_less("a01", "a1") != natural_less("a1", "a01"));
-}
-
 namespace {
 
 std::shared_ptr<const Checkpoint> small_model() {
