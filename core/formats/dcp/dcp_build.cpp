@@ -84,19 +84,23 @@ class Interpreter {
 Status Interpreter::run() {
   NodeId root = tree_.root();
   NodeId entries = tree_.attribute(root, "state_dict_metadata");
-  if (tree_.kind(entries) != NodeKind::kDict) {
+  const PickleGlobal* root_class = tree_.global(tree_.callable(root));
+  // PaddlePaddle's has the names of torch's: the file's, the class's and the attributes'.
+  const bool is_of_paddle = root_class != nullptr && root_class->module.starts_with("paddle.");
+  if (tree_.kind(entries) != NodeKind::kDict || is_of_paddle) {
     // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
     auto traps = unsafe_pickle_findings(tree_, file_);
     if (tree_.kind(root) == NodeKind::kReduce && !traps.empty()) {
       for (Finding& trap : traps) builder_.add_finding(std::move(trap));
       return {};
     }
-    const PickleGlobal* made_of = tree_.global(tree_.callable(root));
-    if (made_of != nullptr && made_of->name == "Metadata" && entries != NodeId::kAbsent)
+    if (root_class != nullptr && root_class->name == "Metadata" && entries != NodeId::kAbsent &&
+        !is_of_paddle)
       return fail(ErrorKind::kUnsupported,
                   "keeps its tensors (state_dict_metadata) in something that is no plain dict",
                   {file_, tree_.at(entries)});
-    std::string what = made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;
+    std::string what =
+        root_class == nullptr ? "a plain value" : root_class->module + "." + root_class->name;
     return fail(ErrorKind::kUnsupported,
                 "is a pickle of " + what + ", not of torch.distributed.checkpoint's Metadata",
                 {file_, tree_.at(root)},
@@ -176,9 +180,9 @@ Status Interpreter::read_entries(NodeId entries) {
 
 // One of torch's, and not that one: torch asks for the class where the attributes say the same.
 bool Interpreter::is_other_record(NodeId id, std::string_view expected) const {
-  const PickleGlobal* made_of = tree_.global(tree_.callable(id));
-  return made_of != nullptr && made_of->module.starts_with("torch.distributed") &&
-         made_of->name != expected;
+  const PickleGlobal* root_class = tree_.global(tree_.callable(id));
+  return root_class != nullptr && root_class->module.starts_with("torch.distributed") &&
+         root_class->name != expected;
 }
 
 // copyreg._reconstructor(BytesStorageMetadata, object, None): protocols 0 and 1.
@@ -188,8 +192,8 @@ bool Interpreter::is_reconstructed(NodeId value) const {
   if (tree_.kind(value) != NodeKind::kReduce || made_by == nullptr || arguments.empty() ||
       made_by->name != "_reconstructor")
     return false;
-  const PickleGlobal* made_of = tree_.global(arguments[0]);
-  return made_of != nullptr && made_of->name == "BytesStorageMetadata";
+  const PickleGlobal* root_class = tree_.global(arguments[0]);
+  return root_class != nullptr && root_class->name == "BytesStorageMetadata";
 }
 
 Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
@@ -206,8 +210,8 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
     dtype = fields[0];
     requires_grad = fields[2];
   }
-  if (const PickleGlobal* made_of = tree_.global(tree_.callable(properties)))
-    old_properties_ |= made_of->module.starts_with("torch.distributed._shard");
+  if (const PickleGlobal* root_class = tree_.global(tree_.callable(properties)))
+    old_properties_ |= root_class->module.starts_with("torch.distributed._shard");
 
   Dtype known = Dtype::kUnknown;
   if (const PickleGlobal* given = tree_.global(dtype); given != nullptr && given->module == "torch")
@@ -251,9 +255,10 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
 // torch.Size((a, b)), a plain tuple or a list.
 std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
   if (NodeKind kind = tree_.kind(id); kind == NodeKind::kReduce || kind == NodeKind::kObject) {
-    const PickleGlobal* made_of = tree_.global(tree_.callable(id));
+    const PickleGlobal* root_class = tree_.global(tree_.callable(id));
     auto arguments = tree_.items(tree_.arguments(id));
-    if (made_of == nullptr || made_of->name != "Size" || arguments.size() > 1) return std::nullopt;
+    if (root_class == nullptr || root_class->name != "Size" || arguments.size() > 1)
+      return std::nullopt;
     if (arguments.empty()) return builder_.extents(ExtentsView{});
     id = arguments[0];
   }

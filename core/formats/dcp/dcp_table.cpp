@@ -70,6 +70,12 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
                  {".metadata.tmp"},
                  "If every rank had written its files, .metadata.tmp may be whole: copy the "
                  "checkpoint, rename it to .metadata there and open that."};
+  // PaddlePaddle gives its data files torch's suffix, and numbers to its metadata.
+  const bool is_of_paddle = any([](const Entry& entry) {
+    return entry.path.ends_with(kDcpMetadataName) && entry.path.front() >= '0' &&
+           entry.path.front() <= '9';
+  });
+  if (is_of_paddle) return std::nullopt;
   if (any([](const Entry& entry) { return entry.path.ends_with(".distcp"); }))
     return Error{ErrorKind::kDamaged,
                  "has data files (.distcp) but no .metadata",

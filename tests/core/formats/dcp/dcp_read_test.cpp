@@ -332,6 +332,20 @@ TEST_CASE("another library's pickle is named") {
         std::string::npos);
 }
 
+// Its attributes have the names of torch's.
+TEST_CASE("PaddlePaddle's metadata is not taken for torch's, whatever the file is called") {
+  const std::string theirs = "cpaddle.distributed.checkpoint.metadata\nMetadata\n)\x81}" +
+                             text("state_dict_metadata") + "}sb.";
+  auto opened = open_bytes(bytes_of(theirs));
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().kind == ErrorKind::kUnsupported);
+  CHECK(opened.error().message.find("a pickle of paddle.") != std::string::npos);
+  auto folder = open_checkpoint(memory_directory(
+      "ckpt", {{"0.metadata", bytes_of(theirs)}, {"0_0.distcp", bytes_of("data")}}));
+  REQUIRE_FALSE(folder);
+  CHECK(folder.error().message.find("PaddlePaddle") != std::string::npos);
+}
+
 TEST_CASE("one list of chunks that many tensors share does not multiply") {
   std::string chunks;
   for (int i = 0; i < 200; ++i) chunks += chunk("0", "1");
