@@ -1,7 +1,12 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <unordered_set>
+#include <utility>
 
+#include "core/base/checked.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -33,6 +38,65 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   return some_of(parts, 8);
 }
 
+// Two values of four bits to a byte, with their scales beside them: the shape counts bytes.
+bool is_packed_by_two(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
+  const ExtentsView saved = checkpoint.shape(tensor);
+  if (saved.empty() || saved.size() != expected.size() || saved.back() < 1 ||
+      checked_mul(saved.back(), std::int64_t{2}) != expected.back() ||
+      !same(saved.first(saved.size() - 1), expected.first(expected.size() - 1)))
+    return false;
+  const Dtype dtype = checkpoint.dtype(tensor);
+  if (dtype == Dtype::kFloat4E2m1fnX2) return true;
+  if (dtype != Dtype::kUint8 && dtype != Dtype::kInt8) return false;
+  constexpr std::array<std::string_view, 4> kScales = {"_scale", "_scales", "_scale_inv",
+                                                       "_scale_2"};
+  return std::any_of(kScales.begin(), kScales.end(), [&](std::string_view suffix) {
+    return checkpoint.find(std::string(checkpoint.fqn(tensor)) + std::string(suffix)).has_value();
+  });
+}
+
+// Loaders of safetensors unpack what is packed; of DCP they hold shape against shape.
+Finding packed_finding(const std::vector<std::string>& packed) {
+  Finding finding;
+  finding.rule = "shape-mismatch";
+  finding.severity = Severity::kInfo;
+  const bool is_one = packed.size() == 1;
+  finding.cause = fmt::format(
+      "{} {} two 4-bit values to a byte, so the last dimension is half of the {} that the model "
+      "expects: a loader that knows the packing reads {}.",
+      plural(packed.size(), "tensor"), is_one ? "packs" : "pack", is_one ? "one" : "ones",
+      is_one ? "it" : "them");
+  finding.evidence = {{"packed", capped(packed)}, {"count", count_of(packed.size())}};
+  finding.subjects = packed;
+  return finding;
+}
+
+// One extent in place of another, in every tensor: {expected, saved}.
+class OneExtent {
+ public:
+  void look_at(ExtentsView saved, ExtentsView expected) {
+    ++tensors_;
+    if (saved.size() != expected.size()) is_one_ = false;
+    for (std::size_t d = 0; is_one_ && d < saved.size(); ++d) {
+      if (saved[d] == expected[d]) continue;
+      const std::pair other{expected[d], saved[d]};
+      is_one_ = !pair_ || *pair_ == other;
+      pair_ = other;
+    }
+  }
+  std::string words() const {
+    if (!is_one_ || !pair_ || tensors_ < 3) return "";
+    return fmt::format(
+        " In all {} of them {} stands where {} is expected, and nothing else differs.",
+        human_count(tensors_), pair_->second, pair_->first);
+  }
+
+ private:
+  std::uint64_t tensors_ = 0;
+  bool is_one_ = true;
+  std::optional<std::pair<std::int64_t, std::int64_t>> pair_;
+};
+
 void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
@@ -43,27 +107,36 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
     explained.merge(explained_by(findings, cause->id));
   Finding finding;
   finding.rule = "shape-mismatch";
-  std::vector<std::string> saved, expected;
+  std::vector<std::string> saved, expected, packed;
   std::string how;
+  OneExtent one_extent;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor) continue;
     ExtentsView shape = checkpoint.shape(*tensor);
     if (same(shape, entry.shape) || explained.contains(fqn)) continue;
+    const bool is_packed = is_packed_by_two(checkpoint, *tensor, entry.shape);
+    if (is_packed && checkpoint.format().traits.one_piece) {
+      packed.push_back(fqn);
+      continue;
+    }
     if (finding.subjects.empty()) {
       finding.evidence = {{"saved", copy_of(shape)}, {"expected", entry.shape}};
       how = relation(checkpoint, *tensor, entry.shape);
+      if (is_packed) how += ", as where two 4-bit values are packed into a byte";
     }
+    one_extent.look_at(shape, entry.shape);
     finding.subjects.push_back(fqn);
     saved.push_back(to_text(shape));
     expected.push_back(to_text(entry.shape));
   }
+  if (!packed.empty()) findings.push_back(packed_finding(packed));
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " has" : " have") +
                   " another shape than the model expects, and torch refuses the load: " +
                   finding.subjects.front() + " is saved as " + saved.front() + ", expected " +
-                  expected.front() + " (" + how + ").";
+                  expected.front() + " (" + how + ")." + one_extent.words();
   finding.evidence.emplace_back("count", count_of(finding.subjects.size()));
   finding.evidence.emplace_back("saved_shapes", std::move(saved));
   finding.evidence.emplace_back("expected_shapes", std::move(expected));

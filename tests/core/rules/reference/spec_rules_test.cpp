@@ -101,3 +101,50 @@ TEST_CASE("another shape is an error that says how the two are related") {
     CHECK(findings[0].cause.find(one.says) != std::string::npos);
   }
 }
+
+TEST_CASE("one extent that stands for another everywhere is said once") {
+  CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
+  add(builder, "norm", {32}, Dtype::kFloat32);
+  add(builder, "q", {8, 32}, Dtype::kFloat32);
+  add(builder, "down", {32, 8}, Dtype::kFloat32);
+  const std::string same =
+      R"({"norm": {"shape": [16]}, "q": {"shape": [8, 16]}, "down": {"shape": )";
+  auto findings = look(builder, (same + "[16, 8]}}").c_str());
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].cause.find("In all 3 of them 32 stands where 16 is expected") !=
+        std::string::npos);
+  for (const char* other : {"[16, 4]}}", "[12, 8]}}", "[4, 4, 8]}}"}) {
+    CAPTURE(other);
+    auto mixed = look(builder, (same + other).c_str());
+    REQUIRE(mixed.size() == 1);
+    CHECK(mixed[0].cause.find("In all 3 of them") == std::string::npos);
+  }
+}
+
+TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpacks them") {
+  auto found = [](const Format& format, Dtype dtype, const char* scale, std::int64_t columns) {
+    CheckpointBuilder builder;
+    builder.set_format(format);
+    add(builder, "up.weight", {6, columns}, dtype);
+    add(builder, scale, {6, 1}, Dtype::kFloat32);
+    auto findings = look(builder, R"({"up.weight": {"shape": [6, 8]}})");
+    std::erase_if(findings, [](const Finding& one) { return one.rule != "shape-mismatch"; });
+    REQUIRE(findings.size() == 1);
+    return findings[0];
+  };
+  Format whole = test::kUnnamedFormat;
+  whole.traits.one_piece = true;
+  for (Dtype dtype : {Dtype::kUint8, Dtype::kInt8, Dtype::kFloat4E2m1fnX2}) {
+    const Finding packed = found(whole, dtype, "up.weight_scale", 4);
+    CHECK(packed.severity == Severity::kInfo);
+    CHECK(packed.cause.find("two 4-bit values to a byte") != std::string::npos);
+    // DCP holds shape against shape.
+    const Finding tiles = found(test::kUnnamedFormat, dtype, "up.weight_scale", 4);
+    CHECK(tiles.severity == Severity::kError);
+    CHECK(tiles.cause.find("packed into a byte") != std::string::npos);
+  }
+  CHECK(found(whole, Dtype::kUint8, "other.weight_scale", 4).severity == Severity::kError);
+  CHECK(found(whole, Dtype::kUint8, "up.weight_scale", 3).severity == Severity::kError);
+  CHECK(found(whole, Dtype::kBfloat16, "up.weight_scale", 4).severity == Severity::kError);
+}
