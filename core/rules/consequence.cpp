@@ -20,9 +20,10 @@ bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
 }
 
 bool loses(const Finding& finding) {
-  return (finding.remedy && !finding.remedy->lossless) ||
-         rule_of(finding).outcome == RunOutcome::kLosesElements ||
-         std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
+  if (rule_of(finding).outcome == RunOutcome::kLosesElements) return true;
+  // What a lossless remedy leaves behind (rows of padding) was nothing.
+  if (finding.remedy) return !finding.remedy->lossless;
+  return std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
                      [](const Diagnosis& d) { return std::holds_alternative<PartlyLost>(d); });
 }
 

@@ -127,6 +127,7 @@ const Rule kTiedWeights = {
                .remedy = "Where the bytes are equal nothing is lost: the loader ties them. Where "
                          "they are not, take the missing one from another step.",
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/2511"},
+    .subjects = SubjectsAre::kTensorsNotHere,
     .run_shared = find_tied_weights,
 };
 
