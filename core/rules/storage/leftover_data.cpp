@@ -44,8 +44,9 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "data file") + " (" + some_of(finding.subjects) +
-                  ", " + human_bytes(bytes) + ") lie here and nothing in the metadata points to " +
-                  "them: " + reason_of(checkpoint, files);
+                  ", " + human_bytes(bytes) + ")" + (files.size() == 1 ? " lies" : " lie") +
+                  " here and nothing in the metadata points to " +
+                  (files.size() == 1 ? "it: " : "them: ") + reason_of(checkpoint, files);
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};
@@ -69,9 +70,10 @@ void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (places.empty()) return;
   finding.cause = plural(places.size(), "range") + " of the data files (" + some_of(places) + "; " +
-                  human_bytes(bytes) +
-                  ") belong to no item: the metadata was made anew without them, or a longer file "
-                  "of an earlier save was written over.";
+                  human_bytes(bytes) + (places.size() == 1 ? ") belongs" : ") belong") +
+                  " to no item: the metadata was made anew without " +
+                  (places.size() == 1 ? "it" : "them") +
+                  ", or a longer file of an earlier save was written over.";
   finding.evidence = {{"ranges", capped(places)},
                       {"count", count_of(places.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};

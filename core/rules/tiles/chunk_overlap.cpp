@@ -32,19 +32,23 @@ void add(const Checkpoint& checkpoint, TensorId tensor, const Overlap& overlap, 
   ++found.count;
   if (found.pairs.size() >= kMaxEvidence) return;
   auto chunks = checkpoint.chunks(tensor);
-  found.pairs.push_back(found.subjects.back() + ": " + describe(checkpoint, chunks[overlap.first]) +
-                        " and " + describe(checkpoint, chunks[overlap.second]));
+  found.pairs.push_back(std::string(checkpoint.fqn(tensor)) + ": " +
+                        describe(checkpoint, chunks[overlap.first]) + " and " +
+                        describe(checkpoint, chunks[overlap.second]));
   found.boxes.push_back(overlap.box);
 }
 
-void report(Found found, Severity severity, const std::string& cause,
+void report(Found found, Severity severity, const std::string& said, const std::string& cause,
             std::vector<Finding>& findings) {
   if (found.subjects.empty()) return;
+  std::string_view first = found.pairs.front();
+  if (found.subjects.size() == 1) first.remove_prefix(found.subjects.front().size() + 2);
   Finding finding;
   finding.rule = "chunk-overlap";
   finding.severity = severity;
   finding.cause = (found.complete ? "" : "At least ") + plural(found.count, "pair") +
-                  " of tiles of " + some_of(found.subjects) + cause;
+                  " of tiles of " + some_of(found.subjects) + said +
+                  (found.count == 1 ? " (" : " (the first: ") + std::string(first) + ")" + cause;
   finding.subjects = std::move(found.subjects);
   finding.evidence = {{"pairs", found.pairs},
                       {"pair_count", static_cast<std::int64_t>(found.count)},
@@ -68,14 +72,11 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
     if (!defects.overlaps.empty()) apart.complete = apart.complete && defects.complete;
   }
   const char* claims = apart.count == 1 ? " claims" : " claim";
-  report(
-      std::move(apart), Severity::kError,
-      std::string(claims) + " the same elements: which bytes win depends on the order of reading.",
-      findings);
+  report(std::move(apart), Severity::kError, std::string(claims) + " the same elements",
+         ": which bytes win depends on the order of reading.", findings);
   report(std::move(twice), Severity::kInfo,
-         " are one tile that the metadata lists twice, with the same item: a load copies the same "
-         "bytes twice, which harms nobody.",
-         findings);
+         " are one tile that the metadata lists twice, with the same item",
+         ": a load copies the same bytes twice, which harms nobody.", findings);
 }
 
 }  // namespace
