@@ -209,7 +209,8 @@ std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
 // "1 file, 14 tensors": a file that is gone takes tensors along of which only the name is left.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
-  if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors) {
+  if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors ||
+      evidence<std::string>(finding, "unread_file") != nullptr) {
     auto names = names_only(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
@@ -236,6 +237,8 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
 std::string coverage(const CheckReport& report) {
   std::map<int, std::string_view> found;
   for (const Finding& finding : report.findings) {
+    if (evidence<std::string>(finding, "unread_file") != nullptr)
+      found.emplace(8, "files cannot be read");
     const CoverageWords& words = rule_of(finding).coverage;
     bool counts = words.at_any_severity || finding.severity == Severity::kError;
     if (words.text.empty() || !counts) continue;

@@ -46,8 +46,13 @@ class EditedJson {
     if (!object.is_object()) return complain("an object is expected");
     for (const auto& [key, value] : object.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end())
-        complain("there is no key \"" + key + "\"");
+        complain("there is no key \"" + key + "\"; what there can be is " + listed(keys));
     }
+  }
+  static std::string listed(std::initializer_list<std::string_view> keys) {
+    std::string text;
+    for (std::string_view key : keys) text += (text.empty() ? "" : ", ") + std::string(key);
+    return text;
   }
   static bool has(const Json& object, const char* key) {
     return object.is_object() && object.contains(key);

@@ -1,6 +1,10 @@
 #include "core/formats/common/bad_record.h"
 
+#include <fmt/core.h>
+
 #include <utility>
+
+#include "core/base/words.h"
 
 namespace shw {
 
@@ -10,6 +14,20 @@ Finding bad_record(std::string subject, std::string cause, std::optional<std::ui
   finding.cause = std::move(cause);
   if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
   finding.subjects.push_back(std::move(subject));
+  return finding;
+}
+
+Finding unread_file(const std::string& path, const Error& error, std::vector<std::string> names,
+                    std::string_view noun) {
+  std::string cause = path + ": " + error.message + ". ";
+  if (names.empty())
+    cause += "What it held is not known.";
+  else
+    cause += fmt::format("{} that the index places there ({}) cannot be read.",
+                         plural(names.size(), noun), some_of(names));
+  Finding finding = bad_record(path, std::move(cause), error.place.offset);
+  finding.evidence.emplace_back("unread_file", path);
+  finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());
   return finding;
 }
 

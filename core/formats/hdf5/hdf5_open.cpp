@@ -201,15 +201,13 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
       shards.push_back(std::move(*read[i]));
       continue;
     }
-    const Error& error = read[i].error();
-    builder.add_finding(
-        bad_record(listed.files[i],
-                   fmt::format("The file {} cannot be read: {}.", listed.files[i], error.message),
-                   error.place.offset));
+    std::vector<std::string> groups;
     for (const auto& [group, file] : listed.index) {
-      if (file == listed.files[i])
-        builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
+      if (file != listed.files[i]) continue;
+      builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
+      groups.push_back(group);
     }
+    builder.add_finding(unread_file(listed.files[i], read[i].error(), std::move(groups), "group"));
   }
   if (shards.empty()) {
     if (read.empty()) return fail(ErrorKind::kIo, "holds no HDF5 file", {directory->name()});

@@ -145,8 +145,22 @@ void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
+// What it held is known from the index alone.
+void add_unread(CheckpointBuilder& builder, const Error& error, const WeightMap* index) {
+  const std::string& path = error.place.file;
+  builder.file(path);
+  std::vector<std::string> tensors;
+  if (index != nullptr) {
+    for (const auto& [fqn, said] : *index) {
+      if (said == path) tensors.push_back(fqn);
+    }
+  }
+  builder.add_finding(unread_file(path, error, std::move(tensors), "tensor"));
+}
+
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
+    if (problem.is_cut_off) continue;  // short-file says which tensors lie there
     Finding finding =
         bad_record(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
     if (!problem.tensor.empty()) finding.subjects.insert(finding.subjects.begin(), problem.tensor);
@@ -427,11 +441,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   bool sharded = false;
   for (auto& file : read) {
     if (!file) {
-      const Error& error = file.error();
-      builder.add_finding(bad_record(error.place.file,
-                                     "The file " + error.place.file + " " + error.message + ".",
-                                     error.place.offset));
-      builder.file(error.place.file);
+      add_unread(builder, file.error(), index ? &*index : nullptr);
       continue;
     }
     sharded = sharded || file->sharding.has_value();

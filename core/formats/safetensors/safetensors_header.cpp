@@ -248,7 +248,7 @@ bool can_be_counted(const Extents& shape) {
 // each tensor's bytes are what its dtype and shape take.
 void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Progress* progress) {
   auto problem = [&](const SafetensorsEntry* entry, std::uint64_t at, std::string message) {
-    header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message)});
+    header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message), false});
   };
   std::vector<const SafetensorsEntry*> order;
   for (const SafetensorsEntry& entry : until_cancelled(header.entries, progress)) {
@@ -284,8 +284,9 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
     end = std::max(end, entry->end);
   }
   if (end > file_size)
-    problem(nullptr, file_size,
-            fmt::format("the data ends at byte {}, but the header needs {}", file_size, end));
+    header.problems.push_back(
+        {"", file_size,
+         fmt::format("the data ends at byte {}, but the header needs {}", file_size, end), true});
   if (end < file_size)
     problem(nullptr, end, fmt::format("{} bytes follow the last tensor", file_size - end));
 }
@@ -333,6 +334,10 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   auto length = load_little<std::uint64_t>(prefix);
   if (load_little<std::uint32_t>(prefix) == 0x04034b50)
     return damaged(0, "begins with a zip archive, not with a safetensors header");
+  if (length == 0)
+    return damaged(0,
+                   "begins with zeros where the length of its header belongs: the start of the "
+                   "file was never written, or was lost in a copy");
   if (length > kMaxSafetensorsHeader)
     return damaged(
         0, fmt::format("announces a header of {} bytes; at most 100,000,000 are allowed", length));

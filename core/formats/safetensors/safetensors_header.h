@@ -41,6 +41,7 @@ struct SafetensorsProblem {
   std::string tensor;  // may be empty
   std::uint64_t at = 0;
   std::string message;
+  bool is_cut_off = false;  // the file ends before the tensors do
 };
 
 struct SafetensorsHeader {

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/checked.h"
@@ -14,20 +16,51 @@ struct CutOffItems {
   std::vector<std::uint64_t> tiles_in;  // items outside their file, one count a file
   std::vector<std::string> items;
   std::vector<std::string> tensors;
-  std::int64_t needed = 0;  // the furthest end of an item
+  std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are no tensors
+  std::int64_t needed = 0;         // the furthest end of an item
 };
 
-void look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
+// Whether it is cut off.
+bool look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
                   CutOffItems& out) {
   const FileRow& file = checkpoint.file(place.file);
-  if (!file.safe || file.kind != EntryKind::kFile) return;
-  if (is_reachable(checkpoint, place)) return;
+  if (!file.safe || file.kind != EntryKind::kFile) return false;
+  if (is_reachable(checkpoint, place)) return false;
   ++out.tiles_in[index_of(place.file)];
   if (out.items.size() < kMaxEvidence)
     out.items.push_back(std::string(fqn) + ": " + place_text(checkpoint, place));
   add_subject(out.tensors, fqn);
   auto end = checked_add(place.offset, place.length);
   if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
+  return true;
+}
+
+void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& out) {
+  const std::string_view fqn = checkpoint.fqn(tensor);
+  std::uint64_t tiles = 0;
+  bool has_replica = false;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    auto item = checkpoint.item(chunk);
+    tiles += item && look_at_item(checkpoint, fqn, *item, out) ? 1 : 0;
+    for (const Replica& replica : checkpoint.replicas(chunk))
+      has_replica |= look_at_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
+  }
+  if (out.lines.size() == kMaxEvidence) return;
+  const std::size_t all = checkpoint.chunks(tensor).size();
+  if (tiles != 0 && all == 1)
+    out.lines.emplace_back(fqn);
+  else if (tiles != 0)
+    out.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles, plural(all, "tile")));
+  else if (has_replica)
+    out.lines.push_back(fmt::format("{}: a copy", fqn));
+}
+
+void look_at_object(const Checkpoint& checkpoint, const ObjectRow& object, CutOffItems& out) {
+  bool is_cut = object.item && object.item->file != FileId::kNone &&
+                look_at_item(checkpoint, object.fqn, *object.item, out);
+  for (const ItemPlace& place : object.of_other_ranks)
+    is_cut |= look_at_item(checkpoint, object.fqn, place, out);
+  if (is_cut && out.lines.size() < kMaxEvidence) out.lines.push_back(object.fqn);
 }
 
 // Whether what lies there is no part of the file, but what a clone without Git LFS has in its
@@ -56,20 +89,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   if (checkpoint.directory() == nullptr) return;
   CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
-  for (TensorId tensor : each_tensor(facts)) {
-    for (ChunkId chunk : checkpoint.chunks(tensor)) {
-      if (auto item = checkpoint.item(chunk))
-        look_at_item(checkpoint, checkpoint.fqn(tensor), *item, found);
-      for (const Replica& replica : checkpoint.replicas(chunk))
-        look_at_item(checkpoint, checkpoint.fqn(tensor), checkpoint.place(replica.storage), found);
-    }
-  }
-  for (const ObjectRow& object : checkpoint.objects()) {
-    if (object.item && object.item->file != FileId::kNone)
-      look_at_item(checkpoint, object.fqn, *object.item, found);
-    for (const ItemPlace& place : object.of_other_ranks)
-      look_at_item(checkpoint, object.fqn, place, found);
-  }
+  for (TensorId tensor : each_tensor(facts)) look_at_tensor(checkpoint, tensor, found);
+  for (const ObjectRow& object : checkpoint.objects()) look_at_object(checkpoint, object, found);
   Finding finding;
   finding.rule = "short-file";
   std::vector<std::string> files, pointers;
@@ -85,8 +106,9 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = some_of(finding.subjects) + (finding.subjects.size() == 1 ? " ends" : " end") +
-                  " before " + plural(tiles, "item") + " that the metadata places there: cut off " +
-                  "while it was written or copied, or the recorded range is wrong.";
+                  " before " + plural(tiles, "item") + " that the metadata places there (" +
+                  some_of(found.lines) +
+                  "): cut off while it was written or copied, or the recorded range is wrong.";
   finding.evidence = {{"files", capped(files)},
                       {"file_count", count_of(files.size())},
                       {"items", found.items},

@@ -91,6 +91,43 @@ TEST_CASE("tensors of a file that is gone are named by the index everywhere") {
   }
 }
 
+TEST_CASE("a file whose beginning was never written takes along what the index places there") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  std::string zeros = file_with("b", '\2');
+  std::fill_n(zeros.begin(), 64, '\0');
+  put(folder / "m-2.safetensors", zeros);
+  auto checkpoint = open_at(folder.path());
+  CheckReport report = report_of(*checkpoint);
+  REQUIRE(report.findings.size() == 1);
+  const Finding& finding = report.findings.front();
+  CHECK(finding.rule == "bad-record");
+  CHECK(finding.subjects == std::vector<std::string>{"m-2.safetensors", "b"});
+  CHECK(finding.cause.find("begins with zeros") != std::string::npos);
+  CHECK(finding.cause.find("1 tensor that the index places there (b)") != std::string::npos);
+  std::string text = check_to_text(*checkpoint, report, {});
+  CHECK(text.find("files cannot be read") != std::string::npos);
+  CHECK(text.find("coverage complete") == std::string::npos);
+  CHECK(text.find("1 file, 1 tensor") != std::string::npos);
+}
+
+TEST_CASE("a file that is cut off is one finding, with the tensors behind the cut") {
+  TemporaryFolder folder;
+  write_three(folder, kRight);
+  std::string cut = file_with("b", '\2');
+  put(folder / "m-2.safetensors", cut.substr(0, cut.size() - 10));
+  for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    CheckOptions options;
+    options.depth = depth;
+    auto report = check(*open_at(folder.path()), options);
+    REQUIRE(report.has_value());
+    REQUIRE(report->findings.size() == 1);
+    CHECK(report->findings.front().rule == "short-file");
+    CHECK(report->findings.front().cause.find("1 item that the metadata places there (b)") !=
+          std::string::npos);
+  }
+}
+
 // json.dump writes NaN for a loss that is none, and json.load takes it.
 TEST_CASE("an index with numbers that only Python writes is read, and keeps them when it changes") {
   TemporaryFolder folder;
