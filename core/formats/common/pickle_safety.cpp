@@ -38,6 +38,8 @@ constexpr auto kKnownNames = std::to_array<Name>({
     {"torch", "preserve_format"},
     {"torch", "Tensor"},
     {"torch", "Generator"},
+    {"torch", "per_tensor_affine"},
+    {"torch", "per_channel_affine"},
     {"torch.serialization", "_get_layout"},
     {"torch.storage", "UntypedStorage"},
     {"torch.storage", "TypedStorage"},
@@ -67,6 +69,11 @@ constexpr auto kKnownNames = std::to_array<Name>({
     {"collections", "defaultdict"},
     {"collections", "deque"},
     {"collections", "Counter"},
+    {"collections", "ChainMap"},
+    {"array", "array"},
+    {"array", "_array_reconstructor"},
+    {"re", "_compile"},
+    {"time", "struct_time"},
     {"argparse", "Namespace"},
     {"types", "SimpleNamespace"},
     {"_io", "BytesIO"},
@@ -85,9 +92,11 @@ constexpr auto kKnownNames = std::to_array<Name>({
 
 constexpr auto kPathClasses = std::to_array<std::string_view>(
     {"PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path", "PurePath"});
+// Protocol 2, torch.save's own, spells them as Python 2 did: a range is an xrange.
 constexpr auto kPlainBuiltins = std::to_array<std::string_view>(
-    {"set", "frozenset", "list", "dict", "tuple", "int", "float", "str", "bytes", "bytearray",
-     "complex", "slice", "range", "bool", "object", "unicode", "long"});
+    {"set",  "frozenset", "list",      "dict",    "tuple",    "int",           "float",
+     "str",  "bytes",     "bytearray", "complex", "slice",    "range",         "xrange",
+     "bool", "object",    "unicode",   "long",    "Ellipsis", "NotImplemented"});
 constexpr auto kNumpyNames = std::to_array<std::string_view>({"_reconstruct",
                                                               "scalar",
                                                               "_frombuffer",

@@ -111,6 +111,24 @@ TEST_CASE("what is asked for decides how bad it is") {
   }
 }
 
+TEST_CASE("plain values of Python's own library raise nothing, as protocol 2 spells them") {
+  for (const char* pickle : {
+           "c__builtin__\nxrange\n(K\x01K\x03K\x01tR.",
+           "c__builtin__\nEllipsis\n.",
+           "c__builtin__\nNotImplemented\n.",
+           "carray\narray\n(S'i'\n(K\x01ltR.",
+           "carray\n_array_reconstructor\n(carray\narray\nS'i'\nK\x08S'a'\ntR.",
+           "ccollections\nChainMap\n)\x81}S'maps'\n(}lsb.",
+           "cre\n_compile\n(S'a'\nK tR.",
+           "ctime\nstruct_time\n((K\x01t}tR.",
+           "ctorch\nper_tensor_affine\n.",
+       }) {
+    CAPTURE(pickle);
+    std::string bytes = std::string("\x80\x02") + pickle;
+    CHECK(found(saved(bytes)).empty());
+  }
+}
+
 TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one") {
   std::string plain("\x80\x02K\x01.", 5), hostile = kSystem;
   CHECK(found(plain + plain + plain + plain + plain + "raw bytes").empty());
