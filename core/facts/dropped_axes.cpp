@@ -5,6 +5,7 @@
 #include "core/facts/dropped_axes.h"
 #include "core/facts/local_states.h"
 #include "core/facts/off_the_grid.h"
+#include "core/facts/rank_doubt.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/split_pairs.h"
 #include "core/mesh/error_models.h"
@@ -256,8 +257,7 @@ DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::siz
   for (std::int64_t rank : tensor.ranks)
     out.coordinates.push_back(tensor.entry->mesh->coordinates(rank)[axis]);
   if (tensor.ranks.empty()) {
-    out.why_not = "which rank stands where is not known: the mesh " + to_text(*tensor.entry->mesh) +
-                  " does not name every rank that wrote (--mesh tells)";
+    out.why_not = why_no_rank(input, *tensor.entry->mesh);
   } else if (off_the_grid(*tensor.entry, axis)) {
     out.why_not =
         "tensors of this mesh and these placements that were saved whole are not cut "

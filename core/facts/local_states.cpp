@@ -6,6 +6,7 @@
 
 #include "core/facts/cut_orders.h"
 #include "core/facts/off_the_grid.h"
+#include "core/facts/rank_doubt.h"
 #include "core/facts/spec_layout.h"
 #include "core/facts/split_pairs.h"
 #include "core/mesh/error_models.h"
@@ -211,7 +212,9 @@ void hold_against_chunks(const Box& held, const OwnChunks& own, const std::vecto
 void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
                const std::optional<Box>& held, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
-  local.why_not = kNoChunk;
+  const bool is_in_doubt =
+      entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
+  local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
   if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/facts/rank_doubt.h"
 #include "core/mesh/error_models.h"
 
 namespace shw {
@@ -46,9 +47,7 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
 }
 
 RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
-  const bool is_in_doubt =
-      std::find(input.misordered.begin(), input.misordered.end(), mesh) != input.misordered.end();
-  if (mesh.size() >= input.ranks && !is_in_doubt) ranks_ = mesh.size();
+  if (mesh.size() >= input.ranks && !is_order_in_doubt(input, mesh)) ranks_ = mesh.size();
   if (input.mesh != nullptr) count_over(*input.mesh, mesh);
 }
 

@@ -126,6 +126,13 @@ bool lies_on(const SavedModel& model, TensorId tensor, const Mesh& order) {
   return true;
 }
 
+std::string why_undecided(const Finding& finding) {
+  for (const auto& [key, value] : finding.evidence) {
+    if (key == "undecided") return std::get<std::string>(value);
+  }
+  return {};
+}
+
 struct Sweep {
   int repairs = 0, contradicted = 0, kept = 0;
 };
@@ -248,6 +255,8 @@ TEST_CASE("a spec whose axes stand in another order than those that saved places
   REQUIRE_FALSE(findings.empty());
   CHECK(findings.front().rule == "axis-dropped");
   CHECK(findings.front().diagnoses.empty());
+  CHECK(why_undecided(findings.front()).find("in the order of the mesh tp 2 x dp 2") !=
+        std::string::npos);
   auto told = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.rule == "mesh-contradicted";
   });
@@ -259,4 +268,16 @@ TEST_CASE("a spec whose axes stand in another order than those that saved places
   REQUIRE(findings.front().rule == "axis-dropped");
   CHECK(findings.front().diagnoses.size() == 1);
   judge(model, findings.front());
+}
+
+TEST_CASE("a spec whose axes stand in another order is not asked for again") {
+  const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
+  const TensorCut rows{{kWhole, 0}, false}, grid{{1, 0}, false};
+  SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, grid, "");
+  std::vector<Finding> findings = look(model, true);
+  REQUIRE_FALSE(findings.empty());
+  REQUIRE(findings.front().rule == "local-saved-as-global");
+  const std::string why = why_undecided(findings.front());
+  CHECK(why.find("or a spec") == std::string::npos);
+  CHECK(why.find("in the order of the mesh dp 3 x tp 2") != std::string::npos);
 }
