@@ -237,8 +237,8 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (hazard.subjects.empty()) {
       hazard.cause = std::string(c.fqn(tensor)) + " " + to_text(ExtentsView(entry->shape)) +
-                     " is not divided evenly by its strided cut: some versions of torch save or "
-                     "load it at wrong offsets.";
+                     " is not divided evenly by its cuts, and one of them is strided: some "
+                     "versions of torch save or load it at wrong offsets.";
       hazard.evidence = {{"mesh", to_text(*entry->mesh)},
                          {"placements", to_text(entry->placements)},
                          {"exact in", std::string("torch 2.8 and 2.9; check other versions")}};
