@@ -78,8 +78,14 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
   if (!is_placed(input) || tensors == 0) return;
   bool all = tensors == input.checkpoint.tensor_count();
   std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
-  bool mesh = input.mesh != nullptr;
-  out.push_back({std::move(what), mesh ? kLayout : std::string("--mesh, or ") + kLayout});
+  if (input.mesh != nullptr)
+    out.push_back({std::move(what), kLayout});
+  else if (!input.misordered.empty())
+    out.push_back({std::move(what),
+                   "--mesh, its axes in the order in which the ranks that saved "
+                   "were counted"});
+  else
+    out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
 
 void add_row_order(const CheckInput& input, List& out) {
