@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/derived_layout.h"
@@ -170,6 +171,36 @@ void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
   input.mesh = nullptr;
 }
 
+// Whoever wrote something, or made a file for it.
+std::set<std::int64_t> writers_of(const Checkpoint& checkpoint) {
+  std::set<std::int64_t> writers;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.rank) writers.insert(*file.rank);
+  }
+  for (ChunkId chunk : checkpoint.chunks()) {
+    if (auto writer = checkpoint.writer(chunk)) writers.insert(*writer);
+  }
+  return writers;
+}
+
+// Of ranks that hold the same, the lowest alone saves (dedup_save_to_lowest_rank): those at the
+// front of some axes, and all of those. Copies lie along the axes, and the tiles are as predicted.
+bool are_lowest_of_replicas(const Facts& facts) {
+  const Mesh& mesh = *facts.mesh;
+  if (facts.mesh_fit->explained != facts.mesh_fit->looked_at) return false;
+  const std::set<std::int64_t> writers = writers_of(facts.checkpoint);
+  std::vector<bool> is_copied(mesh.axes.size(), true);
+  for (std::int64_t rank : writers) {
+    const auto at = mesh.coordinates(rank);
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      is_copied[axis] = is_copied[axis] && at[axis] == 0;
+  }
+  std::int64_t lowest = 1;
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
+    lowest *= is_copied[axis] ? 1 : mesh.axes[axis].size;
+  return lowest == static_cast<std::int64_t>(writers.size());
+}
+
 // What is not enough to take it for another mesh, and worth a word.
 void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || !facts.mesh_fit) return;
@@ -194,7 +225,7 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
          "another mesh saved this, or in an order that no placement says.");
     findings.back().evidence.emplace_back("not explained", fit.against);
     if (fit.instead) findings.back().evidence.emplace_back("predicts all", to_text(*fit.instead));
-  } else if (is_large) {
+  } else if (is_large && !are_lowest_of_replicas(facts)) {
     tell(sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh.");
   }
 }

@@ -55,6 +55,28 @@ TEST_CASE("a mesh of another size is answered with both numbers") {
   CHECK(find(large, "mesh-contradicted")->cause.find("has 16") != std::string::npos);
 }
 
+// dedup_save_to_lowest_rank: the first of every group that holds the same.
+TEST_CASE("a mesh is not contradicted where the lowest ranks of its replicas wrote") {
+  auto written_by = [](const std::vector<std::uint32_t>& ranks) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
+    builder.add_tensor("w", Dtype::kFloat32, Extents{8, 6});
+    for (std::uint32_t i = 0; i < ranks.size(); ++i)
+      builder.add_chunk(Extents{i * (8 / std::int64_t(ranks.size())), 0},
+                        Extents{8 / std::int64_t(ranks.size()), 6},
+                        {builder.file("__" + std::to_string(ranks[i]) + "_0.distcp"), 0, 48});
+    return builder.finish();
+  };
+  auto finds = [](const Checkpoint& checkpoint, const char* mesh) {
+    return find(with_mesh(checkpoint, mesh), "mesh-contradicted") != nullptr;
+  };
+  CHECK_FALSE(finds(*written_by({0, 1}), "replicate=4,shard=2"));
+  CHECK_FALSE(finds(*written_by({0, 4}), "shard=2,replicate=4"));
+  CHECK_FALSE(finds(*written_by({0, 1, 4, 5}), "a=2,replicate=2,b=2"));
+  CHECK(finds(*written_by({0, 1}), "shard=8"));
+  CHECK(finds(*written_by({0, 2}), "replicate=4,shard=2"));
+}
+
 TEST_CASE("a mesh of the right size that predicts other tiles is answered") {
   auto checkpoint = on_two_by_two();
   const Finding* finding = nullptr;
