@@ -1,6 +1,7 @@
 // The only translation unit that includes CLI11 (10 s of compile time).
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "app/cli/command_text.h"
@@ -20,6 +21,21 @@ CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
   std::string names;
   for (const std::string& word : words) names += (names.empty() ? "" : "|") + word;
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
+}
+
+// Digits alone. CLI11 takes what is larger for the largest number there is.
+bool fits_64_bits(std::string_view digits) {
+  std::uint64_t number = 0;
+  return std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc{};
+}
+
+// What CLI11 would take for another number before it looks at the unit: a sign, 0x10, 2^64.
+std::string whole_bytes(std::string& text) {
+  const std::string_view digits =
+      std::string_view(text).substr(0, text.find_first_not_of("0123456789"));
+  const bool has_prefix = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
+  if (digits.empty() || has_prefix) return text + " is no number of bytes: 500M, 5G";
+  return fits_64_bits(digits) ? std::string() : text + " is more than 2^64 - 1 bytes";
 }
 
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
@@ -138,7 +154,8 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
         ->check([](const std::string& text) {
           const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
-          return is_number ? std::string() : text + " is no whole number from 0 on";
+          if (!is_number) return text + " is no whole number from 0 on";
+          return fits_64_bits(text) ? std::string() : text + " is larger than 2^64 - 1";
         })
         ->type_name("N")
         ->capture_default_str();
@@ -166,6 +183,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_option("--shard-size", options.shard_bytes,
                     "safetensors: bytes of a file, 500M or 5G; without: 5G")
         ->transform(CLI::AsSizeValue(true))
+        ->transform(CLI::Validator(whole_bytes, ""))  // the last one is the first to look
         ->type_name("BYTES");
   }
   if (takes(shape, 'p')) {
