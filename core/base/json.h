@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,11 @@ class JsonTreeMaker {
     bool keeps = false;    // as it was said when it began
     Json* at = nullptr;    // nothing of it is kept where this is null
     std::string key = {};  // in the object that holds it
+    // Of an object that keeps its order, where each name stands: it would look through all of them.
+    std::unordered_map<std::string, std::size_t> places = {};
+  };
+  static constexpr bool kIsInOrder = requires(typename Json::object_t & object) {
+    object.pop_back();
   };
   int depth() const { return static_cast<int>(open_.size()); }
 
@@ -86,7 +92,7 @@ class JsonTreeMaker {
     if (open_.empty()) {
       root_ = nullptr;
     } else if (Json& holder = *open_.back().at; holder.is_object()) {
-      holder.erase(ended.key);
+      leave_out(holder, ended.key);
     } else {
       holder.erase(holder.size() - 1);
     }
@@ -97,9 +103,31 @@ class JsonTreeMaker {
     if (open_.empty()) return &(root_ = std::move(value));
     Json* holder = open_.back().at;
     if (holder == nullptr || (holder->is_object() && !keeps_key_)) return nullptr;
-    if (holder->is_object()) return &((*holder)[key_] = std::move(value));
+    if (holder->is_object()) return &(member(*holder) = std::move(value));
     holder->push_back(std::move(value));
     return &holder->back();
+  }
+
+  // That of the key at hand, in the object that is open.
+  Json& member(Json& holder) {
+    if constexpr (kIsInOrder) {
+      auto& members = holder.template get_ref<typename Json::object_t&>();
+      auto [found, is_new] = open_.back().places.try_emplace(key_, members.size());
+      if (is_new) members.emplace_back(key_, nullptr);
+      return (members.begin() + static_cast<std::ptrdiff_t>(found->second))->second;
+    } else {
+      return holder[key_];
+    }
+  }
+  void leave_out(Json& holder, const std::string& key) {
+    holder.erase(key);
+    if constexpr (kIsInOrder) {
+      auto& places = open_.back().places;
+      places.clear();
+      std::size_t place = 0;
+      for (const auto& [name, value] : holder.template get_ref<typename Json::object_t&>())
+        places.emplace(name, place++);
+    }
   }
 
   Keeps& keeps_;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_new.h"
@@ -17,11 +18,17 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// The library's own parser looks a name up among all before it (core/base/json.h does not).
+OrderedJson parse_in_order(const char* first, const char* last) {
+  auto keeps = [](int, OrderedJson::parse_event_t, const OrderedJson&) { return true; };
+  return parse_json<OrderedJson>(first, last, keeps).tree;
+}
+
 Result<OrderedJson> read_json(const ByteSource& source, const SafetensorsHeader& header) {
   SHW_TRY(Bytes bytes, read_bytes(source, 8, header.data_begin - 8));
   const char* text = reinterpret_cast<const char*>(bytes.data());
   // Nesting was bounded when the header was read; so is the sharding information's, below.
-  OrderedJson json = OrderedJson::parse(text, text + bytes.size(), nullptr, false);
+  OrderedJson json = parse_in_order(text, text + bytes.size());
   if (json.is_discarded())
     return fail(ErrorKind::kDamaged, "the header is no JSON", {source.name(), 8});
   return json;
@@ -40,15 +47,26 @@ Status change_sharding_info(const ByteSource& source, const SafetensorsHeader& h
                 {source.name(), 8});
   }
   SHW_CHECK(parse_sharding_info(*info_text, source.name()));
-  OrderedJson info = OrderedJson::parse(*info_text, nullptr, false);
-  for (const std::string& fqn : dropped) info.erase(fqn);
+  OrderedJson old = parse_in_order(info_text->data(), info_text->data() + info_text->size());
+  OrderedJson info = OrderedJson::object();
+  auto& members = info.get_ref<OrderedJson::object_t&>();
+  std::unordered_map<std::string_view, OrderedJson*> entries;
+  for (auto& [fqn, entry] : old.get_ref<OrderedJson::object_t&>()) {
+    if (dropped.contains(fqn)) continue;
+    members.push_back({fqn, std::move(entry)});
+  }
+  members.reserve(members.size() + new_offsets.size());
+  for (auto& [fqn, entry] : members) entries.emplace(fqn, &entry);
   for (const auto& [fqn, offsets] : new_offsets) {
-    auto entry = info.find(fqn);
-    bool there = entry != info.end() && entry->is_object();
+    auto entry = entries.find(fqn);
+    const bool is_named = entry != entries.end();
+    const bool there = is_named && entry->second->is_object();
     if (!there && !added.contains(fqn))
       return fail(ErrorKind::kUsage, "holds no shard of this tensor", {source.name(), 8, fqn});
-    if (!there) info[fqn] = OrderedJson::object();
-    info[fqn]["saved_offsets"] = offsets;
+    if (!is_named) members.push_back({fqn, OrderedJson::object()});
+    OrderedJson& shard = is_named ? *entry->second : members.back().second;
+    if (!there) shard = OrderedJson::object();
+    shard["saved_offsets"] = offsets;
   }
   json["__metadata__"][std::string(kShardingInfoKey)] = info.dump();
   return {};
