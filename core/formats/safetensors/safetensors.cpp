@@ -17,16 +17,19 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/index_checks.h"
+#include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
-#include "core/formats/safetensors/weight_map.h"
 #include "core/model/builder.h"
 
 namespace shw {
 namespace {
+
+constexpr IndexNames kIndexNames{kSafetensorsIndex, kSafetensorsSingle};
 
 // One file, read.
 struct FileHeader {
@@ -182,195 +185,6 @@ void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
-// An entry of the index that names another file than the one that holds the tensor.
-struct Misplaced {
-  std::string fqn, said, held;
-};
-
-void add_misplaced(CheckpointBuilder& builder, const std::string& index,
-                   const std::vector<Misplaced>& entries) {
-  if (entries.empty()) return;
-  constexpr std::size_t kMostEvidence = 64;
-  const Misplaced& first = entries.front();
-  Finding finding;
-  finding.rule = "index-misplaced";
-  std::vector<std::string> lines;
-  for (const Misplaced& entry : entries) {
-    finding.subjects.push_back(entry.fqn);
-    if (lines.size() < kMostEvidence)
-      lines.push_back(entry.fqn + ": said to lie in " + entry.said + ", lies in " + entry.held);
-  }
-  finding.cause = fmt::format(
-      "The index says that {} lies in {}, and it lies in {}{}: a loader that goes by the index "
-      "does not find what is there.",
-      first.fqn, first.said, first.held,
-      entries.size() == 1 ? "" : fmt::format("; {} more entries are wrong", entries.size() - 1));
-  finding.evidence = {
-      {"index", index}, {"entries", lines}, {"count", static_cast<std::int64_t>(entries.size())}};
-  finding.remedy = Remedy{"rewrite-metadata", true,
-                          "Write the index anew from what each file holds. No tensor byte moves."};
-  builder.add_finding(std::move(finding));
-}
-
-// What the index promises and the files do not hold. Of a tensor whose file cannot be read its name
-// is all that is left.
-void check_index(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
-                 const std::vector<FileHeader>& files) {
-  std::set<std::pair<std::string_view, std::string_view>> held;
-  std::unordered_map<std::string_view, std::string_view> lies_in;
-  std::set<std::string_view> readable;
-  for (const FileHeader& file : files) {
-    readable.insert(file.path);
-    for (const SafetensorsEntry& entry : file.header.entries) {
-      held.insert({entry.name, file.path});
-      lies_in.emplace(entry.name, file.path);
-    }
-  }
-  Finding missing = bad_record(index, "");
-  missing.subjects.clear();
-  std::vector<Misplaced> misplaced;
-  for (const auto& [fqn, path] : map) {
-    FileId file = builder.file(path);
-    if (held.contains({fqn, path})) continue;
-    if (auto found = lies_in.find(fqn); found != lies_in.end())
-      misplaced.push_back({fqn, path, std::string(found->second)});
-    else if (readable.contains(path))
-      missing.subjects.push_back(fqn);
-    else
-      builder.add_stray({fqn, std::nullopt, {file, 0, 0}});
-  }
-  add_misplaced(builder, index, misplaced);
-  if (missing.subjects.empty()) return;
-  missing.cause = fmt::format(
-      "The index places {} {} in files that do not hold them, and no other file does: {}{}",
-      missing.subjects.size(), missing.subjects.size() == 1 ? "tensor" : "tensors",
-      missing.subjects.front(), missing.subjects.size() == 1 ? "." : ", ...");
-  missing.evidence.emplace_back("index", index);
-  builder.add_finding(std::move(missing));
-}
-
-// What lies in the files that the index names, and not in the index.
-void check_unnamed(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
-                   const std::vector<FileHeader>& files) {
-  std::set<std::string_view> named;
-  for (const auto& [fqn, path] : map) named.insert(fqn);
-  Finding finding = bad_record(index, "");
-  finding.severity = Severity::kWarning;
-  finding.subjects.clear();
-  for (const FileHeader& file : files) {
-    for (const SafetensorsEntry& entry : file.header.entries) {
-      if (named.insert(entry.name).second) finding.subjects.push_back(entry.name);
-    }
-  }
-  if (finding.subjects.empty()) return;
-  finding.cause = fmt::format(
-      "The index does not name {} that its files hold ({}): a loader that goes by the index leaves "
-      "{} out.",
-      plural(finding.subjects.size(), "tensor"), some_of(finding.subjects),
-      finding.subjects.size() == 1 ? "it" : "them");
-  finding.evidence = {{"index", index},
-                      {"count", static_cast<std::int64_t>(finding.subjects.size())}};
-  finding.subjects.push_back(index);
-  builder.add_finding(std::move(finding));
-}
-
-// What an index is read with.
-struct Indexed {
-  const WeightMap& map;
-  const std::vector<FileHeader>& files;
-  const std::vector<std::string>& paths;
-  std::optional<std::uint64_t> total;  // that it tells
-};
-
-// Of all that it names; nothing where some of that is not there.
-std::optional<std::uint64_t> bytes_named(const Indexed& indexed) {
-  std::unordered_map<std::string_view, std::uint64_t> bytes;
-  for (const FileHeader& file : indexed.files) {
-    for (const SafetensorsEntry& entry : file.header.entries)
-      bytes.emplace(entry.name, entry.end - entry.begin);
-  }
-  std::uint64_t sum = 0;
-  for (const auto& [fqn, path] : indexed.map) {
-    auto found = bytes.find(fqn);
-    if (found == bytes.end()) return std::nullopt;
-    sum += found->second;
-  }
-  return sum;
-}
-
-// Its metadata.total_size beside the bytes of what it names, where both are known and differ.
-struct Totals {
-  std::uint64_t said = 0, named = 0;
-};
-std::optional<Totals> differing_totals(const Indexed& indexed) {
-  const auto sum = bytes_named(indexed);
-  if (!sum || !indexed.total || *indexed.total == *sum) return std::nullopt;
-  return Totals{*indexed.total, *sum};
-}
-
-// Files of the pattern that nobody has and the index needs for nothing.
-std::vector<std::string> promised_parts(const Indexed& indexed) {
-  std::set<std::string_view> named;
-  for (const auto& [fqn, path] : indexed.map) named.insert(path);
-  std::vector<std::string> missing = missing_parts(indexed.paths);
-  std::erase_if(missing, [&](const std::string& path) { return named.contains(path); });
-  return missing;
-}
-
-// Whoever made it up may have said more than any file holds.
-EvidenceValue evidence_of(std::uint64_t number) {
-  if (auto small = narrow<std::int64_t>(number)) return *small;
-  return std::to_string(number);
-}
-
-Finding promise(const std::string& index, Severity severity, std::string cause) {
-  Finding finding = bad_record(index, std::move(cause));
-  finding.severity = severity;
-  return finding;
-}
-
-// transformers (5.24) opens what the index names, and never looks at its total.
-void check_promises(CheckpointBuilder& builder, const std::string& index, const Indexed& indexed) {
-  const auto totals = differing_totals(indexed);
-  const std::vector<std::string> missing = promised_parts(indexed);
-  std::string said;
-  decltype(Finding::evidence) numbers;
-  if (totals) {
-    said = fmt::format("metadata.total_size is {}, and the tensors that it names have {} bytes",
-                       totals->said, totals->named);
-    numbers = {{"total_size", evidence_of(totals->said)}, {"bytes", evidence_of(totals->named)}};
-  }
-  const std::string parts =
-      missing.empty() ? std::string()
-                      : fmt::format(
-                            "The files are named as parts of a larger whole, of which {} {} "
-                            "not here. The index places no tensor there",
-                            some_of(missing), missing.size() == 1 ? "is" : "are");
-  // As many tensors may be gone from the index as from the files.
-  if (totals && !missing.empty() && totals->said > totals->named) {
-    Finding finding = promise(
-        index, Severity::kWarning,
-        fmt::format("{}, but its {}: tensors that were there are most likely gone, and a load "
-                    "keeps initial values for them.",
-                    parts, said));
-    finding.evidence = numbers;
-    finding.evidence.emplace_back("parts", missing);
-    return builder.add_finding(std::move(finding));
-  }
-  if (totals) {
-    Finding finding = promise(
-        index, Severity::kInfo,
-        fmt::format("Its {}. Loaders do not look at that; all that it names is there.", said));
-    finding.evidence = numbers;
-    builder.add_finding(std::move(finding));
-  }
-  if (missing.empty()) return;
-  Finding finding =
-      promise(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
-  finding.evidence = {{"parts", missing}};
-  builder.add_finding(std::move(finding));
-}
-
 // What earlier repairs filled stands in each file for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
@@ -381,31 +195,24 @@ Provenance provenance_of(const std::vector<FileHeader>& files) {
   return seen;
 }
 
-// What the parts of one save have in common: "model-", "-of-00002.safetensors". Nothing of others.
-std::optional<std::pair<std::string_view, std::string_view>> family_of(std::string_view path) {
-  const std::size_t of = path.rfind("-of-");
-  if (of == std::string_view::npos || of == 0) return std::nullopt;
-  const std::size_t digits = path.find_last_not_of("0123456789", of - 1);
-  if (digits == std::string_view::npos || digits + 1 == of) return std::nullopt;
-  return std::pair(path.substr(0, digits + 1), path.substr(of));
+std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
+  std::vector<IndexedFile> out;
+  for (const FileHeader& file : files) {
+    out.push_back({file.path, {}});
+    for (const SafetensorsEntry& entry : file.header.entries)
+      out.back().tensors.push_back({entry.name, entry.end - entry.begin});
+  }
+  return out;
 }
 
-// With an index only the files that it names count, and further parts of the same save: others are
-// another form of the same weights.
-std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map) {
+// Files of the pattern that nobody has and the index needs for nothing.
+std::vector<std::string> promised_parts(const WeightMap& map,
+                                        const std::vector<std::string>& paths) {
   std::set<std::string_view> named;
   for (const auto& [fqn, path] : map) named.insert(path);
-  std::vector<std::string> chosen;
-  std::set<std::pair<std::string_view, std::string_view>> families;
-  for (const std::string& path : all) {
-    auto family = named.contains(path) ? family_of(path) : std::nullopt;
-    if (family) families.insert(*family);
-  }
-  for (const std::string& path : all) {
-    auto family = family_of(path);
-    if (named.contains(path) || (family && families.contains(*family))) chosen.push_back(path);
-  }
-  return chosen;
+  std::vector<std::string> missing = missing_parts(paths);
+  std::erase_if(missing, [&](const std::string& path) { return named.contains(path); });
+  return missing;
 }
 
 }  // namespace
@@ -420,7 +227,8 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   if (index_path) index = read_weight_map(*directory, *index_path, index_finding, &total);
   if (index) {
     auto chosen = named_files(paths, *index);
-    if (chosen.empty()) index_finding = without_its_files(*directory, *index_path, *index);
+    if (chosen.empty())
+      index_finding = without_its_files(*directory, kIndexNames, *index_path, *index);
     if (chosen.empty()) index.reset();
     if (!chosen.empty()) paths = std::move(chosen);
   }
@@ -465,10 +273,12 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     check_sharding(builder, file);
   }
   if (index) {
-    check_index(builder, *index_path, *index, files);
-    check_unnamed(builder, *index_path, *index, files);
-    check_passed_over(builder, *index_path, *index, *directory);
-    if (!sharded) check_promises(builder, *index_path, {*index, files, paths, total});
+    const IndexedFiles indexed{
+        *index_path, *index, indexed_files(files), total, promised_parts(*index, paths), true};
+    check_index(builder, indexed);
+    check_unnamed(builder, indexed);
+    check_passed_over(builder, kIndexNames, *index_path, *index, *directory);
+    if (!sharded) check_promises(builder, indexed);
   } else if (!is_one_file(*directory)) {
     for (const std::string& path : missing_parts(paths)) builder.file(path);
   }

@@ -5,7 +5,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
-#include "core/formats/safetensors/python_json.h"
+#include "core/formats/common/python_json.h"
 
 namespace shw {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/formats/safetensors/weight_map.h"
+#include "core/formats/common/weight_map.h"
 
 #include <fmt/core.h>
 
@@ -10,11 +10,12 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/byte_order_mark.h"
-#include "core/formats/safetensors/python_json.h"
-#include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/common/python_json.h"
 
 namespace shw {
 namespace {
+
+constexpr std::uint64_t kMostIndex = 256 << 20;
 
 // "weight_map" of the index: which file holds which tensor.
 class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
@@ -116,9 +117,8 @@ Finding with_several_maps(const std::string& path, std::size_t count) {
 // transformers looks for the one file first, and where it is there opens no index (5.24,
 // _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
 // diffusers', which looks for the index first.
-bool is_passed_over(const Directory& directory, const std::string& index) {
-  return index == kSafetensorsIndex &&
-         directory.stat(std::string(kSafetensorsSingle)).kind == EntryKind::kFile;
+bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index) {
+  return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
 }
 
 std::vector<std::string> files_of(const WeightMap& map) {
@@ -138,7 +138,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   };
   auto source = directory.open(path);
   if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
-  if ((*source)->size() > kMaxSafetensorsIndex) return refuse("The index is too large to be one.");
+  if ((*source)->size() > kMostIndex) return refuse("The index is too large to be one.");
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
   WeightMap map;
@@ -170,26 +170,27 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   return map;
 }
 
-Finding without_its_files(const Directory& directory, const std::string& index,
-                          const WeightMap& map) {
-  const bool is_passed = is_passed_over(directory, index);
+Finding without_its_files(const Directory& directory, const IndexNames& names,
+                          const std::string& index, const WeightMap& map) {
+  const bool is_passed = is_passed_over(directory, names, index);
   Finding finding = bad_record(
       index, fmt::format("The index names {}, and nothing of that lies here: {}. All files were "
                          "read without the index.",
                          some_of(files_of(map)),
-                         is_passed ? "transformers loads model.safetensors without a look at the "
-                                     "index, and readers that go by the index stop"
+                         is_passed ? fmt::format("transformers loads {} without a look at the "
+                                                 "index, and readers that go by the index stop",
+                                                 names.single)
                                    : "a loader that goes by the index stops"));
   if (is_passed) finding.severity = Severity::kWarning;
   return finding;
 }
 
-void check_passed_over(CheckpointBuilder& builder, const std::string& index, const WeightMap& map,
-                       const Directory& directory) {
-  const std::string single(kSafetensorsSingle);
+void check_passed_over(CheckpointBuilder& builder, const IndexNames& names,
+                       const std::string& index, const WeightMap& map, const Directory& directory) {
+  const std::string single(names.single);
   std::vector<std::string> others = files_of(map);
   std::erase(others, single);
-  if (!is_passed_over(directory, index) || others.empty()) return;
+  if (!is_passed_over(directory, names, index) || others.empty()) return;
   Finding finding = bad_record(
       single, fmt::format("{} lies beside {}: transformers loads that one file and never opens the "
                           "index, and readers that go by the index load {}. Here the index was "

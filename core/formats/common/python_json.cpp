@@ -1,4 +1,4 @@
-#include "core/formats/safetensors/python_json.h"
+#include "core/formats/common/python_json.h"
 
 #include <array>
 
