@@ -58,7 +58,7 @@ std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
                          const LaidOut& laid_out) {
   std::vector<Run> runs;
   for (const OutputCopy& copy : laid_out.copies) {
-    if (copy.length >= kLeastShared)
+    if (copy.length >= kLeastShared && !copy.is_inside)
       runs.push_back(
           {copy.file, copy.offset, to_share_blocks(copy.begin, copy.offset), copy.length});
   }
@@ -145,6 +145,7 @@ Status move_all(std::span<const Shift> shifts, LaidOut& laid_out) {
   }
   for (LaidOut::Item& item : laid_out.kept) move(item.file, item.offset);
   for (LaidOut::Item& item : laid_out.objects) move(item.file, item.offset);
+  for (LaidOut::Item& item : laid_out.given) move(item.file, item.offset);
   return {};
 }
 

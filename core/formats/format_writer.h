@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/formats/common/carried_storages.h"
 #include "core/formats/output_tiles.h"
 #include "core/io/sink.h"
 #include "core/model/checkpoint.h"
@@ -37,9 +38,11 @@ struct OutputObject {
   std::optional<ItemPlace> place = {};
   std::vector<std::string> transforms = {};
   std::vector<PathPart> path = {};
-  // The opcodes that make the value, without a memo (read_plain_opcodes in plain_value.h): a format
-  // that keeps no item of the source writes them as one of its own. Empty: there is only the item.
+  // The opcodes that make the value (common/carried_pickle.h): a format that keeps no item of the
+  // source writes them as one of its own. Empty: there is only the item.
   std::string plain = {};
+  std::vector<CarriedStorage> storages = {};  // that they name, by number
+  std::string unsaid = {};                    // why there are no opcodes, for people
 };
 
 struct Outputs {
@@ -83,6 +86,7 @@ struct OutputCopy {
   std::uint64_t offset = 0;
   std::string from;
   std::uint64_t begin = 0, length = 0;
+  bool is_inside = false;  // of something larger, whose parts stay side by side
 };
 struct LaidOut {
   struct File {
@@ -101,6 +105,7 @@ struct LaidOut {
     std::uint64_t offset = 0, length = 0;
   };
   std::vector<Item> kept, objects;
+  std::vector<Item> given;         // of objects that are given as values, in the order of Outputs
   std::set<std::string> replaced;  // of the source's files, what seal() makes anew
 };
 
@@ -136,6 +141,9 @@ struct FormatWriter {
 const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer);
 // The bytes that a tile takes; nothing where its box or dtype cannot be.
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
+// The bytes of a storage at a place of a file that is made, where nothing may move apart.
+void put_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
+                 LaidOut& laid_out);
 // Where the item of a kept tile lies.
 std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile);
 

@@ -1,4 +1,5 @@
 #include "core/formats/plain_value.h"
+#include "core/formats/carried_values.h"
 #include "core/tensor/element_text.h"
 
 #include <algorithm>
@@ -112,18 +113,23 @@ PlainValue ValueWalk::tensor(NodeId node) const {
 // The pickle of an item, in whatever it lies. `bytes` must live as long as the tree.
 struct ItemPickle {
   Bytes bytes;
-  std::optional<ZipReader> zip = {};  // little-endian: its storages can be read
+  std::optional<ZipReader> zip = {};
+  bool is_big = false;       // then its storages are not read
+  bool is_unpacked = false;  // it is no longer what lies in the file
   std::string file = {};
   std::uint64_t at = 0;
 };
 
-Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit) {
+// `limit`: of the item; `most_pickle`: of the pickle in an archive.
+Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit,
+                                    std::uint64_t most_pickle) {
   if (range.length > limit)
     return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
                 {range.source->name(), range.offset});
   std::array<std::byte, 4> magic{};
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  if (load_little<std::uint32_t>(magic) == kZstdMagic) {
+  const bool is_packed = load_little<std::uint32_t>(magic) == kZstdMagic;
+  if (is_packed) {
     // Transforms are recorded for chunks only; a compressed entry shows by its first bytes.
     const std::string transform = "stream.zstd/1";
     SHW_TRY(range,
@@ -131,14 +137,16 @@ Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit) {
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   }
   ItemPickle out;
+  out.is_unpacked = is_packed;
   out.file = range.source->name();
   out.at = range.offset;
   if (load_little<std::uint32_t>(magic) == kZipMagic) {
     SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
-    SHW_TRY(out.bytes, read_pickle_record(zip, limit));
+    SHW_TRY(out.bytes, read_pickle_record(zip, most_pickle));
     SHW_TRY(out.at, zip.data_offset(*zip.find("data.pkl")));
     SHW_TRY(bool big, is_big_endian(zip));
-    if (!big) out.zip = std::move(zip);
+    out.is_big = big;
+    out.zip = std::move(zip);
     return out;
   }
   SHW_TRY(out.bytes, read_bytes(*range.source, range.offset, range.length));
@@ -147,7 +155,7 @@ Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit) {
 
 Result<PlainValue> plain_value_of(const ItemPickle& item) {
   SHW_TRY(PickleTree tree, decode_pickle(item.bytes, item.file, item.at, kValueLimits));
-  return ValueWalk(tree, item.zip ? &*item.zip : nullptr, item.file).run();
+  return ValueWalk(tree, item.zip && !item.is_big ? &*item.zip : nullptr, item.file).run();
 }
 
 Result<std::string> plain_opcodes(const ItemPickle& pickle) {
@@ -179,6 +187,60 @@ auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& rea
   }();
   if (!done) done = tl::unexpected<Error>(naming(std::move(done).error(), row.fqn));
   return done;
+}
+
+Result<CarriedValue> carried_item(ItemRange range, const std::string& file, Progress* progress) {
+  std::array<std::byte, 4> magic{};
+  if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
+  // Of an archive that lies there as it is only the pickle is read whole.
+  const bool is_archive = load_little<std::uint32_t>(magic) == kZipMagic;
+  const std::uint64_t limit = is_archive ? range.length : kMostPlain;
+  SHW_TRY(ItemPickle item, read_item_pickle(std::move(range), limit, kMostPlain));
+  SHW_TRY(PickleTree tree, decode_pickle(item.bytes, item.file, item.at, kPlainLimits));
+  if (tree.refused())
+    return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
+                {item.file, tree.refused()->at});
+  const CarriedFrom from{tree, item.bytes, item.at, item.zip ? &*item.zip : nullptr,
+                         item.is_unpacked ? std::string() : file};
+  return carry_value(from, tree.root(), kMostPlain, progress);
+}
+
+Result<std::map<std::size_t, Result<CarriedValue>>> carry_inlined_values(
+    const Checkpoint& checkpoint, Progress* progress) {
+  const Codec* codec = checkpoint.format().codec;
+  std::map<std::size_t, Result<CarriedValue>> values;
+  const bool asks = codec != nullptr && codec->reader != nullptr && codec->reader->carry_inlined;
+  if (asks) SHW_CHECK(codec->reader->carry_inlined(checkpoint, values, progress));
+  return values;
+}
+
+constexpr std::uint64_t kStorageAtOnce = std::uint64_t{4} << 20;
+
+Result<Bytes> storage_piece(const ByteSource* file, const CarriedStorage& storage,
+                            std::uint64_t first, std::uint64_t length) {
+  if (file != nullptr) return read_bytes(*file, storage.offset + first, length);
+  auto begin = storage.bytes.begin() + static_cast<std::ptrdiff_t>(first);
+  return Bytes(begin, begin + static_cast<std::ptrdiff_t>(length));
+}
+
+Result<bool> is_same_storage(const Checkpoint& a, const CarriedStorage& one, const Checkpoint& b,
+                             const CarriedStorage& two, Progress* progress) {
+  if (one.length != two.length) return false;
+  std::shared_ptr<const ByteSource> left, right;
+  if (!one.file.empty()) {
+    SHW_TRY(left, a.directory()->open(one.file));
+  }
+  if (!two.file.empty()) {
+    SHW_TRY(right, b.directory()->open(two.file));
+  }
+  for (std::uint64_t at = 0; at < one.length; at += kStorageAtOnce) {
+    if (is_cancelled(progress)) return cancelled_error();
+    const std::uint64_t length = std::min(kStorageAtOnce, one.length - at);
+    SHW_TRY(Bytes here, storage_piece(left.get(), one, at, length));
+    SHW_TRY(Bytes there, storage_piece(right.get(), two, at, length));
+    if (here != there) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -216,7 +278,7 @@ std::string to_text(const PlainValue& value) {
 
 Result<PlainValue> read_plain_value(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
                                     std::uint64_t length, std::uint64_t limit) {
-  SHW_TRY(ItemPickle item, read_item_pickle({std::move(source), offset, length}, limit));
+  SHW_TRY(ItemPickle item, read_item_pickle({std::move(source), offset, length}, limit, limit));
   return plain_value_of(item);
 }
 
@@ -232,7 +294,7 @@ Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t ob
 Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemPlace& item) {
   ItemFiles files(checkpoint);
   SHW_TRY(ItemRange range, find_item(files, item));
-  SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain));
+  SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain, kMostPlain));
   return plain_opcodes(pickle);
 }
 
@@ -243,9 +305,39 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t
     return fail(ErrorKind::kUnsupported, "holds more than plain data: " + row.inlined->not_plain,
                 Place{.file = {}, .tensor = row.fqn});
   return of_object(checkpoint, object, [&](ItemRange range) -> Result<std::string> {
-    SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain));
+    SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain, kMostPlain));
     return plain_opcodes(pickle);
   });
+}
+
+Result<CarriedValue> CarriedValues::of(std::size_t object) {
+  const ObjectRow& row = checkpoint_.objects()[object];
+  if (!row.inlined) {
+    return of_object(checkpoint_, object, [&](ItemRange range) {
+      return carried_item(std::move(range), checkpoint_.file(row.item->file).path, progress_);
+    });
+  }
+  if (!row.inlined->opcodes.empty() && row.inlined->is_all)
+    return CarriedValue{row.inlined->opcodes};
+  if (!inlined_) {
+    SHW_TRY(inlined_, carry_inlined_values(checkpoint_, progress_));
+  }
+  auto found = inlined_->find(object);
+  if (found != inlined_->end() && found->second) return *found->second;
+  Error error = found == inlined_->end()
+                    ? Error{ErrorKind::kUnsupported, "is not found in its file again", {}}
+                    : found->second.error();
+  return tl::unexpected<Error>(naming(std::move(error), row.fqn));
+}
+
+Result<bool> is_same_value(const Checkpoint& a, const CarriedValue& one, const Checkpoint& b,
+                           const CarriedValue& two, Progress* progress) {
+  if (one.opcodes != two.opcodes || one.storages.size() != two.storages.size()) return false;
+  for (std::size_t i = 0; i < one.storages.size(); ++i) {
+    SHW_TRY(bool same, is_same_storage(a, one.storages[i], b, two.storages[i], progress));
+    if (!same) return false;
+  }
+  return true;
 }
 
 }  // namespace shw

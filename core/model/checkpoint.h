@@ -69,6 +69,8 @@ using PathPart = std::variant<std::string, std::int64_t>;
 struct InlinedValue {
   std::string opcodes;    // that make it again, without a memo (formats/common/plain_pickle.h)
   std::string not_plain;  // why there are none: "argparse.Namespace"
+  // They say all that it is: not that something in it is there twice, or of which class it is.
+  bool is_all = true;
 };
 
 struct ObjectRow {  // a BYTES entry: anything that is no tensor

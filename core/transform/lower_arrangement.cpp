@@ -10,8 +10,8 @@
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/facts/filled.h"
+#include "core/formats/carried_values.h"
 #include "core/formats/common/filled_attribute.h"
-#include "core/formats/plain_value.h"
 #include "core/model/reachable.h"
 #include "core/transform/fill_program.h"
 #include "core/transform/json.h"
@@ -56,7 +56,7 @@ std::optional<ChunkId> kept_chunk(const Arrangement& all, const ArrangedTensor& 
 class Lowering {
  public:
   Lowering(const Arrangement& all, const WantedForm& form, Progress* progress)
-      : all_(all), form_(form), progress_(progress) {
+      : all_(all), form_(form), progress_(progress), values_(all.source(), progress) {
     const Format& source = all.source().format();
     keeps_ = source.writer == form.format->writer && source.rewrite == Rewrite::kIndex;
     for (const auto& input : all.inputs) lowered_.inputs.push_back(input.get());
@@ -83,8 +83,8 @@ class Lowering {
     SHW_CHECK(check_objects());
     for (const ArrangedObject& object : all_.objects) {
       const ObjectRow& row = all_.source().objects()[object.object];
-      outputs.objects.push_back(
-          {object.fqn, row.item, row.transforms, object.path, plain_of(object)});
+      outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
+      SHW_CHECK(add_value(object, outputs.objects.back()));
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
     add_losses();
@@ -101,13 +101,20 @@ class Lowering {
  private:
   // The value of an entry, for a format that takes no item of the source. What cannot be said
   // without code is left for the writer to refuse: it names all that it has no place for.
-  std::string plain_of(const ArrangedObject& object) {
-    const Checkpoint& source = all_.source();
-    if (keeps_ && source.objects()[object.object].item) return std::string();
-    auto plain = read_plain_opcodes(source, object.object);
-    if (plain) return std::move(*plain);
-    unsaid_[object.fqn] = std::move(plain).error();
-    return std::string();
+  Status add_value(const ArrangedObject& object, OutputObject& out) {
+    if (keeps_ && all_.source().objects()[object.object].item) return {};
+    auto value = values_.of(object.object);
+    if (value) {
+      out.plain = std::move(value->opcodes);
+      out.storages = std::move(value->storages);
+      return {};
+    }
+    if (is_cancelled(progress_)) return cancelled_error();
+    if (value.error().kind == ErrorKind::kIo)
+      return tl::unexpected<Error>(std::move(value).error());
+    out.unsaid = value.error().message;
+    unsaid_[object.fqn] = std::move(value).error();
+    return {};
   }
 
   // Nothing stands in for an entry that is no tensor: the step that leaves all of those behind that
@@ -245,6 +252,7 @@ class Lowering {
   const Arrangement& all_;
   const WantedForm& form_;
   Progress* progress_;
+  CarriedValues values_;
   bool keeps_ = false;
   std::mutex guard_;
   NeededParts needed_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/formats/common/carried_storages.h"
 #include "core/formats/common/item_header.h"
 #include "core/formats/common/payload_watch.h"
 #include "core/io/scratch.h"
@@ -82,6 +84,11 @@ struct ItemReader {
   // What `check` looks at, for whoever reads all bytes of the item anyway; nothing where some of
   // them have to be decoded first. Of an item without transforms; null: `check` alone can say it.
   Result<std::optional<std::vector<SummedRun>>> (*sums)(const ItemRange& range) = nullptr;
+  // Values that stand in no item of their own and are more than their opcodes say, by object, as
+  // another file takes them (carried_values.h); null where all have items.
+  Status (*carry_inlined)(const Checkpoint& checkpoint,
+                          std::map<std::size_t, Result<CarriedValue>>& values,
+                          Progress* progress) = nullptr;
 };
 
 // The source of an item in a file, decompressed where the chunk has transforms.

@@ -77,6 +77,9 @@ class PickleWriter {
     buffer_.push_back(closing);
     buffer_.push_back('(');
   }
+  // Of opcodes that are given raw and have memo numbers of their own, from this one on.
+  std::uint32_t next_memo() const { return next_; }
+  void skip_memo(std::uint32_t count) { next_ += count; }
   Status flush_if_full() { return buffer_.size() < kBuffer ? Status{} : flush(); }
   Status flush() {
     SHW_CHECK(sink_.write(std::as_bytes(std::span(buffer_))));

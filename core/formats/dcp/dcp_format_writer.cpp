@@ -13,6 +13,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/alike_items.h"
+#include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/dcp/dcp_form.h"
 #include "core/formats/dcp/dcp_names.h"
@@ -44,13 +45,16 @@ class ItemForms {
   std::size_t next_ = 0;
 };
 
-// An entry that is given as a value: the archive of it. What stands in `before` of the layout are
-// these, in the order of the objects.
-Result<Bytes> archive_of(const OutputObject& object) {
+// An entry that is given as a value: the archive of it, around its storages.
+Result<AroundHoles> archive_of(const OutputObject& object) {
   AroundHoles sink;
-  std::string pickle = "\x80\x02" + object.plain + ".";
-  SHW_CHECK(write_torch_archive(sink, {.pickle = payload_of(std::as_bytes(std::span(pickle)))}));
-  return std::move(sink.parts.front().bytes);
+  SHW_TRY(PlacedOpcodes placed, placed_opcodes(object.plain, 0, 0));
+  std::string pickle = "\x80\x02" + placed.opcodes + ".";
+  TorchArchive archive{.pickle = payload_of(std::as_bytes(std::span(pickle)))};
+  for (const CarriedStorage& storage : object.storages)
+    archive.storages.push_back(hole_of(storage.length, storage.crc));
+  SHW_CHECK(write_torch_archive(sink, archive));
+  return sink;
 }
 
 // Appends to a file; kUnsupported where no file is as large.
@@ -132,9 +136,13 @@ struct LayingOut {
 
   Status add_object(const OutputObject& object) {
     if (!object.plain.empty()) {
-      SHW_TRY(Bytes archive, archive_of(object));
-      SHW_TRY(LaidOut::Item item, add_item(0, archive.size(), object.fqn));
-      out.before.push_back({item.file, item.offset, std::move(archive)});
+      SHW_TRY(AroundHoles archive, archive_of(object));
+      SHW_TRY(LaidOut::Item item, add_item(0, archive.position(), object.fqn));
+      for (AroundHoles::Part& part : archive.parts)
+        out.before.push_back({item.file, item.offset + part.offset, std::move(part.bytes)});
+      for (std::size_t i = 0; i < object.storages.size(); ++i)
+        put_storage(object.storages[i], item.file, item.offset + archive.holes[i], out);
+      out.given.push_back(item);
     } else if (outputs.all_new) {
       SHW_TRY(LaidOut::Item item, copy_item(0, object.place, object.fqn));
       out.objects.push_back(item);
@@ -309,7 +317,7 @@ Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
   for (const OutputTensor& tensor : outputs.tensors)
     metadata.tensors.push_back(
         {tensor.fqn, tensor.dtype, tensor.requires_grad, tensor.shape, {}, tensor.path});
-  auto given = laid_out.before.begin();
+  auto given = laid_out.given.begin();
   auto moved = laid_out.objects.begin();
   for (const OutputObject& object : outputs.objects) {
     DcpItem item;
@@ -318,10 +326,10 @@ Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
       if (outputs.all_new) move_item(laid_out, moved, item);
       item.transforms = object.transforms;
     } else {
-      if (given == laid_out.before.end())
+      if (given == laid_out.given.end())
         return fail(ErrorKind::kUsage, "a given value was not laid out",
                     Place{.file = {}, .tensor = object.fqn});
-      item = {laid_out.files[given->file].path, given->offset, given->bytes.size()};
+      item = {laid_out.files[given->file].path, given->offset, given->length};
       ++given;
     }
     metadata.objects.push_back({object.fqn, std::move(item), object.path});

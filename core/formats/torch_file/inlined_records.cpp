@@ -13,6 +13,9 @@
 namespace shw {
 namespace {
 
+// The opcodes of one value.
+constexpr std::size_t kMostCarried = std::size_t{64} << 20;
+
 // The storages that a value refers to, however deep. Every node is looked at once: a pickle may
 // refer to one a thousand times.
 std::set<std::string> storage_keys(const PickleTree& tree, NodeId value) {
@@ -64,6 +67,23 @@ class Records {
   std::map<std::string, Status> known_;
 };
 
+Status check_records_in(const Checkpoint& checkpoint, const std::string& path,
+                        const std::map<std::string_view, std::size_t>& opaque,
+                        std::vector<Result<DataCheck>>& objects, Progress* progress) {
+  auto state = open_state(*checkpoint.directory(), path);
+  if (!state) return {};  // of a file that cannot be read opening has told
+  SHW_TRY(std::vector<StateEntry> entries, entries_of(*state, path));
+  Records records(state->zip, progress);
+  for (const StateEntry& entry : entries) {
+    auto found = opaque.find(entry.fqn);
+    if (found == opaque.end()) continue;
+    if (is_cancelled(progress)) return cancelled_error();
+    Status checked = records.check(storage_keys(state->tree, entry.value));
+    if (!checked) objects[found->second] = tl::unexpected<Error>(std::move(checked).error());
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_inlined_records(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
@@ -74,16 +94,35 @@ Status check_inlined_records(const Checkpoint& checkpoint, std::vector<Result<Da
     if (row.inlined && row.inlined->opcodes.empty()) opaque.emplace(row.fqn, i);
   }
   if (opaque.empty() || checkpoint.directory() == nullptr) return {};
-  const std::string& path = checkpoint.file(FileId{0}).path;
-  SHW_TRY(OpenedState state, open_state(*checkpoint.directory(), path));
-  SHW_TRY(std::vector<StateEntry> entries, flatten_state_dict(state.tree, path));
-  Records records(state.zip, progress);
-  for (const StateEntry& entry : entries) {
-    auto found = opaque.find(entry.fqn);
-    if (found == opaque.end()) continue;
-    if (is_cancelled(progress)) return cancelled_error();
-    Status checked = records.check(storage_keys(state.tree, entry.value));
-    if (!checked) objects[found->second] = tl::unexpected<Error>(std::move(checked).error());
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced || file.kind != EntryKind::kFile) continue;
+    SHW_CHECK(check_records_in(checkpoint, file.path, opaque, objects, progress));
+  }
+  return {};
+}
+
+Status carry_inlined_records(const Checkpoint& checkpoint,
+                             std::map<std::size_t, Result<CarriedValue>>& values,
+                             Progress* progress) {
+  std::map<std::string_view, std::size_t> wanted;
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+    const ObjectRow& row = checkpoint.objects()[i];
+    if (row.inlined && !(row.inlined->is_all && !row.inlined->opcodes.empty()))
+      wanted.emplace(row.fqn, i);
+  }
+  if (wanted.empty() || checkpoint.directory() == nullptr) return {};
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced || file.kind != EntryKind::kFile) continue;
+    SHW_TRY(OpenedState state, open_state(*checkpoint.directory(), file.path));
+    SHW_TRY(std::uint64_t pickle_at, state.zip.data_offset(*state.zip.find("data.pkl")));
+    SHW_TRY(std::vector<StateEntry> entries, entries_of(state, file.path));
+    const CarriedFrom from{state.tree, state.pickle, pickle_at, &state.zip, file.path};
+    for (const StateEntry& entry : entries) {
+      auto found = wanted.find(entry.fqn);
+      if (found == wanted.end()) continue;
+      if (is_cancelled(progress)) return cancelled_error();
+      values.emplace(found->second, carry_value(from, entry.value, kMostCarried, progress));
+    }
   }
   return {};
 }

@@ -19,7 +19,12 @@ Result<OpenedState> open_state(const Directory& directory, const std::string& pa
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
-  return OpenedState{std::move(zip), std::move(pickle), std::move(tree)};
+  SHW_TRY(std::set<std::string> whole, read_whole_record(zip));
+  return OpenedState{std::move(zip), std::move(pickle), std::move(tree), std::move(whole)};
+}
+
+Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path) {
+  return flatten_state_dict(state.tree, path, state.whole);
 }
 
 }  // namespace shw

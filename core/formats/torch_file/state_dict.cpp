@@ -90,9 +90,10 @@ class Flattening {
  public:
   // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
   // paths, and one long key can stand in all of them.
-  Flattening(const PickleTree& tree, const std::string& file)
+  Flattening(const PickleTree& tree, const std::string& file, const std::set<std::string>& whole)
       : tree_(tree),
         file_(file),
+        whole_(whole),
         visits_left_(4 * tree.node_count() + 64),
         text_left_(16 * tree.end() + (1 << 20)),
         plain_left_(text_left_) {}
@@ -134,13 +135,13 @@ class Flattening {
 
   void note_mapping(NodeId node) {
     if (forms_ == nullptr || !is_ordered_dict(tree_, node)) return;
-    forms_->ordered.insert(path_);
+    forms_->ordered.insert(told_path_);
     note_attributes(tree_.state(node));
   }
 
   void note_tensor(NodeId node) {
     if (forms_ == nullptr) return;
-    if (is_parameter_call(tree_, node)) forms_->parameters.insert(path_);
+    if (is_parameter_call(tree_, node)) forms_->parameters.insert(told_path_);
     note_attributes(tensor_attributes(tree_, node));
   }
 
@@ -150,7 +151,7 @@ class Flattening {
     name_attributes(state);
     if (auto opcodes = attributes_pickle(tree_, state, plain_left_)) {
       plain_left_ -= opcodes->size();
-      forms_->attributes.emplace(path_, std::move(*opcodes));
+      forms_->attributes.emplace(told_path_, std::move(*opcodes));
     } else {
       forms_->not_plain.push_back(name_of_path() + " (" + what_is_not_plain(tree_, state) + ")");
     }
@@ -187,12 +188,13 @@ class Flattening {
 
   void note_key(NodeId key) {
     if (forms_ == nullptr) return;
-    if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(path_);
-    if (is_word(tree_, key)) forms_->words.insert(path_);
+    if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(told_path_);
+    if (is_word(tree_, key)) forms_->words.insert(told_path_);
   }
 
   Status visit(NodeId node, int depth) {
     if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
+    if (!whole_.empty() && whole_.contains(name_of_path())) return add(node);
     if (is_tensor_call(tree_, node)) {
       note_tensor(node);
       return add(node);
@@ -208,11 +210,21 @@ class Flattening {
     if (leaf) return add(node);
     std::int64_t index = 0;
     for (NodeId item : tree_.items(list)) {
-      path_.emplace_back(index++);
+      enter(index, index);
+      ++index;
       SHW_CHECK(visit(item, depth + 1));
-      path_.pop_back();
+      leave();
     }
     return {};
+  }
+
+  void enter(PathPart part, PathPart told) {
+    path_.push_back(std::move(part));
+    told_path_.push_back(std::move(told));
+  }
+  void leave() {
+    path_.pop_back();
+    told_path_.pop_back();
   }
 
   // A key that is there twice has its last value, as in Python.
@@ -220,6 +232,8 @@ class Flattening {
     name_keys(mapping);
     auto items = tree_.items(mapping);
     std::unordered_map<std::string, std::size_t> last;
+    std::unordered_map<std::string, NodeKind> first_kind;
+    std::unordered_set<std::string> ambiguous;
     std::vector<std::string> keys;
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       auto text = key_text(tree_, items[i]);
@@ -231,14 +245,19 @@ class Flattening {
       text_left_ -= text->size();
       // 1 and "1" are two keys for Python.
       last[static_cast<char>(tree_.kind(items[i])) + *text] = i / 2;
+      if (first_kind.try_emplace(*text, tree_.kind(items[i])).first->second != tree_.kind(items[i]))
+        ambiguous.insert(*text);
       keys.push_back(std::move(*text));
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (last.at(static_cast<char>(tree_.kind(items[2 * i])) + keys[i]) != i) continue;
-      path_.emplace_back(keys[i]);
+      const bool is_told = ambiguous.contains(keys[i]) && tree_.text(items[2 * i]) == std::nullopt;
+      told_ += is_told ? 1 : 0;
+      enter(keys[i], is_told ? std::string("\0", 1) + keys[i] : keys[i]);
       note_key(items[2 * i]);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
-      path_.pop_back();
+      leave();
+      told_ -= is_told ? 1 : 0;
     }
     return {};
   }
@@ -263,14 +282,17 @@ class Flattening {
       return fail(ErrorKind::kUnsupported,
                   "two entries of the state dict have one name when they are put in one list",
                   {file_, tree_.at(value), fqn});
+    if (forms_ != nullptr && told_ != 0) forms_->apart.emplace(fqn, told_path_);
     entries_.push_back({std::move(fqn), path_, value});
     return {};
   }
 
   const PickleTree& tree_;
   const std::string& file_;
+  const std::set<std::string>& whole_;
   std::uint64_t visits_left_, text_left_, plain_left_;
-  std::vector<PathPart> path_;
+  std::vector<PathPart> path_, told_path_;
+  std::size_t told_ = 0;  // parts of told_path_ that are others than those of path_
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;
   std::vector<StateEntry> entries_;
@@ -279,14 +301,15 @@ class Flattening {
 
 }  // namespace
 
-Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree,
-                                                   const std::string& file) {
-  return Flattening(tree, file).run();
+Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
+                                                   const std::set<std::string>& whole) {
+  return Flattening(tree, file, whole).run();
 }
 
-Result<StateForms> state_forms(const PickleTree& tree, const std::string& file) {
+Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,
+                               const std::set<std::string>& whole) {
   StateForms forms;
-  SHW_CHECK(Flattening(tree, file).run(&forms));
+  SHW_CHECK(Flattening(tree, file, whole).run(&forms));
   return forms;
 }
 

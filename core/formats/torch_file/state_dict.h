@@ -29,11 +29,17 @@ struct StateEntry {
 
 // kUnsupported where the root is no mapping, where two leaves have one name (torch refuses to save
 // such), and where the pickle's graph is made to take more than a small multiple of its bytes.
-Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file);
+// `whole`: names of what is a leaf whatever it holds (torch_file_records.h).
+Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
+                                                   const std::set<std::string>& whole = {});
 
 // What the names do not say, by paths.
 struct StateForms {
   using Paths = std::set<std::vector<PathPart>>;
+  // Paths here are those of the entries but below a key that another one beside it, of another
+  // type, has the text of (True and "True"): its part is told apart, and this has the path of every
+  // entry below it, by name.
+  std::map<std::string, std::vector<PathPart>> apart = {};
   // Keys that are whole numbers. A path itself has their text, as torch's distributed checkpoints
   // do: 0 and "0" are one name there.
   Paths numbers = {};
@@ -49,7 +55,8 @@ struct StateForms {
   // whole-number keys of state", "type of key True of layer").
   std::vector<std::string> own_names = {};
 };
-Result<StateForms> state_forms(const PickleTree& tree, const std::string& file);
+Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,
+                               const std::set<std::string>& whole = {});
 
 // A mapping without an entry.
 bool is_empty_mapping(const PickleTree& tree, NodeId value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/pickle_writer.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/tensor/strided_copy.h"
@@ -47,6 +48,9 @@ class StateTree {
       return fail(ErrorKind::kUnsupported, how, Place{.file = {}, .tensor = fqn});
     };
     if (path.size() > kDeepestPath) return contradicts("lies too deep in the state dict");
+    auto told = forms_.apart.find(fqn);
+    const auto& form =
+        told != forms_.apart.end() && told->second.size() == path.size() ? told->second : path;
     std::uint32_t at = 0;
     for (std::size_t i = 0; i < path.size(); ++i) {
       const auto* index = std::get_if<std::int64_t>(&path[i]);
@@ -56,7 +60,7 @@ class StateTree {
       if (is_list && (index == nullptr || *index < 0))
         return contradicts("has a name where the entries beside it have numbers");
       auto [found, added] =
-          nodes_[at].by_key.try_emplace(key_of(path[i]), static_cast<std::uint32_t>(nodes_.size()));
+          nodes_[at].by_key.try_emplace(key_of(form[i]), static_cast<std::uint32_t>(nodes_.size()));
       std::uint32_t next = found->second;
       bool is_last = i + 1 == path.size();
       if (added) {
@@ -64,11 +68,11 @@ class StateTree {
         bool holds_list = !is_last && std::holds_alternative<std::int64_t>(path[i + 1]);
         StateNode inner{.kind = holds_list ? StateNode::Kind::kList : StateNode::Kind::kDict};
         nodes_.push_back(std::move(is_last ? leaf : inner));
-        nodes_.back().has_number_key = is_one_of(forms_.numbers, path, i + 1);
-        nodes_.back().has_word_key = is_one_of(forms_.words, path, i + 1);
-        nodes_.back().is_ordered = is_one_of(forms_.ordered, path, i + 1);
-        nodes_.back().is_parameter = is_one_of(forms_.parameters, path, i + 1);
-        nodes_.back().attributes = attributes_of(path, i + 1);
+        nodes_.back().has_number_key = is_one_of(forms_.numbers, form, i + 1);
+        nodes_.back().has_word_key = is_one_of(forms_.words, form, i + 1);
+        nodes_.back().is_ordered = is_one_of(forms_.ordered, form, i + 1);
+        nodes_.back().is_parameter = is_one_of(forms_.parameters, form, i + 1);
+        nodes_.back().attributes = attributes_of(form, i + 1);
         if (is_last) return {};
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
@@ -118,6 +122,11 @@ class StatePickle {
       : outputs_(outputs), plain_(plain), tree_(tree), out_(sink_) {
     for (std::size_t i = 0; i < outputs.tensors.size(); ++i)
       storage_keys_.push_back(std::to_string(i));
+    auto storages = static_cast<std::uint32_t>(outputs.tensors.size());
+    for (const OutputObject& object : outputs.objects) {
+      first_storage_.push_back(storages);
+      storages += static_cast<std::uint32_t>(object.storages.size());
+    }
   }
 
   Result<Bytes> run() {
@@ -137,14 +146,21 @@ class StatePickle {
       case StateNode::Kind::kObject:
         // A mapping without an entry.
         if (node.is_ordered) return dict(node);
-        out_.raw(plain_[node.index]);
-        return out_.flush_if_full();
+        return object(node.index);
       case StateNode::Kind::kDict:
         return dict(node);
       case StateNode::Kind::kList:
         return list(node);
     }
     return {};
+  }
+
+  Status object(std::uint32_t index) {
+    SHW_TRY(PlacedOpcodes placed,
+            placed_opcodes(plain_[index], out_.next_memo(), first_storage_[index]));
+    out_.raw(placed.opcodes);
+    out_.skip_memo(placed.memo);
+    return out_.flush_if_full();
   }
 
   Status dict(const StateNode& node) {
@@ -273,6 +289,7 @@ class StatePickle {
   const std::vector<std::string>& plain_;
   const StateTree& tree_;
   std::vector<std::string> storage_keys_;
+  std::vector<std::uint32_t> first_storage_;  // by object
   AroundHoles sink_;
   PickleWriter out_;
 };

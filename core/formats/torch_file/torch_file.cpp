@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/index_checks.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
@@ -16,6 +20,7 @@
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_records.h"
+#include "core/formats/torch_file/torch_index.h"
 #include "core/formats/torch_file/torch_record.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
@@ -33,28 +38,33 @@ struct StateTensor {
 
 class TorchFileReader {
  public:
-  TorchFileReader(std::string path, ZipReader zip, const PickleTree& tree, bool big_endian)
-      : path_(std::move(path)),
-        zip_(std::move(zip)),
-        tree_(tree),
+  TorchFileReader(CheckpointBuilder& builder, std::string path, const OpenedState& state,
+                  bool big_endian)
+      : builder_(builder),
+        path_(std::move(path)),
+        state_(state),
+        zip_(state.zip),
+        tree_(state.tree),
         codec_(big_endian ? &kTorchRecordBigCodec : nullptr),
         // Plain values are written out where the pickle refers to one a thousand times.
-        plain_left_(16 * tree.end() + (1 << 20)) {}
+        plain_left_(16 * state.tree.end() + (1 << 20)) {}
 
-  OpenedCheckpoint run(std::shared_ptr<const Directory> directory, Progress* progress) {
-    builder_.set_format(kTorchFileFormat);
-    builder_.set_directory(std::move(directory));
+  // All of it goes into the builder. `taken`: entries of the files before it, which are passed
+  // over.
+  Status read(std::set<std::string>& taken, Provenance& provenance, Progress* progress) {
     file_ = builder_.file(path_);
-    SHW_TRY(std::vector<StateEntry> entries, flatten_state_dict(tree_, path_));
+    SHW_TRY(std::vector<StateEntry> entries, entries_of(state_, path_));
     if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
     for (StateEntry& entry : entries) {
       if (is_cancelled(progress)) return cancelled_error();
-      take(std::move(entry));
+      if (taken.insert(entry.fqn).second)
+        take(std::move(entry));
+      else
+        repeated_.push_back(entry.fqn);
       if (progress != nullptr) progress->add(1);
     }
     for (StateTensor& tensor : tensors_) add_tensor(std::move(tensor));
-    SHW_TRY(Provenance provenance, read_provenance());
-    builder_.set_provenance(std::move(provenance));
+    SHW_CHECK(read_provenance(provenance));
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
       builder_.add_finding(std::move(finding));
@@ -68,8 +78,12 @@ class TorchFileReader {
     }
     add_unreadable();
     add_stopping();
-    return builder_.finish();
+    add_repeated();
+    return {};
   }
+
+  // Names, and the bytes that each has in the file: of tied ones the first has them all.
+  IndexedFile take_indexed() { return std::move(indexed_); }
 
  private:
   // A tensor, or an object: the first are put aside until it is known which storages they share.
@@ -104,8 +118,12 @@ class TorchFileReader {
   }
 
   void add_object(StateEntry entry) {
+    indexed_.tensors.emplace_back(entry.fqn, 0);
     InlinedValue value;
-    auto opcodes = is_empty_mapping(tree_, entry.value)
+    const bool is_empty = is_empty_mapping(tree_, entry.value);
+    value.is_all =
+        is_empty ? tree_.kind(entry.value) == NodeKind::kDict : !holds_twice(tree_, entry.value);
+    auto opcodes = is_empty
                        ? std::optional<std::string>("}(u")  // as plain_pickle() says it of an item
                        : plain_pickle(tree_, entry.value, plain_left_);
     if (opcodes) {
@@ -120,6 +138,7 @@ class TorchFileReader {
 
   // Nothing of it is known but its name: it stays in the list, and no conversion passes over it.
   void add_unread_tensor(StateEntry entry, Error error) {
+    indexed_.tensors.emplace_back(entry.fqn, 0);
     InlinedValue value{{}, "a tensor that " + error.message};
     note(entry.fqn, std::move(error));
     builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
@@ -128,6 +147,10 @@ class TorchFileReader {
 
   void add_tensor(StateTensor tensor) {
     const PickledTensor& pickled = tensor.pickled;
+    const bool is_first = counted_.insert(pickled.storage_key).second;
+    const auto elements = static_cast<std::uint64_t>(volume(pickled.sizes).value_or(0));
+    indexed_.tensors.emplace_back(tensor.entry.fqn,
+                                  is_first ? elements * size_of(pickled.dtype) : 0);
     TensorId id = builder_.add_tensor(std::move(tensor.entry.fqn), pickled.dtype, pickled.sizes,
                                       pickled.requires_grad);
     builder_.set_path(id, std::move(tensor.entry.path));
@@ -195,20 +218,32 @@ class TorchFileReader {
     builder_.add_finding(std::move(finding));
   }
 
-  Result<Provenance> read_provenance() const {
-    Provenance seen;
+  // Loaders take one file after the other, and so the last value.
+  void add_repeated() {
+    if (repeated_.empty()) return;
+    Finding finding = bad_record(
+        path_, fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
+                           "loader that takes file after file keeps the last.",
+                           some_of(repeated_), path_, repeated_.size() == 1 ? "lies" : "lie"));
+    finding.evidence = {{"count", static_cast<std::int64_t>(repeated_.size())}};
+    finding.subjects = std::move(repeated_);
+    builder_.add_finding(std::move(finding));
+  }
+
+  Status read_provenance(Provenance& seen) const {
     seen.pickle_protocol = tree_.protocol();
     SHW_TRY(auto filled, read_filled_record(zip_));
     if (filled) seen.plain_attributes.emplace_back(kFilledAttribute, pickled_text(*filled));
-    return seen;
+    return {};
   }
 
+  CheckpointBuilder& builder_;
   std::string path_;
-  ZipReader zip_;
+  const OpenedState& state_;
+  const ZipReader& zip_;
   const PickleTree& tree_;
   const Codec* codec_;  // null: the format's
   std::uint64_t plain_left_;
-  CheckpointBuilder builder_;
   FileId file_ = FileId::kNone;
   std::vector<StateTensor> tensors_;
   std::unordered_map<std::string, std::size_t> uses_;
@@ -216,6 +251,9 @@ class TorchFileReader {
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
+  std::vector<std::string> repeated_;
+  IndexedFile indexed_{path_, {}};
+  std::set<std::string> counted_;  // storages
 };
 
 // A file that is named is opened whatever it is called.
@@ -232,14 +270,73 @@ Result<std::string> find_torch_file(const Directory& directory) {
   return *found;
 }
 
+// The files that are read, and what an index beside them says.
+struct TorchParts {
+  std::vector<std::string> paths;
+  std::optional<TorchIndex> index = {};
+};
+
+Result<TorchParts> find_parts(const Directory& directory) {
+  SHW_TRY(auto index, find_torch_index(directory));
+  if (index && !index->files.empty()) {
+    std::vector<std::string> files = index->files;
+    return TorchParts{std::move(files), std::move(index)};
+  }
+  SHW_TRY(std::string path, find_torch_file(directory));
+  return TorchParts{{std::move(path)}};
+}
+
+struct PartsRead {
+  std::set<std::string> taken = {};
+  Provenance provenance = {};
+  std::vector<IndexedFile> files = {};
+  std::optional<Error> first_error = {};
+};
+
+Status read_part(CheckpointBuilder& builder, const Directory& directory, const std::string& path,
+                 PartsRead& parts, Progress* progress) {
+  SHW_TRY(OpenedState state, open_state(directory, path));
+  SHW_TRY(bool big_endian, is_big_endian(state.zip));
+  TorchFileReader reader(builder, path, state, big_endian);
+  SHW_CHECK(reader.read(parts.taken, parts.provenance, progress));
+  parts.files.push_back(reader.take_indexed());
+  return {};
+}
+
+void add_index(CheckpointBuilder& builder, const Directory& directory, TorchIndex index,
+               std::vector<IndexedFile> files) {
+  const IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
+  check_index(builder, indexed);
+  check_unnamed(builder, indexed);
+  check_passed_over(builder, kTorchIndexNames, index.path, index.map, directory);
+  check_promises(builder, indexed);
+  if (index.finding) builder.add_finding(std::move(*index.finding));
+}
+
 }  // namespace
 
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(std::string path, find_torch_file(*directory));
-  SHW_TRY(OpenedState state, open_state(*directory, path));
-  SHW_TRY(bool big_endian, is_big_endian(state.zip));
-  return TorchFileReader(std::move(path), std::move(state.zip), state.tree, big_endian)
-      .run(std::move(directory), progress);
+  SHW_TRY(TorchParts parts, find_parts(*directory));
+  CheckpointBuilder builder;
+  builder.set_format(kTorchFileFormat);
+  builder.set_directory(directory);
+  PartsRead read;
+  for (const std::string& path : parts.paths) {
+    Status status = read_part(builder, *directory, path, read, progress);
+    if (is_cancelled(progress)) return cancelled_error();
+    if (status) continue;
+    Error& error = status.error();
+    if (!parts.index) return tl::unexpected<Error>(std::move(error));
+    builder.file(path);
+    builder.add_finding(bad_record(
+        path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset));
+    if (!read.first_error) read.first_error = std::move(error);
+  }
+  if (read.files.empty() && read.first_error)
+    return tl::unexpected<Error>(std::move(*read.first_error));
+  builder.set_provenance(std::move(read.provenance));
+  if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
+  return builder.finish();
 }
 
 NamedFile named_torch_file(std::string_view file) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/bad_record.h"
@@ -19,6 +20,7 @@ constexpr auto kLegacyMagic = std::to_array<unsigned char>(
 constexpr std::size_t kLegacyReach = 32;
 constexpr std::uint64_t kSmallRecord = 4096;
 constexpr std::uint64_t kMaxFilled = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxWhole = std::uint64_t{64} << 20;
 
 bool is_legacy(BytesView bytes) {
   auto number = std::as_bytes(std::span(kLegacyMagic)).subspan(2);
@@ -77,6 +79,31 @@ Result<std::optional<std::string>> read_filled_record(const ZipReader& zip) {
   if (record == nullptr) return std::nullopt;
   SHW_TRY(Bytes bytes, zip.read(*record, kMaxFilled));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<std::set<std::string>> read_whole_record(const ZipReader& zip) {
+  std::set<std::string> names;
+  const ZipEntry* record = zip.find(kWholeRecord);
+  if (record == nullptr) return names;
+  SHW_TRY(Bytes bytes, zip.read(*record, kMaxWhole));
+  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!rest.empty()) {
+    std::size_t length = 0;
+    auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (code != std::errc{} || !rest.starts_with(':') || rest.size() - 1 < length)
+      return zip.damaged(record->header_offset, "the record " + record->name +
+                                                    " does not say which entries are one value");
+    names.emplace(rest.substr(1, length));
+    rest.remove_prefix(1 + length);
+  }
+  return names;
+}
+
+std::string whole_record(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += std::to_string(name.size()) + ":" + name;
+  return text;
 }
 
 }  // namespace shw

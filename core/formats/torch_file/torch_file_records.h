@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,13 @@ Status check_is_archive(const ByteSource& source);
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file);
 
 Result<std::optional<std::string>> read_filled_record(const ZipReader& zip);
+
+// The names of entries that are one value although it is a dict, or a list that holds one: torch's
+// flatten_state_dict=False saves such. Without the record they are taken apart, as torch does.
+//
+//   record = (length ":" name)*, the length in digits
+inline constexpr std::string_view kWholeRecord = "shardwright_whole";
+Result<std::set<std::string>> read_whole_record(const ZipReader& zip);
+std::string whole_record(const std::set<std::string>& names);
 
 }  // namespace shw

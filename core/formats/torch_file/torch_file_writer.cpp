@@ -49,9 +49,10 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
       values.push_back(object.plain);
       continue;
     }
-    auto read = object.place && outputs.source != nullptr
+    auto read = object.unsaid.empty() && object.place && outputs.source != nullptr
                     ? read_plain_opcodes(*outputs.source, *object.place)
-                    : fail(ErrorKind::kUnsupported, "no value is given");
+                    : fail(ErrorKind::kUnsupported,
+                           object.unsaid.empty() ? "no value is given" : object.unsaid);
     if (!read && read.error().kind == ErrorKind::kIo)
       return tl::unexpected<Error>(std::move(read).error());
     if (!read)
@@ -73,7 +74,7 @@ void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms
     if (!file.referenced) continue;
     auto state = open_state(*checkpoint.directory(), file.path);
     if (!state) continue;
-    if (auto forms = state_forms(state->tree, file.path)) take(*forms);
+    if (auto forms = state_forms(state->tree, file.path, state->whole)) take(*forms);
   }
 }
 
@@ -89,6 +90,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   each_form(*source, [&](StateForms& forms) {
     all.numbers.merge(forms.numbers);
     all.words.merge(forms.words);
+    all.apart.merge(forms.apart);
     all.ordered.merge(forms.ordered);
     all.parameters.merge(forms.parameters);
     all.attributes.merge(forms.attributes);
@@ -101,33 +103,57 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   return all;
 }
 
-// A dict that lies in one entry (torch's flatten_state_dict=False) would be read back as the
-// entries that it has, each with a name of its own: another checkpoint than the one that was asked
-// for.
-Status check_entries_stay_one(const Outputs& outputs, BytesView pickle) {
-  if (outputs.objects.empty()) return {};
-  SHW_TRY(PickleTree tree, decode_pickle(pickle, kModelFile));
-  SHW_TRY(std::vector<StateEntry> read, flatten_state_dict(tree, kModelFile));
+// The objects that a reader would not find under their names.
+Result<std::set<std::string>> objects_apart(const Outputs& outputs, const PickleTree& tree,
+                                            const std::set<std::string>& whole) {
+  SHW_TRY(std::vector<StateEntry> read, flatten_state_dict(tree, kModelFile, whole));
   std::unordered_set<std::string_view> names;
   for (const StateEntry& entry : read) names.insert(entry.fqn);
-  std::vector<std::string> apart;
+  std::set<std::string> apart;
   for (const OutputObject& object : outputs.objects) {
-    if (!names.contains(object.fqn)) apart.push_back(object.fqn);
+    if (!names.contains(object.fqn)) apart.insert(object.fqn);
   }
-  if (apart.empty()) return {};
+  return apart;
+}
+
+// A dict that lies in one entry (torch's flatten_state_dict=False) would be read back as the
+// entries that it has, each with a name of its own: another checkpoint than the one that was asked
+// for. Which those are is said beside the pickle, where torch passes over it.
+Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pickle) {
+  if (outputs.objects.empty()) return std::set<std::string>();
+  SHW_TRY(PickleTree tree, decode_pickle(pickle, kModelFile));
+  auto whole = objects_apart(outputs, tree, {});
+  if (whole && whole->empty()) return whole;
+  // One taken apart has a name of another entry.
+  if (!whole) whole.emplace();
+  if (whole->empty()) {
+    for (const OutputObject& object : outputs.objects) whole->insert(object.fqn);
+  }
+  SHW_TRY(std::set<std::string> apart, objects_apart(outputs, tree, *whole));
+  if (apart.empty()) return whole;
   return fail(ErrorKind::kUnsupported,
-              fmt::format("{} cannot be written into a file of torch.save as {}: a dict, or a list "
-                          "of dicts, is read as an entry for each of its values",
-                          some_of(apart), apart.size() == 1 ? "one entry" : "one entry each"),
+              fmt::format("{} cannot be written into a file of torch.save as {}: it would be read "
+                          "as another list",
+                          some_of(std::vector<std::string>(apart.begin(), apart.end())),
+                          apart.size() == 1 ? "one entry" : "one entry each"),
               {}, "leave them out (convert --leave-out PATTERN)");
 }
 
-// As torch.save writes a file "model.pt".
-TorchArchive archive_of_model(const Outputs& outputs, BytesView pickle) {
+// As torch.save writes a file "model.pt". Storages: those of the tensors, then those of values.
+Result<TorchArchive> archive_of_model(const Outputs& outputs, BytesView pickle) {
   TorchArchive archive{.top = "model", .pickle = hole_of(pickle.size(), crc32_of(pickle))};
   if (!outputs.filled.empty())
     archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
+  SHW_TRY(std::set<std::string> whole, whole_entries(outputs, pickle));
+  if (!whole.empty()) archive.more.emplace_back(kWholeRecord, whole_record(whole));
   return archive;
+}
+
+void add_value_storages(const Outputs& outputs, TorchArchive& archive) {
+  for (const OutputObject& object : outputs.objects) {
+    for (const CarriedStorage& storage : object.storages)
+      archive.storages.push_back(hole_of(storage.length, storage.crc));
+  }
 }
 
 // Keeping tensors of one file in another is a repair's business; this form is only converted to.
@@ -144,15 +170,24 @@ Status check_nothing_is_kept(const Outputs& outputs) {
   return {};
 }
 
+void put_storages(const Outputs& outputs, std::span<const std::uint64_t> holes, LaidOut& out) {
+  for (const OutputObject& object : outputs.objects) {
+    for (const CarriedStorage& storage : object.storages) {
+      put_storage(storage, 0, holes.front(), out);
+      holes = holes.subspan(1);
+    }
+  }
+}
+
 Result<LaidOut> lay_out_model(const Outputs& outputs) {
   SHW_CHECK(check_nothing_is_kept(outputs));
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
   SHW_TRY(StateForms forms, forms_of(outputs));
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
-  SHW_CHECK(check_entries_stay_one(outputs, pickle));
-  TorchArchive archive = archive_of_model(outputs, pickle);
+  SHW_TRY(TorchArchive archive, archive_of_model(outputs, pickle));
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));
+  add_value_storages(outputs, archive);
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
   LaidOut out;
@@ -162,17 +197,19 @@ Result<LaidOut> lay_out_model(const Outputs& outputs) {
     std::uint64_t at = around.holes[t + 1], length = archive.storages[t].length;
     out.made.push_back({t, 0, 0, at, length, at, length});
   }
+  put_storages(outputs, std::span(around.holes).subspan(outputs.tensors.size() + 1), out);
   return out;
 }
 
 Result<std::vector<OutputBytes>> seal_model(const Outputs& outputs, const LaidOut& laid_out,
                                             std::uint32_t file,
                                             std::span<const std::uint32_t> checksums) {
-  if (checksums.size() != laid_out.made.size() || laid_out.before.size() != 1)
+  if (checksums.size() != laid_out.made.size() || laid_out.before.empty())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
-  TorchArchive archive = archive_of_model(outputs, laid_out.before.front().bytes);
+  SHW_TRY(TorchArchive archive, archive_of_model(outputs, laid_out.before.front().bytes));
   for (std::size_t i = 0; i < checksums.size(); ++i)
     archive.storages.push_back(hole_of(laid_out.made[i].length, checksums[i]));
+  add_value_storages(outputs, archive);
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
   std::vector<OutputBytes> bytes;

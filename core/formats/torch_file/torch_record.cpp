@@ -101,10 +101,10 @@ Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& ra
   return runs;
 }
 
-constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records,
-                                   sums_of_record};
+constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records, sums_of_record,
+                                   carry_inlined_records};
 constexpr ItemReader kBigRecordReader{open_big_record, check_record, check_inlined_records,
-                                      sums_of_record};
+                                      sums_of_record, carry_inlined_records};
 
 }  // namespace
 
