@@ -314,6 +314,16 @@ bool is_neighbour(const Checkpoint& source, const Entry& entry) {
   return !is_ours && entry.kind == EntryKind::kFile;
 }
 
+// A format of one file, told by names that others have too: a second one beside it makes a folder
+// of several, of which nobody says which is meant.
+bool is_alone_in_its_folder(const Format& format, const std::string& path) {
+  auto rows = formats();
+  return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
+    return row.format == &format && row.names_are_common && row.named != nullptr &&
+           row.named(path) == NamedFile::kAlone;
+  });
+}
+
 // It comes along where the format stays; where another one is written, it is told.
 std::vector<std::string> choose_neighbours(const Arrangement& all, FolderRun& run) {
   const Checkpoint& source = all.source();
@@ -329,7 +339,9 @@ std::vector<std::string> choose_neighbours(const Arrangement& all, FolderRun& ru
   std::vector<std::string> left;
   for (const auto& [input, entry] : run.watched) {
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
-    if (stays)
+    if (stays && is_alone_in_its_folder(source.format(), entry.path))
+      left.push_back(entry.path);
+    else if (stays)
       run.copied.push_back(entry);
     else if (data.empty() || !entry.path.ends_with(data))  // of another save, or empty
       left.push_back(entry.path);

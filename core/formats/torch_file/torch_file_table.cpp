@@ -7,6 +7,7 @@
 #include "core/formats/torch_file/torch_file.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_writer.h"
+#include "core/formats/torch_file/torch_index.h"
 #include "core/formats/unread.h"
 
 namespace shw {
@@ -35,9 +36,17 @@ bool is_unread(const Entry& entry) {
   });
 }
 
-// One such file at the top, and one only: of several nobody says which is meant.
+// One such file at the top, and one only: of several nobody says which is meant, unless an index
+// does.
 Result<bool> has_torch_file(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
+  const bool may_have_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.path.ends_with(".bin.index.json");
+  });
+  if (may_have_index) {
+    SHW_TRY(auto index, find_torch_index(look.directory()));
+    if (index && !index->files.empty()) return true;
+  }
   if (std::any_of(entries.begin(), entries.end(), is_unread)) return false;
   std::size_t found = 0;
   for (const Entry& entry : entries) {

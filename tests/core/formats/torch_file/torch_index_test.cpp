@@ -1,0 +1,108 @@
+// Several files of torch.save that an index makes one model.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/formats/torch_file/torch_file_support.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using Files = std::vector<std::pair<std::string, Bytes>>;
+
+std::string part(const std::string& fqn, char fill) {
+  return state_dict_file(pickled_dict({{fqn, tensor_call({})}}),
+                         {{"m/data/0", std::string(24, fill)}});
+}
+
+std::string index_text(const std::string& entries, int total = 48) {
+  return R"({"metadata":{"total_size":)" + std::to_string(total) + R"(},"weight_map":{)" + entries +
+         "}}";
+}
+
+const std::string kFirst = "pytorch_model-00001-of-00002.bin";
+const std::string kSecond = "pytorch_model-00002-of-00002.bin";
+const std::string kIndex = "pytorch_model.bin.index.json";
+
+Files two_files(const std::string& index) {
+  return {{kFirst, to_bytes(part("a", '\1'))},
+          {kSecond, to_bytes(part("b", '\2'))},
+          {"training_args.bin", to_bytes(part("none of it", '\3'))},
+          {kIndex, to_bytes(index)}};
+}
+std::string right_index() {
+  return index_text("\"a\":\"" + kFirst + "\",\"b\":\"" + kSecond + "\"");
+}
+
+std::shared_ptr<const Checkpoint> opened(const Files& files) {
+  auto checkpoint = open_checkpoint(memory_directory("hf", files));
+  REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
+  return *checkpoint;
+}
+
+std::vector<Finding> findings_of(const Checkpoint& checkpoint) {
+  auto report = check(checkpoint, {});
+  REQUIRE(report.has_value());
+  return report->findings;
+}
+
+bool says(const std::vector<Finding>& findings, Severity severity, const std::string& words) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.severity == severity && finding.cause.find(words) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the files that an index names are one checkpoint, and what lies beside is none of it") {
+  auto checkpoint = opened(two_files(right_index()));
+  CHECK(checkpoint->format().name == "torch");
+  CHECK(names_of(*checkpoint) == "a b |");
+  auto values = values_by_name(*checkpoint);
+  CHECK(values["a"] == Bytes(24, std::byte{1}));
+  CHECK(values["b"] == Bytes(24, std::byte{2}));
+  CHECK(findings_of(*checkpoint).empty());
+}
+
+TEST_CASE("what an index of torch.save files promises and is not there is told") {
+  Files gone = two_files(right_index());
+  gone.erase(gone.begin() + 1);
+  auto one = opened(gone);
+  CHECK(names_of(*one) == "a |");
+  auto found = findings_of(*one);
+  CHECK(std::any_of(found.begin(), found.end(),
+                    [](const Finding& finding) { return finding.severity == Severity::kError; }));
+  const std::string a = "\"a\":\"" + kFirst + "\",", b = "\"b\":\"" + kSecond + "\"";
+  auto with = [&](const std::string& entries, int total = 48) {
+    return findings_of(*opened(two_files(index_text(entries, total))));
+  };
+  CHECK(says(with(a + b + ",\"c\":\"" + kSecond + "\""), Severity::kError,
+             "The index places 1 tensor in files that do not hold them"));
+  CHECK(says(with(a + "\"b\":\"" + kFirst + "\""), Severity::kError,
+             "The index says that b lies in " + kFirst + ", and it lies in " + kSecond));
+  CHECK(says(with("\"b\":\"" + kSecond + "\""), Severity::kWarning, "The index does not name"));
+  CHECK(says(with(a + b, 50), Severity::kInfo, "metadata.total_size is 50"));
+}
+
+TEST_CASE("a file of several that cannot be read is a finding, and the others are there") {
+  Files files = two_files(right_index());
+  files[1].second = to_bytes("PK and nothing");
+  auto checkpoint = opened(files);
+  CHECK(names_of(*checkpoint) == "a |");
+  CHECK(says(findings_of(*checkpoint), Severity::kError, kSecond));
+  files[0].second = files[1].second;
+  CHECK_FALSE(open_checkpoint(memory_directory("hf", files)).has_value());
+}
+
+TEST_CASE("a tensor that lies in two of the files is told") {
+  Files files = two_files(right_index());
+  files[1].second =
+      to_bytes(state_dict_file(pickled_dict({{"b", tensor_call({})}, {"a", tensor_call({})}}),
+                               {{"m/data/0", std::string(24, '\2')}}));
+  auto checkpoint = opened(files);
+  CHECK(names_of(*checkpoint) == "a b |");
+  CHECK(says(findings_of(*checkpoint), Severity::kError, "in a file before it too"));
+}
