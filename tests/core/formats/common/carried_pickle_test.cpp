@@ -47,6 +47,7 @@ TEST_CASE("every kind of value is carried over, and carried again is the same op
       "C\3a\0\xff"s,
       "c__builtin__\nset\n](K\1K\2e\x85R",
       "c__builtin__\ncomplex\nG\0\0\0\0\0\0\0\0G\0\0\0\0\0\0\0\0\x86R"s,
+      "c__builtin__\nxrange\n(K\0K\3K\1tR"s,  // range(0, 3)
       "ctorch\nbfloat16\n",
       "ctorch\ndevice\n" + pickled_text("cuda") + "K\1\x86R",
       "ctorch\nSize\n(K\2K\3t\x85R",
