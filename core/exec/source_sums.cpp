@@ -130,7 +130,8 @@ Status SourceSums::find_items(std::uint32_t input) {
                         storage.length == source.length && source.length < kApart;
     if (!is_all) return;
     if (!storage.crc) {
-      rows_[sources[i]].left = kSettled;
+      // Of a record that lies bare in its archive, the archive's directory may have one.
+      rows_[sources[i]].left = checkpoint.codec(chunks[i]).lies_bare ? kApart : kSettled;
       return;
     }
     rows_[sources[i]].left = source.length;

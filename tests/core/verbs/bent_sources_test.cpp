@@ -152,3 +152,22 @@ TEST_CASE("steps leave no file out without a word that cannot be read") {
           std::vector<std::string>{second});
   }
 }
+
+TEST_CASE("a bent record is refused where its checksum stands in the archive's directory alone") {
+  TemporaryFolder scratch;
+  // No descriptor stands behind the bytes, as in what Python's zipfile packs again.
+  std::string file =
+      make_zip({{"m/data.pkl", as_pickle("}(" + pickled_text("w") + tensor_call({}) + "u")},
+                {"m/data/0", std::string(24, 'x')},
+                {"m/version", "3\n"}});
+  shw::put(scratch / "whole.pt", file);
+  CHECK(made_of(scratch / "whole.pt", "", "safetensors").has_value());
+  const std::size_t at = file.find(std::string(24, 'x'));
+  REQUIRE(at != std::string::npos);
+  file[at + 5] = 'y';
+  shw::put(scratch / "bent.pt", file);
+  auto made = made_of(scratch / "bent.pt", "", "safetensors");
+  REQUIRE_FALSE(made.has_value());
+  CHECK(made.error().kind == ErrorKind::kDamaged);
+  CHECK(made.error().message.find("checksum") != std::string::npos);
+}
