@@ -151,7 +151,24 @@ Result<HeldItem> ItemPasses::hold(ChunkId chunk, Progress* progress) {
   auto place = checkpoint_.item(chunk);
   if (!place)
     return not_the_chunk(checkpoint_, chunk, "no storage record says where its bytes are");
-  return hold(*place, checkpoint_.codec(chunk).reader, checkpoint_.transforms(chunk), progress);
+  SHW_TRY(HeldItem held,
+          hold(*place, checkpoint_.codec(chunk).reader, checkpoint_.transforms(chunk), progress));
+  if (held.doubt.empty()) {
+    SHW_TRY(held.doubt, doubt_of_header(chunk, *place));
+  }
+  return held;
+}
+
+// Bytes may be what their checksums say, and be those of another tile.
+Result<std::string> ItemPasses::doubt_of_header(ChunkId chunk, const ItemPlace& place) {
+  const Dtype dtype = checkpoint_.dtype(checkpoint_.tensor_of(chunk));
+  auto item = open_item(*files_, checkpoint_, chunk, ItemPart::kHeader);
+  if (!item) return doubt_in(std::move(item).error());
+  if (dtype == Dtype::kUnknown || is_as_recorded(checkpoint_, chunk, item->header))
+    return std::string();
+  return fmt::format("in {} (at byte {}): the item is a tensor {} of {} and not the tile, {} of {}",
+                     checkpoint_.file(place.file).path, place.offset, to_text(item->header.sizes),
+                     name(item->header.dtype), to_text(checkpoint_.sizes(chunk)), name(dtype));
 }
 
 Result<HeldItem> ItemPasses::hold(const ObjectRow& object, Progress* progress) {

@@ -48,13 +48,14 @@ class ItemPasses {
   // What hash_item() says.
   Result<Hash128> hash(const ItemPlace& place, Progress* progress);
   // The same, and what it is held against, of the item of a chunk, and of an object that has one.
-  // No byte is read twice for it, but of items that have to be decoded.
+  // No byte is read twice for it, but of headers and of items that have to be decoded.
   Result<HeldItem> hold(ChunkId chunk, Progress* progress);
   Result<HeldItem> hold(const ObjectRow& object, Progress* progress);
 
  private:
   Result<HeldItem> hold(const ItemPlace& place, const ItemReader* reader,
                         std::span<const std::string> transforms, Progress* progress);
+  Result<std::string> doubt_of_header(ChunkId chunk, const ItemPlace& place);
 
   const Checkpoint& checkpoint_;
   std::unique_ptr<ItemFiles> files_;

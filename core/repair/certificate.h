@@ -59,7 +59,8 @@ struct TensorCertificate {
   // boxes count as lost.
   std::int64_t out_of_range = 0;
   // Elements of tiles that came along as they lay, and that were damaged there already: their
-  // bytes do not match the checksum that they were saved with. `damage` says the first.
+  // bytes do not match the checksum that they were saved with, or are those of another tile.
+  // `damage` says the first.
   std::int64_t damaged = 0;
   std::string damage = {};
 };

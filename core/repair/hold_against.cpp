@@ -164,6 +164,12 @@ std::string words_of_overlap(const TensorCertificate& entry) {
          "keeps nobody says";
 }
 
+std::string words_of_outside(const TensorCertificate& entry) {
+  return entry.fqn +
+         ": one of its tiles reaches beyond the tensor, as in what was repaired: nobody says which "
+         "elements are the tensor's";
+}
+
 // Empty where the tensor is as the certificate says; else why not.
 std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
@@ -189,17 +195,19 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
   }
   if (entry.out_of_range != 0 && !entry.is_cast)
     return "elements of it are out of range, and yet it was not cast";
-  if (!check_chunks_are_boxes(checkpoint, tensor)) return "a recorded tile is no box";
   for (const Box& box : entry.lost_boxes) {
     if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box lies outside the tensor";
   }
-  auto holes = holes_of(checkpoint, tensor);
-  if (!holes || !are_certified(*holes, entry))
-    return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
-  if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
   // That these are the tiles which were certified is found below.
-  if (has_overlap(checkpoint, tensor)) held.holes.push_back(words_of_overlap(entry));
+  if (!tiles_lie_inside(checkpoint, tensor)) held.holes.push_back(words_of_outside(entry));
+  if (check_chunks_are_boxes(checkpoint, tensor)) {
+    auto holes = holes_of(checkpoint, tensor);
+    if (!holes || !are_certified(*holes, entry))
+      return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
+    if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
+    if (has_overlap(checkpoint, tensor)) held.holes.push_back(words_of_overlap(entry));
+  }
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";
   if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";

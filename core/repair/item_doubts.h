@@ -1,5 +1,6 @@
-// Tiles of a result that are not what was saved, by the checksums that came along with them. They
-// have the bytes of the source, which were damaged there: nobody may say that they were kept.
+// Tiles of a result that are not what was saved, by the checksums that came along with them
+// or by what the items say of themselves. They have the bytes of the source, which were damaged
+// there: nobody may say that they were kept.
 #pragma once
 
 #include <map>

@@ -56,6 +56,8 @@ Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
 // What no tile of a tensor covers; nothing where one is no box of it.
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
+// None of its tiles holds elements that the tensor has no room for.
+bool tiles_lie_inside(const Checkpoint& checkpoint, TensorId tensor);
 // Two of its tiles, which are boxes of it, hold the same elements.
 bool has_overlap(const Checkpoint& checkpoint, TensorId tensor);
 // XXH3-128 of the item of an entry that is no tensor; an error where it has none.

@@ -31,16 +31,18 @@ void bend_byte(const std::string& file, std::uint64_t at) {
   bytes.put(static_cast<char>(byte ^ 4));
 }
 
-// "w", whose rows are mended, and "v" of two tiles, which comes along.
-void write_two(const std::string& path) {
-  MadeTensor w{"w", {6, 4}, {}}, v{"v", {4, 4}, {}};
+// "w", whose rows are mended, and "v" of two tiles, which comes along. What is recorded of "v" may
+// be another number of rows than its tiles have, and its last tile's item may have more than two.
+void write_two(const std::string& path, std::int64_t rows_of_v = 4, std::int64_t rows_of_last = 2) {
+  MadeTensor w{"w", {6, 4}, {}}, v{"v", {rows_of_v, 4}, {}};
   for (std::int64_t i = 0; i < 2; ++i) {
     Values of_w, of_v;
+    const std::int64_t rows = i == 1 ? rows_of_last : 2;
     for (std::int64_t k = 0; k < 12; ++k) of_w.push_back(100 * i + k);
-    for (std::int64_t k = 0; k < 8; ++k) of_v.push_back(1000 + 100 * i + k);
+    for (std::int64_t k = 0; k < 4 * rows; ++k) of_v.push_back(1000 + 100 * i + k);
     const auto writer = static_cast<std::uint32_t>(i);
     w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, of_w, writer});
-    v.chunks.push_back({{{2 * i, 0}, {2, 4}}, {2, 4}, of_v, writer});
+    v.chunks.push_back({{{2 * i, 0}, {2, 4}}, {rows, 4}, of_v, writer});
   }
   write_checkpoint(path, {w, v});
 }
@@ -176,4 +178,35 @@ TEST_CASE("an element of two damaged tiles is damaged once, and one that is lost
   note_doubts(*result, TensorId{0}, doubts, entry);
   CHECK(entry.damaged == 5);
   CHECK(entry.damage == "the first (and so in 1 more tile)");
+}
+
+TEST_CASE("a tile that came along with the item of another tile was not kept") {
+  TemporaryFolder folder;
+  write_two(folder / "ckpt", 4, 3);
+  auto checkpoint = opened(folder / "ckpt");
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
+  REQUIRE(result.has_value());
+  CHECK_FALSE(result->lossless);
+  const Certificate certificate = certificate_of_copy(folder / "out");
+  CHECK_FALSE(certificate.lossless);
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    CHECK(tensor.damaged == (tensor.fqn == "v" ? 8 : 0));
+    CHECK(tensor.kept == (tensor.fqn == "v" ? 8 : 24));
+  }
+  auto report = verify_repair(folder / "out");
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+  CHECK(speaks_of(report->reasons, "the item is a tensor [3, 4] of float32 and not the tile"));
+}
+
+TEST_CASE("a tile that came along and reaches beyond its tensor leaves the proof undecided") {
+  TemporaryFolder folder;
+  write_two(folder / "ckpt", 3);
+  auto checkpoint = opened(folder / "ckpt");
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
+  REQUIRE(result.has_value());
+  auto report = verify_repair(folder / "out");
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+  CHECK(speaks_of(report->reasons, "v: one of its tiles reaches beyond the tensor"));
 }
