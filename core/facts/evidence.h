@@ -19,6 +19,9 @@ std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
 // "model.norm.weight [0:4]": a chunk as evidence names it.
 std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
 
+// "fc.weight offsets [4, 0] sizes [4, 8]: __1_0.distcp [0, 1024)": one that is to be listed again.
+std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor, const ListedAgain& tile);
+
 // Appends `subject` unless it is the last one already: chunks of a tensor come side by side.
 void add_subject(std::vector<std::string>& subjects, std::string_view subject);
 // The first kMaxEvidence of `all`.

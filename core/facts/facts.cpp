@@ -6,8 +6,8 @@
 namespace shw {
 
 Facts build_facts(const CheckInput& input) {
-  Facts facts{input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {},
-              {}};
+  Facts facts{
+      input, filled_in(input.checkpoint, input.progress), {}, find_other_orders(input), {}, {}, {}};
   if (facts.states == nullptr) {
     facts.states = std::make_shared<const std::vector<OptimizerState>>(
         optimizer_states(input.checkpoint, input.progress));
@@ -16,6 +16,7 @@ Facts build_facts(const CheckInput& input) {
   derive_by_router(facts, facts.derived_layouts);
   derive_by_siblings(facts, facts.derived_layouts);
   if (input.depth == Depth::kMetadata) return facts;
+  facts.unlisted = find_unlisted_tiles(input);
   facts.optimizer_settings = read_optimizer_settings(input.checkpoint, input.progress);
   return facts;
 }

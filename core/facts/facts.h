@@ -9,6 +9,7 @@
 #include "core/facts/derived_layout.h"
 #include "core/facts/filled.h"
 #include "core/facts/optimizer_settings.h"
+#include "core/facts/unlisted_tiles.h"
 #include "core/facts/value_looks.h"
 
 namespace shw {
@@ -17,6 +18,7 @@ struct Facts : CheckInput {
   FilledReport filled;                   // what an earlier repair filled
   DerivedLayouts derived_layouts;        // by the router's law, then by those of a layer's matrices
   std::vector<OtherOrder> other_orders;  // with a spec
+  UnlistedTiles unlisted;                // from Depth::kHeaders on: reads their headers
   OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads objects
   ValueLooks looks;                      // at Depth::kData, by who asks look_at_values()
 };

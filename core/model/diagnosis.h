@@ -85,6 +85,20 @@ struct Repointed {
   std::vector<NewPlace> places;
 };
 
+// Rules tile-unlisted and storage-dangling: tiles that the tensor's list lacks, each with its
+// record and its whole item. The tiles that are listed and have an item stay; with these they are
+// all.
+struct ListedAgain {
+  Box box;
+  ChunkId like{};  // any chunk whose items are written the same way, of the same dtype
+  FileId file = FileId::kNone;
+  std::uint64_t offset = 0, length = 0;  // of the whole item
+};
+struct Relisted {
+  TensorId tensor{};
+  std::vector<ListedAgain> tiles;
+};
+
 // N8: every matrix of the saved tensor is the transpose of the true one. `first` and `second` are
 // the two dims that change places, with sizes, offsets and the elements themselves.
 struct Transposed {
@@ -104,7 +118,7 @@ struct Renamed {
 };
 
 using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide,
-                               Repointed, Transposed, Renamed>;
+                               Repointed, Relisted, Transposed, Renamed>;
 
 TensorId tensor_of(const Diagnosis& diagnosis);
 

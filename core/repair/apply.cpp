@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/formats/one_file.h"
 #include "core/io/place.h"
@@ -14,12 +15,35 @@
 namespace shw {
 namespace {
 
+// Tiles that no record has bytes of, and that the plan puts others in the place of, need not be
+// there: of everything else it is asked.
+Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
+  std::set<TensorId> without_record;
+  for (const PlannedTensor& planned : plan.tensors) {
+    for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
+      if (!checkpoint.item(chunk)) without_record.insert(planned.tensor);
+    }
+  }
+  if (without_record.empty()) return check_all_reachable(checkpoint);
+  for (TensorId tensor : checkpoint.tensors()) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      auto item = checkpoint.item(chunk);
+      if (!item && without_record.contains(tensor)) continue;
+      SHW_CHECK(check_reachable(checkpoint, item, checkpoint.fqn(tensor)));
+    }
+  }
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (!object.inlined) SHW_CHECK(check_reachable(checkpoint, object.item, object.fqn));
+  }
+  return {};
+}
+
 Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (plan.empty()) return fail(ErrorKind::kUsage, "the plan is empty: there is nothing to repair");
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  return check_all_reachable(checkpoint);
+  return check_is_there(checkpoint, plan);
 }
 
 // "<checkpoint>-repaired", "-repaired-2", ...

@@ -1,6 +1,7 @@
 // A planned chunk that keeps its item, but not where its record says: `item` with one piece in
 // `side`, whose offset and length are those of the whole item in one of the checkpoint's own data
-// files (rule shared-storage).
+// files (rule shared-storage). Of a tile that the list lacked `item` is only one like it: whose
+// items are written the same way (rule tile-unlisted).
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/repair/entries.h"
+#include "core/repair/item_place.h"
 #include "core/repair/lower.h"
 #include "core/repair/moved_by.h"
 #include "core/tiles/exact_tiling.h"
@@ -13,24 +14,29 @@ namespace {
 
 // A new box and a part of an old chunk that it takes.
 struct Taken {
-  ChunkId chunk{};
+  TensorId tensor{};
   Box source;  // in the old tensor
   Extents at;  // in the new tensor
   Extents permutation;
   bool whole_box = false;  // its elements are numbered otherwise: any loss in it counts for all
 };
 
-std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
+std::vector<Taken> taken_by(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                            const PlannedChunk& chunk) {
   std::vector<Taken> all;
-  if (chunk.item) {
+  // Its own bytes, wherever they lie: what was lost of this box is lost still.
+  if (place_elsewhere(checkpoint, chunk)) {
+    all.push_back({planned.tensor, chunk.box, chunk.box.offsets, {}});
+  } else if (chunk.item) {
     Box old = box_of(checkpoint, *chunk.item);
     bool other_sizes = !same(old.sizes, chunk.box.sizes);
-    all.push_back({*chunk.item, old, chunk.box.offsets, {}, other_sizes});
+    all.push_back({checkpoint.tensor_of(*chunk.item), old, chunk.box.offsets, {}, other_sizes});
   }
   for (const Piece& piece : chunk.pieces) {
     Box source = piece.source;
     source.offsets = moved_by(source.offsets, checkpoint.offsets(piece.chunk));
-    all.push_back({piece.chunk, source, moved_by(chunk.box.offsets, piece.at), piece.permutation});
+    all.push_back({checkpoint.tensor_of(piece.chunk), source, moved_by(chunk.box.offsets, piece.at),
+                   piece.permutation});
   }
   return all;
 }
@@ -62,8 +68,8 @@ void add_earlier(const Checkpoint& checkpoint, const PlannedTensor& planned,
                  const FilledReport& earlier, FilledTensor& tensor) {
   std::size_t looks = 20'000'000;
   for (const PlannedChunk& chunk : planned.chunks) {
-    for (const Taken& taken : taken_by(checkpoint, chunk)) {
-      const FilledTensor* before = earlier.find(checkpoint.fqn(checkpoint.tensor_of(taken.chunk)));
+    for (const Taken& taken : taken_by(checkpoint, planned, chunk)) {
+      const FilledTensor* before = earlier.find(checkpoint.fqn(taken.tensor));
       if (before == nullptr) continue;
       std::vector<Box> brought;
       for (const Box& box : before->boxes) {

@@ -217,6 +217,7 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
       return lower_restored_from_side(checkpoint, d);
     }
     Result<PlannedTensor> operator()(const Repointed& d) { return lower_repointed(checkpoint, d); }
+    Result<PlannedTensor> operator()(const Relisted& d) { return lower_relisted(checkpoint, d); }
     Result<PlannedTensor> operator()(const Transposed& d) {
       return lower_transposed(checkpoint, d);
     }

@@ -22,6 +22,7 @@ Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
 Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
                                                const RestoredFromSide& diagnosis);
 Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repointed& diagnosis);
+Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Relisted& diagnosis);
 Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Transposed& diagnosis);
 Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed& diagnosis);
 

@@ -82,7 +82,7 @@ void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Gro
 }
 
 void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Group& group,
-                 Plan& plan) {
+                 bool is_listed, Plan& plan) {
   if (group.tensors.empty()) return;
   std::vector<std::string> places;
   for (const PlannedTensor* tensor : group.tensors) {
@@ -95,9 +95,10 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Gro
     }
   }
   auto tiles = static_cast<std::int64_t>(places.size());
-  Operation made =
-      operation(checkpoint, OperationKind::kRelabel, finding, group,
-                "point " + count(tiles, "tile") + " at its own bytes: " + some_of(places));
+  Operation made = operation(checkpoint, OperationKind::kRelabel, finding, group,
+                             (is_listed ? "point " + count(tiles, "tile") + " at its own bytes: "
+                                        : "list " + count(tiles, "tile") + " again: ") +
+                                 some_of(places));
   made.tiles = tiles;
   plan.operations.push_back(std::move(made));
 }
@@ -183,7 +184,7 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Group&
 
 void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
                          const std::vector<std::size_t>& tensors, Plan& plan) {
-  Group relabelled, permuted, transposed, renamed, repointed, retiled, from_side, lossy;
+  Group relabelled, permuted, transposed, renamed, repointed, relisted, retiled, from_side, lossy;
   std::map<TensorId, const Diagnosis*> diagnoses;
   for (const Diagnosis& diagnosis : finding.diagnoses)
     diagnoses.emplace(tensor_of(diagnosis), &diagnosis);
@@ -198,6 +199,10 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
     }
     if (asked != nullptr && std::holds_alternative<Repointed>(*asked)) {
       repointed.tensors.push_back(&tensor);
+      continue;
+    }
+    if (asked != nullptr && std::holds_alternative<Relisted>(*asked)) {
+      relisted.tensors.push_back(&tensor);
       continue;
     }
     if (asked != nullptr && std::holds_alternative<Transposed>(*asked)) {
@@ -219,7 +224,8 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
            plan);
   add_move(checkpoint, OperationKind::kTranspose, "transpose", finding, transposed, plan);
   add_rename(checkpoint, finding, renamed, plan);
-  add_repoint(checkpoint, finding, repointed, plan);
+  add_repoint(checkpoint, finding, repointed, true, plan);
+  add_repoint(checkpoint, finding, relisted, false, plan);
   add_move(checkpoint, OperationKind::kRetile, "put back", finding, retiled, plan);
   add_move(checkpoint, OperationKind::kRetile, "restore from side files", finding, from_side, plan);
   add_loss(checkpoint, finding, lossy, plan);

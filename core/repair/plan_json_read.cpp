@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/formats/open.h"
 #include "core/repair/entries.h"
+#include "core/repair/item_place.h"
 #include "core/repair/json.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
@@ -188,6 +189,13 @@ bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned)
   });
 }
 
+// The bytes lie elsewhere: of another tensor's chunk nothing is taken but how items are written.
+bool is_only_like(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                  const PlannedChunk& chunk) {
+  return checkpoint.tensor_of(*chunk.item) != tensor.tensor &&
+         place_elsewhere(checkpoint, chunk).has_value();
+}
+
 // Items that change hands: each is one tensor's afterwards, and none is left by one that takes
 // another's instead of it.
 Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
@@ -195,7 +203,8 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   std::vector<std::uint8_t> uses(checkpoint.chunk_count());  // 2: more than once
   for (const PlannedTensor& tensor : plan.tensors) {
     for (const PlannedChunk& chunk : tensor.chunks) {
-      if (chunk.item && uses[index_of(*chunk.item)] < 2) ++uses[index_of(*chunk.item)];
+      if (chunk.item && !is_only_like(checkpoint, tensor, chunk) && uses[index_of(*chunk.item)] < 2)
+        ++uses[index_of(*chunk.item)];
       for (const Piece& piece : chunk.pieces) {
         if (uses[index_of(piece.chunk)] == 0) uses[index_of(piece.chunk)] = 1;
       }
@@ -205,12 +214,15 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
     // One that has lost elements says so, and may copy what survived elsewhere.
     if (!is_pure_relabel(tensor)) continue;
     for (const PlannedChunk& chunk : tensor.chunks) {
-      if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor) continue;
+      if (!chunk.item || checkpoint.tensor_of(*chunk.item) == tensor.tensor ||
+          is_only_like(checkpoint, tensor, chunk))
+        continue;
       if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[index_of(*chunk.item)] > 1)
         return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");
     }
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
-      if (uses[index_of(chunk)] == 0 && volume(checkpoint.sizes(chunk)) != 0)
+      if (uses[index_of(chunk)] == 0 && checkpoint.item(chunk) &&
+          volume(checkpoint.sizes(chunk)) != 0)
         return cannot_lower(checkpoint, tensor.tensor, "a chunk would be left out");
     }
   }

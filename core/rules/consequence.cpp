@@ -63,7 +63,8 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (outcome == RunOutcome::kIsHostile || finding.severity == Severity::kWarning)
     return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
-  if (finding.diagnoses.empty()) {
+  // What is wrong with tiles without a record stops a load, whatever mends it.
+  if (finding.diagnoses.empty() || outcome == RunOutcome::kStops) {
     bool stops = outcome == RunOutcome::kStops ||
                  (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));
     return stops ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;

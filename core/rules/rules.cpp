@@ -9,7 +9,7 @@ namespace {
 const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kFileHash,
-    &kStorageDangling, &kFilledElements, &kSharedStorage, &kIndexMisplaced,
+    &kTileUnlisted, &kStorageDangling, &kFilledElements, &kSharedStorage, &kIndexMisplaced,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,

@@ -21,6 +21,8 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.item(chunk)) continue;
+      // Told with where the bytes belong.
+      if (facts.unlisted.misplaced.contains(tensor)) break;
       // An empty tile has no byte to find.
       if (volume(checkpoint.sizes(chunk)) == 0) continue;
       ++tiles;
@@ -44,25 +46,67 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Tiles under boxes that no record knows, and records of boxes that are not listed, which together
+// are the whole tensor.
+void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  Finding finding;
+  finding.rule = "storage-dangling";
+  std::vector<std::string> listed, records;
+  for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {
+    if (!facts.unlisted.misplaced.contains(tensor.tensor)) continue;
+    finding.subjects.emplace_back(checkpoint.fqn(tensor.tensor));
+    for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
+      if (!checkpoint.item(chunk)) listed.push_back(chunk_text(checkpoint, tensor.tensor, chunk));
+    }
+    for (const ListedAgain& tile : tensor.tiles)
+      records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
+    finding.diagnoses.emplace_back(tensor);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = "The metadata lists " + plural(listed.size(), "tile") +
+                  " without saying in which file (" + some_of(listed) + "): a load fails at the " +
+                  "first of them. Their boxes are wrong: the records that belong to no tile (" +
+                  some_of(records) + ") fill exactly what the other tiles leave open.";
+  finding.evidence = {{"items", capped(listed)},
+                      {"item_count", count_of(listed.size())},
+                      {"records", capped(records)}};
+  finding.remedy = Remedy{"relabel", true,
+                          "List " + plural(records.size(), "tile") +
+                              " as its record and its item say, in place of " +
+                              plural(listed.size(), "tile") + " without bytes. No byte moves."};
+  findings.push_back(std::move(finding));
+}
+
 void report_strays(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.strays().empty() || !checkpoint.format().traits.has_index) return;
   Finding finding;
   finding.rule = "storage-dangling";
   finding.severity = Severity::kWarning;
-  std::vector<std::string> records;
-  for (const StrayRecord& stray : checkpoint.strays()) {
+  std::vector<std::string> records, why_not;
+  std::uint64_t strays = 0;
+  for (std::size_t i = 0; i < checkpoint.strays().size(); ++i) {
+    const StrayRecord& stray = checkpoint.strays()[i];
+    if (facts.unlisted.placed.contains(i)) continue;
+    ++strays;
+    if (auto why = facts.unlisted.why_not.find(i);
+        why != facts.unlisted.why_not.end() && why_not.size() < kMaxEvidence)
+      why_not.push_back(stray.fqn + " offsets " + to_text(*stray.offsets) + ": " + why->second);
     add_subject(finding.subjects, stray.fqn);
     if (records.size() >= kMaxEvidence) continue;
     records.push_back(
         stray.fqn + (stray.offsets ? " offsets " + to_text(*stray.offsets) : "") +
         (stray.item.file == FileId::kNone ? "" : ": " + place_text(checkpoint, stray.item)));
   }
-  finding.cause = plural(checkpoint.strays().size(), "storage record") +
-                  (checkpoint.strays().size() == 1 ? " belongs" : " belong") +
+  if (strays == 0) return;
+  finding.cause = plural(strays, "storage record") + (strays == 1 ? " belongs" : " belong") +
                   " to no tile: bytes are kept in the files that nothing can ask for, or the "
                   "metadata lost the tiles that they were.";
-  finding.evidence = {{"records", records}, {"record_count", count_of(checkpoint.strays().size())}};
+  if (!why_not.empty())
+    finding.cause += " Nothing is put back of itself (" + some_of(why_not, 1) + ").";
+  finding.evidence = {{"records", records}, {"record_count", static_cast<std::int64_t>(strays)}};
+  if (!why_not.empty()) finding.evidence.emplace_back("not_put_back", why_not);
   findings.push_back(std::move(finding));
 }
 
@@ -116,6 +160,7 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_dangling_storage(const Facts& facts, std::vector<Finding>& findings) {
   report_homeless(facts, findings);
+  report_misplaced(facts, findings);
   report_too_short(facts, findings);
   report_strays(facts, findings);
 }
@@ -138,8 +183,10 @@ const Rule kStorageDangling = {
   fc.weight at (4, 0)  ──?     -
   -                    ?─────  fc.weight at (0, 4): __1_0.distcp, byte 0
 )",
-               .remedy = "No safe repair: which bytes belong to the tile is not written. Look for "
-                         "the .metadata that was left out of the merge."},
+               .remedy = "Where the records and their items cover exactly what the other tiles "
+                         "leave open, repair lists them in place of the tiles without bytes. "
+                         "Otherwise no repair is safe: look for the .metadata that was left out of "
+                         "the merge."},
     .words = {.text = "will not load", .as_warning = "bytes without an owner"},
     .coverage = {.text = "tiles without bytes", .place = 6},
     .outcome = RunOutcome::kStops,

@@ -1,0 +1,224 @@
+// Tiles that a tensor's list lacks while their records and bytes are there: listed again where that
+// is all that can be meant.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "core/model/builder.h"
+#include "core/repair/against_source.h"
+#include "core/repair/apply.h"
+#include "core/repair/make_checkpoint.h"
+#include "core/repair/plan.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+const Values kFirst = {1, 2, 3, 4}, kSecond = {5, 6, 7, 8}, kOther = {9, 10};
+
+void write_sound(const std::string& path) {
+  write_checkpoint(
+      path, {{"w",
+              {4, 2},
+              {{{{0, 0}, {2, 2}}, {2, 2}, kFirst, 0}, {{{2, 0}, {2, 2}}, {2, 2}, kSecond, 1}}},
+             {"b", {2}, {{{{0}, {2}}, {2}, kOther, 0}}}});
+}
+
+// What becomes of the chunk: stays, or loses its place in the list, or its box there.
+struct Bent {
+  bool is_gone = false;
+  std::optional<Box> box = {};  // under which it is listed instead, without a record
+};
+using Bend = std::function<Bent(std::string_view fqn, const Box& box)>;
+using More = std::function<void(CheckpointBuilder&, const Checkpoint&)>;
+
+// The same files under a list that was bent; the records stay as they were.
+std::shared_ptr<const Checkpoint> bent_list(const Checkpoint& sound, const Bend& bend,
+                                            const More& more = {}) {
+  CheckpointBuilder builder;
+  builder.set_format(sound.format());
+  builder.set_directory(sound.directory());
+  builder.set_provenance(sound.provenance());
+  for (TensorId tensor : sound.tensors()) {
+    std::string fqn(sound.fqn(tensor));
+    builder.add_tensor(fqn, sound.dtype(tensor), sound.shape(tensor));
+    for (ChunkId chunk : sound.chunks(tensor)) {
+      const Box box{copy_of(sound.offsets(chunk)), copy_of(sound.sizes(chunk))};
+      ItemPlace item = *sound.item(chunk);
+      item.file = builder.file(sound.file(item.file).path);
+      const Bent bent = bend(fqn, box);
+      if (!bent.is_gone && !bent.box) {
+        builder.add_chunk(box.offsets, box.sizes, item);
+        continue;
+      }
+      if (bent.box) builder.add_chunk(bent.box->offsets, bent.box->sizes);
+      builder.add_stray({fqn, box.offsets, item});
+    }
+  }
+  if (more) more(builder, sound);
+  return builder.finish();
+}
+
+Bend gone(std::string fqn, Extents offsets) {
+  return [fqn = std::move(fqn), offsets = std::move(offsets)](std::string_view tensor,
+                                                              const Box& box) {
+    return Bent{tensor == fqn && box.offsets == offsets};
+  };
+}
+
+CheckReport report_at(const Checkpoint& checkpoint, Depth depth = Depth::kHeaders) {
+  CheckOptions options;
+  options.depth = depth;
+  auto report = check(checkpoint, options);
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+const Finding* find_rule_in(const CheckReport& report, std::string_view rule) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == rule) return &finding;
+  }
+  return nullptr;
+}
+
+// Repaired by a plan that was kept as JSON, proved beside the source, and all elements are back.
+void expect_all_back(const Checkpoint& broken, const CheckReport& report, const std::string& out) {
+  auto plan = make_plan(broken, report, {});
+  REQUIRE(plan.has_value());
+  CHECK(plan->lossless);
+  CHECK(plan->undecided.empty());
+  auto kept = plan_from_json(broken, plan_to_json(broken, *plan), "plan.json");
+  if (!kept) FAIL(kept.error().message);
+  auto repaired = apply_plan(broken, *kept, {out});
+  if (!repaired) FAIL(repaired.error().message);
+  auto verified = verified_against(out, broken);
+  if (!verified) FAIL(verified.error().message);
+  CHECK(verified->outcome == VerifyReport::Outcome::kProved);
+  auto result = opened(out);
+  CHECK(values_of(*result, "w") == Values{1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(values_of(*result, "b") == kOther);
+  CHECK(report_at(*result, Depth::kData).verdict == Verdict::kClean);
+}
+
+// Found, and left as it is.
+std::string why_not_put_back(const Checkpoint& broken) {
+  CheckReport report = report_at(broken);
+  CHECK(report.verdict == Verdict::kFindings);
+  CHECK(find_rule_in(report, "tile-unlisted") == nullptr);
+  const Finding* finding = find_rule_in(report, "storage-dangling");
+  REQUIRE(finding != nullptr);
+  CHECK_FALSE(finding->remedy.has_value());
+  auto plan = make_plan(broken, report, {});
+  REQUIRE(plan.has_value());
+  CHECK(plan->tensors.empty());
+  return report.findings.empty() ? "" : finding->cause;
+}
+
+bool says(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a tile that is gone from the list is listed again without a loss") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto broken = bent_list(*opened(folder / "ckpt"), gone("w", {2, 0}));
+  CheckReport report = report_at(*broken);
+  const Finding* finding = find_rule_in(report, "tile-unlisted");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->consequence == Consequence::kSilentlyWrong);
+  CHECK(finding->subjects == std::vector<std::string>{"w"});
+  CHECK(says(finding->cause, "__1_0.distcp"));
+  REQUIRE(finding->remedy.has_value());
+  CHECK(finding->remedy->lossless);
+  REQUIRE(find_rule_in(report, "coverage-gap") != nullptr);
+  CHECK(find_rule_in(report, "coverage-gap")->severity == Severity::kInfo);
+  CHECK(find_rule_in(report, "storage-dangling") == nullptr);
+  expect_all_back(*broken, report, folder / "out");
+}
+
+TEST_CASE("a tensor whose list is empty gets its only tile back") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto broken = bent_list(*opened(folder / "ckpt"), gone("b", {0}));
+  CheckReport report = report_at(*broken);
+  REQUIRE(find_rule_in(report, "tile-unlisted") != nullptr);
+  expect_all_back(*broken, report, folder / "out");
+}
+
+TEST_CASE("a tile that is listed under another box than its record is put where that says") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto broken = bent_list(*opened(folder / "ckpt"), [](std::string_view fqn, const Box& box) {
+    return fqn == "w" && box.offsets[0] == 2 ? Bent{false, Box{{1, 0}, {2, 2}}} : Bent{};
+  });
+  CheckReport report = report_at(*broken);
+  const Finding* finding = find_rule_in(report, "storage-dangling");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->consequence == Consequence::kWillNotLoad);
+  REQUIRE(finding->remedy.has_value());
+  CHECK(finding->remedy->lossless);
+  expect_all_back(*broken, report, folder / "out");
+}
+
+TEST_CASE("where no header is read the tile is only told to be missing") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto broken = bent_list(*opened(folder / "ckpt"), gone("w", {2, 0}));
+  CheckReport report = report_at(*broken, Depth::kMetadata);
+  CHECK(find_rule_in(report, "tile-unlisted") == nullptr);
+  REQUIRE(find_rule_in(report, "coverage-gap") != nullptr);
+  CHECK(find_rule_in(report, "coverage-gap")->severity == Severity::kError);
+  CHECK(find_rule_in(report, "storage-dangling") != nullptr);
+}
+
+TEST_CASE("of two records for one place none is put back") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto sound = opened(folder / "ckpt");
+  // The first tile's item under the second one's offsets, and the second one's as well.
+  auto broken = bent_list(
+      *sound, [](std::string_view fqn, const Box&) { return Bent{fqn == "w"}; },
+      [](CheckpointBuilder& builder, const Checkpoint& all) {
+        ItemPlace item = *all.item(all.chunks(*all.find("b"))[0]);
+        item.file = builder.file(all.file(item.file).path);
+        builder.add_stray({"w", Extents{2, 0}, item});
+      });
+  CHECK(says(why_not_put_back(*broken), "Nothing is put back"));
+}
+
+TEST_CASE("a record whose item does not fill the hole is not put back") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto sound = opened(folder / "ckpt");
+  CheckpointBuilder builder;
+  builder.set_format(sound->format());
+  builder.set_directory(sound->directory());
+  builder.add_tensor("w", Dtype::kFloat32, Extents{4, 2});
+  ItemPlace first = *sound->item(ChunkId{0}), second = *sound->item(ChunkId{1});
+  first.file = builder.file(sound->file(first.file).path);
+  second.file = builder.file(sound->file(second.file).path);
+  builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
+  builder.add_stray({"w", Extents{1, 0}, second});
+  CHECK(says(why_not_put_back(*builder.finish()), "would not cover [4, 2] exactly once"));
+}
+
+TEST_CASE("a record whose bytes another one claims is not put back") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  auto sound = opened(folder / "ckpt");
+  CheckpointBuilder builder;
+  builder.set_format(sound->format());
+  builder.set_directory(sound->directory());
+  builder.add_tensor("w", Dtype::kFloat32, Extents{4, 2});
+  ItemPlace first = *sound->item(ChunkId{0});
+  first.file = builder.file(sound->file(first.file).path);
+  builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
+  builder.add_stray({"w", Extents{2, 0}, first});
+  CHECK(says(why_not_put_back(*builder.finish()), "another record claims"));
+}
