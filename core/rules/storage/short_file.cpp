@@ -18,6 +18,9 @@ struct CutOffItems {
   std::vector<std::string> tensors;
   std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are no tensors
   std::int64_t needed = 0;         // the furthest end of an item
+  // Of negative offset or length, or with an end beyond all numbers: no file has them.
+  std::uint64_t impossible = 0;
+  std::string first_impossible;
 };
 
 // Whether it is cut off.
@@ -31,7 +34,11 @@ bool look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const Item
     out.items.push_back(std::string(fqn) + ": " + place_text(checkpoint, place));
   add_subject(out.tensors, fqn);
   auto end = checked_add(place.offset, place.length);
-  if (place.offset >= 0 && place.length >= 0 && end) out.needed = std::max(out.needed, *end);
+  if (place.offset >= 0 && place.length >= 0 && end) {
+    out.needed = std::max(out.needed, *end);
+  } else if (++out.impossible == 1) {
+    out.first_impossible = std::string(fqn) + ": " + place_text(checkpoint, place);
+  }
   return true;
 }
 
@@ -61,6 +68,24 @@ void look_at_object(const Checkpoint& checkpoint, const ObjectRow& object, CutOf
   for (const ItemPlace& place : object.of_other_ranks)
     is_cut |= look_at_item(checkpoint, object.fqn, place, out);
   if (is_cut && out.lines.size() < kMaxEvidence) out.lines.push_back(object.fqn);
+}
+
+// A range that no file can have says nothing of the file: its record is wrong.
+std::string short_cause(const std::vector<std::string>& files, std::uint64_t items,
+                        const CutOffItems& found) {
+  std::string cause;
+  const std::uint64_t beyond = items - found.impossible;
+  if (beyond != 0)
+    cause = some_of(files) + (files.size() == 1 ? " ends" : " end") + " before " +
+            plural(beyond, "item") + " that the metadata places there (" + some_of(found.lines) +
+            "): cut off while it was written or copied, or the recorded "
+            "range is wrong.";
+  if (found.impossible != 0)
+    cause += (cause.empty() ? "" : " ") + plural(found.impossible, "recorded range") +
+             (found.impossible == 1 ? " is" : " are") + " in no file, whatever its size (" +
+             found.first_impossible + (found.impossible == 1 ? "" : ", ...") +
+             "): the record is wrong.";
+  return cause;
 }
 
 // Whether what lies there is no part of the file, but what a clone without Git LFS has in its
@@ -105,10 +130,7 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                     plural(found.tiles_in[f], "item") + " outside");
   }
   if (finding.subjects.empty()) return;
-  finding.cause = some_of(finding.subjects) + (finding.subjects.size() == 1 ? " ends" : " end") +
-                  " before " + plural(tiles, "item") + " that the metadata places there (" +
-                  some_of(found.lines) +
-                  "): cut off while it was written or copied, or the recorded range is wrong.";
+  finding.cause = short_cause(finding.subjects, tiles, found);
   finding.evidence = {{"files", capped(files)},
                       {"file_count", count_of(files.size())},
                       {"items", found.items},
