@@ -42,6 +42,7 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
     CheckReport report = looked(*checkpoint, at(Depth::kHeaders));
     CHECK(report.verdict == Verdict::kClean);
     CHECK(is_open(report, "shapes and row order", "--spec or --against"));
+    CHECK(is_open(report, "dtypes", "--spec or --against"));
     CHECK(is_open(report, "never saved", "--spec or --against"));
     CHECK(is_open(report, "placements", "--mesh"));
     CHECK(is_open(report, "values", "--data"));
