@@ -45,13 +45,23 @@ struct OutputObject {
   std::string unsaid = {};                    // why there are no opcodes, for people
 };
 
+// A record that belongs to no tile and no entry: what it is of may be found yet.
+struct OutputStray {
+  std::string fqn;
+  std::optional<Extents> offsets;
+  ItemPlace place;
+  std::vector<std::string> transforms = {};
+};
+
 struct Outputs {
   // Where elements come from. Of the writer's own format it is also what items are kept of, and
   // whose form what is written takes (source_in_form); of another, or null: everything is new.
   const Checkpoint* source = nullptr;
   std::vector<OutputTensor> tensors;
   std::vector<OutputObject> objects = {};
-  std::string checkpoint_id = {};  // text only
+  std::vector<OutputStray> strays = {};  // where files of the source stay, and an index has records
+  std::vector<std::string> only_in_planner = {};  // Provenance::only_in_planner
+  std::string checkpoint_id = {};                 // text only
   std::string save_id = {};
   std::vector<std::string> reordered = {};  // Provenance::reordered
   // Provenance::plain_attributes.

@@ -87,6 +87,7 @@ struct StrayRecord {
   std::string fqn;
   std::optional<Extents> offsets;
   ItemPlace item;
+  std::vector<std::string> transforms = {};  // as those of a chunk
 };
 
 // What is known about who wrote it; empty where nothing is.
@@ -100,6 +101,9 @@ struct Provenance {
   std::string save_id;
   bool has_planner_data = false;
   bool has_storage_meta = false;
+  // Names of planner_data that no entry has: kMostOnlyInPlanner at most.
+  std::vector<std::string> only_in_planner = {};
+  static constexpr std::size_t kMostOnlyInPlanner = 4096;
   std::vector<std::string> extra_attributes;  // "mcore_data", "all_local_plans"
   // Those of them that are nothing but data, with the opcodes that make their value again: a repair
   // carries them over.

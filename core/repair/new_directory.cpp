@@ -49,6 +49,7 @@ std::set<std::string> files_needed(const Repair& repair) {
     for (const OutputTile& tile : tensor.tiles) need(kept_place(repair.run.outputs, tile));
   }
   for (const OutputObject& object : repair.run.outputs.objects) need(object.place);
+  for (const OutputStray& stray : repair.run.outputs.strays) need(stray.place);
   // Nobody has compared the copies that other ranks saved of a tile: they come along.
   const Checkpoint& checkpoint = repair.checkpoint;
   for (std::uint32_t chunk = 0; chunk < checkpoint.chunk_count(); ++chunk) {

@@ -1,7 +1,10 @@
 #include "core/repair/outputs.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/formats/common/filled_attribute.h"
 #include "core/repair/entries.h"
@@ -94,6 +97,39 @@ Status add_objects(const Checkpoint& checkpoint, const Plan& plan, Outputs& outp
   return {};
 }
 
+// Records that still belong to nothing. Two under one key would be one of them; those that lead out
+// of the checkpoint are left.
+void add_strays(const Checkpoint& checkpoint, Outputs& outputs) {
+  if (checkpoint.strays().empty() || checkpoint.format().rewrite != Rewrite::kIndex) return;
+  using Key = std::pair<std::string_view, std::optional<Extents>>;
+  std::set<std::string_view> names;
+  for (const StrayRecord& stray : checkpoint.strays()) names.insert(stray.fqn);
+  std::set<Key> taken;
+  for (const OutputTensor& tensor : outputs.tensors) {
+    if (!names.contains(tensor.fqn)) continue;
+    for (const OutputTile& tile : tensor.tiles) taken.emplace(tensor.fqn, tile.box.offsets);
+  }
+  for (const OutputObject& object : outputs.objects) taken.emplace(object.fqn, std::nullopt);
+  for (const StrayRecord& stray : checkpoint.strays()) {
+    const bool leads_nowhere = stray.item.file == FileId::kNone ||
+                               !checkpoint.file(stray.item.file).safe || stray.item.offset < 0 ||
+                               stray.item.length < 0;
+    if (!leads_nowhere && taken.emplace(stray.fqn, stray.offsets).second)
+      outputs.strays.push_back({stray.fqn, stray.offsets, stray.item, stray.transforms});
+  }
+}
+
+// What was never saved is missing in the result as well.
+void add_only_in_planner(const Provenance& provenance, Outputs& outputs) {
+  if (provenance.only_in_planner.empty()) return;
+  std::set<std::string_view> there;
+  for (const OutputTensor& tensor : outputs.tensors) there.insert(tensor.fqn);
+  for (const OutputObject& object : outputs.objects) there.insert(object.fqn);
+  for (const std::string& fqn : provenance.only_in_planner) {
+    if (!there.contains(fqn)) outputs.only_in_planner.push_back(fqn);
+  }
+}
+
 void add_filled(FilledRecord filled, Outputs& outputs) {
   for (const FilledTensor& tensor : filled.tensors) outputs.filled.push_back(tensor.fqn);
   outputs.filled_text = [filled = std::move(filled)](const std::vector<std::string>& fqns) {
@@ -155,6 +191,8 @@ Result<Outputs> outputs_after(const Checkpoint& checkpoint, const Plan& plan,
     outputs.tensors.push_back(std::move(tensor));
   }
   SHW_CHECK(add_objects(checkpoint, plan, outputs));
+  add_strays(checkpoint, outputs);
+  add_only_in_planner(provenance, outputs);
   return outputs;
 }
 

@@ -57,8 +57,20 @@ std::vector<bool> without_contents(const Checkpoint& source) {
 
 using Nowhere = std::set<std::string, std::less<>>;
 
+// Records of an index whose entry is gone from it: what is made without them would look whole.
+void add_without_entry(const Checkpoint& source, Nowhere& nowhere) {
+  std::set<std::string_view> objects;
+  if (!source.strays().empty()) {
+    for (const ObjectRow& object : source.objects()) objects.insert(object.fqn);
+  }
+  for (const StrayRecord& stray : source.strays()) {
+    if (!source.find(stray.fqn) && !objects.contains(stray.fqn)) nowhere.insert(stray.fqn);
+  }
+}
+
 void add_nowhere(const Checkpoint& source, Nowhere& nowhere) {
-  if (source.format().traits.has_index) return;  // which says what each file holds
+  // An index says what each file holds.
+  if (source.format().traits.has_index) return add_without_entry(source, nowhere);
   for (const StrayRecord& stray : named_only(source)) {
     if (!source.find(stray.fqn)) nowhere.insert(stray.fqn);
   }

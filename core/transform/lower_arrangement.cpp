@@ -266,7 +266,7 @@ Status check_none_is_nowhere(const Arrangement& all) {
   const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
   return cannot_arrange(
       names.front(),
-      fmt::format("cannot be carried over: of {} nothing but the name is known, since no file that "
+      fmt::format("cannot be carried over: of {} nothing but the name is known, since nothing that "
                   "can be read says more",
                   some_of(names)),
       "bring the files back; or leave this out by name, in a plan with the step {\"step\": "

@@ -42,6 +42,7 @@ class Interpreter {
   Status add_tensor(std::uint32_t name, NodeId value);
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
+  void note_only_in_planner(std::string_view fqn);
   void read_storage(NodeId storage_data);
   void note_storage_meta(NodeId storage_meta);
   void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
@@ -69,6 +70,7 @@ class Interpreter {
   std::vector<Target> targets_;  // by name
   std::vector<ObjectRow> objects_;
   std::vector<std::vector<PathPart>> object_paths_;
+  std::vector<std::string> only_in_planner_;
   Extents scratch_;
   // Chunks of a tensor by offset, made for those whose hints lead nowhere.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ExtentsHandle, ChunkId>>> by_offset_;
@@ -115,8 +117,10 @@ Status Interpreter::run() {
   share_equal_keys();
   for (std::size_t i = 0; i < objects_.size(); ++i)
     builder_.add_object(std::move(objects_[i]), std::move(object_paths_[i]));
-  builder_.set_provenance(provenance_of(
-      tree_, file_size_, static_cast<int>(std::min<std::size_t>(arity_, 1000)), old_properties_));
+  Provenance provenance = provenance_of(
+      tree_, file_size_, static_cast<int>(std::min<std::size_t>(arity_, 1000)), old_properties_);
+  provenance.only_in_planner = std::move(only_in_planner_);
+  builder_.set_provenance(std::move(provenance));
   if (duplicates_ > 0)
     notes_.add(Severity::kWarning, {}, first_duplicate_,
                human_count(duplicates_) + " keys are recorded twice; the later record counts.");
@@ -294,6 +298,13 @@ std::optional<std::vector<PathPart>> Interpreter::path_of(NodeId id) {
   return path;
 }
 
+void Interpreter::note_only_in_planner(std::string_view fqn) {
+  if (only_in_planner_.size() == Provenance::kMostOnlyInPlanner || fqn.size() > text_budget_)
+    return;
+  text_budget_ -= fqn.size();
+  only_in_planner_.emplace_back(fqn);
+}
+
 void Interpreter::read_paths(NodeId planner_data) {
   auto pairs = tree_.items(planner_data);
   if (tree_.kind(planner_data) != NodeKind::kDict) return;
@@ -309,7 +320,10 @@ void Interpreter::read_paths(NodeId planner_data) {
       continue;
     }
     Target target = target_of(names_.intern(*fqn));
-    if (target.kind == Target::Kind::kNothing) continue;
+    if (target.kind == Target::Kind::kNothing) {
+      note_only_in_planner(*fqn);
+      continue;
+    }
     auto path = path_of(pairs[i + 1]);
     if (!path) {
       notes_.add(Severity::kWarning, *fqn, tree_.at(pairs[i + 1]),
@@ -444,7 +458,7 @@ void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
     return;
   }
   text_budget_ -= cost;
-  StrayRecord stray{std::string(fqn), std::nullopt, item};
+  StrayRecord stray{std::string(fqn), std::nullopt, item, transforms_of(place)};
   if (key.offsets != kNoExtents) stray.offsets = copy_of(builder_.extents(key.offsets));
   builder_.add_stray(std::move(stray));
 }

@@ -309,6 +309,7 @@ Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
   metadata.checkpoint_id = outputs.checkpoint_id;
   metadata.save_id = outputs.save_id;
   metadata.reordered = outputs.reordered;
+  metadata.only_in_planner = outputs.only_in_planner;
   metadata.plain_attributes = outputs.attributes;
   std::string filled = outputs.filled.empty() ? std::string() : outputs.filled_text(outputs.filled);
   if (!filled.empty())
@@ -333,6 +334,11 @@ Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
       ++given;
     }
     metadata.objects.push_back({object.fqn, std::move(item), object.path});
+  }
+  for (const OutputStray& stray : outputs.strays) {
+    SHW_TRY(DcpItem item, kept_item(outputs, stray.place, stray.fqn));
+    item.transforms = stray.transforms;
+    metadata.strays.push_back({stray.fqn, stray.offsets, std::move(item)});
   }
   return metadata;
 }

@@ -45,6 +45,12 @@ struct DcpObject {
   std::vector<PathPart> path;
 };
 
+struct DcpStray {  // StrayRecord
+  std::string fqn;
+  std::optional<Extents> offsets;
+  DcpItem item;
+};
+
 struct DcpMetadata {
   std::vector<DcpTensor> tensors;
   std::vector<DcpObject> objects;
@@ -56,6 +62,8 @@ struct DcpMetadata {
   // Where set, the chunks of a tensor, by index: asked for as they are written, twice. `tensors`
   // have none then: of millions they take 150 bytes each.
   std::function<Result<std::vector<DcpChunk>>(std::size_t tensor)> chunks_of = {};
+  std::vector<DcpStray> strays = {};
+  std::vector<std::string> only_in_planner = {};  // Provenance::only_in_planner
 };
 
 Status write_dcp_metadata(const DcpMetadata& metadata, ByteSink& sink);

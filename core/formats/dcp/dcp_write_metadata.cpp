@@ -145,6 +145,11 @@ Status write_paths(PickleWriter& out, const DcpMetadata& metadata) {
     write_path(out, object.fqn, object.path);
     SHW_CHECK(out.flush_if_full());
   }
+  for (const std::string& fqn : metadata.only_in_planner) {
+    out.batch(count++, 'u');
+    write_path(out, fqn, {});
+    SHW_CHECK(out.flush_if_full());
+  }
   out.raw("u");
   return {};
 }
@@ -164,6 +169,11 @@ Status write_records(PickleWriter& out, const PickledForm& form, const DcpMetada
       SHW_CHECK(
           write_record(out, form, metadata.tensors[t].fqn, i, &chunks[i].offsets, chunks[i].item));
     }
+  }
+  for (const DcpStray& stray : metadata.strays) {
+    out.batch(count++, 'u');
+    SHW_CHECK(write_record(out, form, stray.fqn, std::nullopt,
+                           stray.offsets ? &*stray.offsets : nullptr, stray.item));
   }
   out.raw("u");
   return {};

@@ -82,9 +82,38 @@ void tell_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found
   findings.push_back(std::move(finding));
 }
 
+// Each rank's part of an index of its own may name what another one's part has.
+bool is_entry(const Checkpoint& checkpoint, const std::string& fqn) {
+  auto objects = checkpoint.objects();
+  return checkpoint.find(fqn) ||
+         std::any_of(objects.begin(), objects.end(),
+                     [&](const ObjectRow& object) { return object.fqn == fqn; });
+}
+
+// torch notes the path of every entry that any rank wants to save, so these were there to be saved.
+void tell_unsaved(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& checkpoint = facts.checkpoint;
+  Finding finding;
+  for (const std::string& fqn : each_of(checkpoint.provenance().only_in_planner, facts)) {
+    if (!is_entry(checkpoint, fqn)) finding.subjects.push_back(fqn);
+  }
+  if (finding.subjects.empty()) return;
+  finding.rule = "planner-keys";
+  finding.severity = Severity::kWarning;
+  const bool one = finding.subjects.size() == 1;
+  finding.cause = "planner_data names " + plural(finding.subjects.size(), "entry") + " (" +
+                  some_of(finding.subjects) +
+                  ") that the checkpoint does not hold: " + (one ? "it was" : "they were") +
+                  " in the state dict of a rank, and either the metadata lost " +
+                  (one ? "it" : "them") + " or torch never saved " + (one ? "it." : "them.");
+  finding.evidence = {{"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
 void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.provenance().has_planner_data) return;
+  tell_unsaved(facts, findings);
   DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
   for (TensorId tensor : each_tensor(facts))
