@@ -57,6 +57,8 @@ struct CheckInput {
   OwnEntries own_entries = {};                        // from Depth::kHeaders on
   const Integrity* integrity = nullptr;               // null where no list of files lies beside it
   std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
+  // Of which the reference is in doubt by itself: nothing is expected of their shapes.
+  std::set<TensorId> doubted_in_reference = {};
   // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
   std::set<TensorId> equal_to_reference = {};
   std::optional<MeshFit> mesh_fit = {};  // of `mesh`, where it is not null

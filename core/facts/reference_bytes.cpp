@@ -85,11 +85,17 @@ std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
   return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
 }
 
+bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other) {
+  return input.doubted_in_reference.contains(tensor) &&
+         !same(input.checkpoint.shape(tensor), input.reference->shape(other));
+}
+
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
   if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
     return std::nullopt;
   auto other = input.counterparts[index_of(tensor)];
-  if (!other || input.reference->dtype(*other) != input.checkpoint.dtype(tensor))
+  if (!other || is_beyond_comparison(input, tensor, *other) ||
+      input.reference->dtype(*other) != input.checkpoint.dtype(tensor))
     return std::nullopt;
   return other;
 }

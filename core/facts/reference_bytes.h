@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -39,8 +40,16 @@ bool is_read_whole(const CheckInput& input, TensorId tensor);
 std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
                                      const std::set<TensorId>& right);
 
-// The same tensor in the reference; nothing where there is none or the dtypes differ.
+// The reference is in doubt of its own and has it in another shape: what lies where in it says
+// nothing of this one.
+bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other);
+
+// The same tensor in the reference; nothing where there is none, or they are beyond comparison, or
+// the dtypes differ.
 std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
+
+// First in the evidence of differs-from-reference where its subjects were compared with nothing.
+inline constexpr std::string_view kNotCompared = "not compared";
 
 // Subjects of findings above info that bring a repair: a cause that is known already.
 std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings);

@@ -1,6 +1,8 @@
 #include "core/rules/check.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "core/base/leave_behind.h"
 #include "core/facts/data_checks.h"
@@ -74,13 +76,47 @@ struct Expectation {
   std::shared_ptr<const Spec> spec;
   const Checkpoint* reference = nullptr;
   NameMap names;
+  std::set<TensorId> doubted;  // CheckInput::doubted_in_reference
   std::vector<Finding> refused;
 };
 
 using States = std::shared_ptr<const std::vector<OptimizerState>>;
 
-Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& options,
-                           const States& states, const Progress* progress) {
+// What the reference by itself is in doubt of. A trainer may save every step wrong in the same way:
+// that two steps agree proves nothing then, and that one is mended speaks against the other alone.
+Result<std::set<TensorId>> doubted_in_reference(const Checkpoint& checkpoint,
+                                                const CheckOptions& options, Depth depth,
+                                                const NameMap& names, Progress* progress) {
+  const Checkpoint& reference = *options.reference;
+  CheckOptions alone;
+  alone.depth = std::min({depth, default_depth(reference), Depth::kHeaders});
+  alone.mesh = options.mesh;
+  alone.memory = options.memory;
+  SHW_TRY(CheckReport report, check(reference, alone, progress));
+  // A hint is no reason to leave aside where they differ.
+  std::set<std::string_view> named, hinted;
+  for (const Finding& finding : report.findings) {
+    const Rule& rule = rule_of(finding);
+    if (!rule.doubts_shapes) continue;
+    auto& to = finding.severity > Severity::kInfo ? named : hinted;
+    if (finding.severity > Severity::kInfo || !rule.hint.what.empty())
+      to.insert(finding.subjects.begin(), finding.subjects.end());
+  }
+  std::set<TensorId> doubted;
+  if (named.empty() && hinted.empty()) return doubted;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    auto other = names.in_reference[index_of(tensor)];
+    if (!other) continue;
+    std::string_view fqn = reference.fqn(*other);
+    if (named.contains(fqn) ||
+        (hinted.contains(fqn) && same(checkpoint.shape(tensor), reference.shape(*other))))
+      doubted.insert(tensor);
+  }
+  return doubted;
+}
+
+Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOptions& options,
+                                   Depth depth, const States& states, Progress* progress) {
   Expectation out;
   out.spec = options.spec;
   if (out.spec != nullptr) {
@@ -99,9 +135,10 @@ Expectation expectation_of(const Checkpoint& checkpoint, const CheckOptions& opt
   }
   out.reference = options.reference.get();
   out.names = std::move(names);
-  if (out.spec == nullptr)
-    out.spec = std::make_shared<const Spec>(
-        spec_from_checkpoint(checkpoint, *options.reference, out.names, progress));
+  if (out.spec != nullptr) return out;
+  SHW_TRY(out.doubted, doubted_in_reference(checkpoint, options, depth, out.names, progress));
+  out.spec = std::make_shared<const Spec>(
+      spec_from_checkpoint(checkpoint, *options.reference, out.names, out.doubted, progress));
   return out;
 }
 
@@ -150,6 +187,7 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
                    depth,
                    expected.reference,
                    expected.names.in_reference};
+  input.doubted_in_reference = expected.doubted;
   input.integrity = looked.integrity ? &*looked.integrity : nullptr;
   input.replica_doubts = std::move(looked.doubts);
   input.own_entries = std::move(looked.own_entries);
@@ -219,8 +257,10 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   };
   auto states =
       std::make_shared<const std::vector<OptimizerState>>(optimizer_states(checkpoint, progress));
-  Expectation expected = expectation_of(checkpoint, options, states, progress);
+  Result<Expectation> expectation =
+      expectation_of(checkpoint, options, report.depth, states, progress);
   if (is_cancelled(progress)) return stopped();
+  SHW_TRY(Expectation expected, std::move(expectation));
   report.spec = expected.spec;
   CheckInput input = input_of(checkpoint, options, report.depth, looked, expected, progress);
   input.states = std::move(states);

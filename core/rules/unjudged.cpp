@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
+#include "core/facts/reference_bytes.h"
 #include "core/facts/spec_layout.h"
 #include "core/rules/rules.h"
 
@@ -65,7 +66,9 @@ Expected expected_of(const CheckInput& input) {
   for (TensorId tensor : each_tensor(input)) {
     std::string_view fqn = input.checkpoint.fqn(tensor);
     const SpecEntry* layout = layout_of(input, fqn);
-    if (input.spec->find(fqn) == nullptr)
+    if (input.doubted_in_reference.contains(tensor))
+      ++out.without_layout;
+    else if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
     else if (!input.checkpoint.shape(tensor).empty() &&  // a number lies nowhere but whole
              (layout == nullptr || !cut_order(*layout) || !ranks.are_known(*layout->mesh)))
@@ -117,6 +120,10 @@ void add_expectations(const CheckInput& input, List& out) {
     out.push_back(
         {"names and shapes of " + plural(expected.unnamed, "tensor"),
          by_reference ? "a reference or a spec that has them" : "a spec that names them"});
+  if (!input.doubted_in_reference.empty())
+    out.push_back({"shapes of " + plural(input.doubted_in_reference.size(), "tensor") +
+                       " of which the reference is in doubt itself",
+                   "a reference that is sound, or --spec"});
   if (by_reference && !has_states(c, input) && has_states(*input.reference, input))
     out.push_back({"optimizer states: there are none", "a spec that names them"});
   if (c.tensor_count() != 0) add_row_order(input, out);
@@ -237,8 +244,9 @@ void add_hints(const CheckInput& input, const std::vector<Finding>& findings, Li
         std::any_of(finding.evidence.begin(), finding.evidence.end(), explained))
       continue;
     const RuleHint& hint = rule_of(finding).hint;
-    bool settled = (input.spec != nullptr && !hint.open_with_spec) ||
-                   (input.depth == Depth::kData && !hint.open_at_data);
+    bool settled =
+        (input.spec != nullptr && input.doubted_in_reference.empty() && !hint.open_with_spec) ||
+        (input.depth == Depth::kData && !hint.open_at_data);
     if (!hint.what.empty() && !settled)
       out.push_back({std::string(hint.what), std::string(hint.needs), finding.rule});
   }
@@ -251,10 +259,15 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
     if (finding.rule == kNotLookedAt.id)
       out.push_back({"what could not be read of " + some_of(finding.subjects),
                      "see the finding not-looked-at"});
-    if (finding.rule == kDiffersFromReference.id)
-      out.push_back({"row order of " + plural(finding.subjects.size(), "tensor") +
-                         " with other values than the reference",
-                     "--against a copy of the same step"});
+    if (finding.rule == kDiffersFromReference.id) {
+      const bool is_unread =
+          !finding.evidence.empty() && finding.evidence.front().first == kNotCompared;
+      out.push_back(
+          {"row order of " + plural(finding.subjects.size(), "tensor") +
+               (is_unread ? " that could not be compared with the reference"
+                          : " with other values than the reference"),
+           is_unread ? "a reference that can be read" : "--against a copy of the same step"});
+    }
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
       out.push_back(
           {"what " + some_of(finding.subjects) + " would import", "see the finding unsafe-pickle"});

@@ -154,20 +154,26 @@ NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
 }
 
 Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
-                          const NameMap& names, const Progress* progress) {
+                          const NameMap& names, const std::set<TensorId>& doubted,
+                          const Progress* progress) {
   Spec spec;
   if (reference.directory() != nullptr) spec.source = reference.directory()->name();
   std::vector<std::string_view> name_here(reference.tensor_count());
+  std::set<TensorId> left_out;
   bool has_states = false;
   for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
     std::string_view fqn = checkpoint.fqn(tensor);
     has_states = has_states || parse_state_fqn(fqn).has_value();
-    if (auto other = names.in_reference[index_of(tensor)]) name_here[index_of(*other)] = fqn;
+    auto other = names.in_reference[index_of(tensor)];
+    if (!other) continue;
+    name_here[index_of(*other)] = fqn;
+    if (doubted.contains(tensor)) left_out.insert(*other);
   }
   for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
     std::string_view renamed = name_here[index_of(tensor)];
     std::string_view fqn = renamed.empty() ? reference.fqn(tensor) : renamed;
-    if (!is_whole(reference, tensor) || (!has_states && parse_state_fqn(fqn))) continue;
+    if (!is_whole(reference, tensor) || left_out.contains(tensor)) continue;
+    if (!has_states && parse_state_fqn(fqn)) continue;
     SpecEntry entry;
     entry.shape = copy_of(reference.shape(tensor));
     if (reference.dtype(tensor) != Dtype::kUnknown) entry.dtype = reference.dtype(tensor);

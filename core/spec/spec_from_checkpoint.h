@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -21,9 +22,11 @@ NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
                     const Progress* progress = nullptr);
 
 // Entries have the checkpoint's own names; a tensor that only the reference has keeps its name
-// there. Tensors of the reference with holes are left out: a broken one is no truth. Optimizer
-// states are left out where the checkpoint has none at all: a model that was exported without.
+// there. Tensors of the reference with holes are left out: a broken one is no truth; and of the
+// checkpoint those of `doubted`. Optimizer states are left out where the checkpoint has none at
+// all: a model that was exported without.
 Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
-                          const NameMap& names, const Progress* progress = nullptr);
+                          const NameMap& names, const std::set<TensorId>& doubted = {},
+                          const Progress* progress = nullptr);
 
 }  // namespace shw

@@ -257,6 +257,7 @@ const Rule kAxisDropped = {
              "the rest. With optimizer_rank_R.pt beside the checkpoint everything comes back.",
          .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     .cause_of = CauseOf::kTiles,
+    .doubts_shapes = true,
     .run = find_axes_left_out,
 };
 

@@ -124,6 +124,7 @@ const Rule kGluSplitLocal = {
                    "the plan says how many elements are lost. Only another checkpoint has them.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/4423"},
     .cause_of = CauseOf::kTiles,
+    .doubts_shapes = true,
     .run = find_local_glu_splits,
 };
 

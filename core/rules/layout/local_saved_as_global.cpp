@@ -208,6 +208,7 @@ const Rule kLocalSavedAsGlobal = {
              "only where both are known, and refills masters from the model. The rest is masked.",
          .link = "https://github.com/NVIDIA/TransformerEngine/pull/2795"},
     .cause_of = CauseOf::kTiles,
+    .doubts_shapes = true,
     .run = find_local_saved_as_global,
 };
 

@@ -350,6 +350,7 @@ const Rule kPlacementAxisMoved = {
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/1691"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
+    .doubts_shapes = true,
     .run = find_moved_placements,
 };
 

@@ -226,7 +226,8 @@ void find_writer_mosaics(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided)
     add_of_axis(with_layout(facts, layout), findings);
-  if (facts.spec != nullptr || !layouts.decided.empty() || !layouts.undecided.empty()) return;
+  const bool is_said = facts.spec != nullptr && facts.doubted_in_reference.empty();
+  if (is_said || !layouts.decided.empty() || !layouts.undecided.empty()) return;
   add_matrices(facts, findings);
   add_experts(facts, findings);
 }
@@ -262,6 +263,7 @@ const Rule kWriterMosaic = {
              .open_at_data = true},
     .symptom_in = SymptomIn::kTiles,
     .mended_by = MendedBy::kTiles,
+    .doubts_shapes = true,
     .run = find_writer_mosaics,
 };
 

@@ -81,6 +81,7 @@ const Rule kPairAsymmetry = {
     .hint = {.what = "whether a part of a pair was lost",
              .needs = "--spec or --against",
              .open_at_data = true},
+    .doubts_shapes = true,
     .run = find_asymmetric_pairs,
 };
 

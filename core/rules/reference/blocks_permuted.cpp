@@ -49,8 +49,9 @@ struct BlockOutcome {
   std::vector<MovedTiles> tiles, partly;
   std::vector<MovedTiles> strange;  // of `partly` and `other`, those of which tiles are told apart
   std::vector<std::string> ambiguous, other, few_values;
-  std::set<TensorId> right;  // known to hold the reference's values
-  std::int64_t equal = 0, unread = 0;
+  std::vector<std::string> unread;  // that can be read here, and were compared with nothing
+  std::set<TensorId> right;         // known to hold the reference's values
+  std::int64_t equal = 0, not_read = 0;
   std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
 };
 
@@ -190,8 +191,8 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   Compared out;
   if (has_rows_to_compare(facts, tensor, other))
     out = compare_rows(facts, tensor, other);
-  else if (same(moved.expected, facts.checkpoint.shape(tensor)) && places != PlacesAnswer::kUnread)
-    out.answer = Answer::kOther;
+  else if (same(moved.expected, facts.checkpoint.shape(tensor)) && volume(moved.expected) != 0)
+    out.answer = places == PlacesAnswer::kUnread ? Answer::kUnread : Answer::kOther;
   // Tiles say something where rows say nothing.
   bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
@@ -199,12 +200,25 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   return out;
 }
 
-void settle(const Checkpoint& c, TensorId tensor, Compared compared, BlockOutcome& outcome) {
+// Other rules say where this side cannot be read.
+bool is_read_here(const Facts& facts, TensorId tensor) {
+  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
+    const std::size_t i = index_of(chunk);
+    const bool is_read = (facts.headers.empty() || facts.headers.has_value(i)) &&
+                         (facts.data.empty() || facts.data.has_value(i));
+    if (!is_read) return false;
+  }
+  return true;
+}
+
+void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome& outcome) {
+  const Checkpoint& c = facts.checkpoint;
   switch (compared.answer) {
     case Answer::kNothing:
       return;
     case Answer::kUnread:
-      ++outcome.unread;
+      ++outcome.not_read;
+      if (is_read_here(facts, tensor)) outcome.unread.emplace_back(c.fqn(tensor));
       return;
     case Answer::kEqual:
     case Answer::kAlike:
@@ -281,7 +295,22 @@ void report_differing(const BlockOutcome& outcome, std::vector<Finding>& finding
                       {"equal in the first 4 KiB of every tile", outcome.alike},
                       {"different", count_of(outcome.other.size())},
                       {"ambiguous", outcome.ambiguous},
-                      {"not_read", outcome.unread}};
+                      {"not_read", outcome.not_read}};
+  findings.push_back(std::move(finding));
+}
+
+void report_unread(BlockOutcome& outcome, std::vector<Finding>& findings) {
+  if (outcome.unread.empty()) return;
+  Finding finding;
+  finding.rule = "differs-from-reference";
+  finding.severity = Severity::kInfo;
+  finding.cause = fmt::format(
+      "{} could not be compared with the reference ({}): the reference's bytes of {} cannot be "
+      "read, or have a dtype that these cannot be held against.",
+      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread),
+      outcome.unread.size() == 1 ? "it" : "them");
+  finding.evidence = {{std::string(kNotCompared), count_of(outcome.unread.size())}};
+  finding.subjects = std::move(outcome.unread);
   findings.push_back(std::move(finding));
 }
 
@@ -294,9 +323,11 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
   std::vector<TensorId> asked;
   std::vector<ComparisonCost> costs;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!facts.counterparts[index_of(tensor)] || explained.contains(c.fqn(tensor))) continue;
+    const auto& other = facts.counterparts[index_of(tensor)];
+    if (!other || is_beyond_comparison(facts, tensor, *other) || explained.contains(c.fqn(tensor)))
+      continue;
     if (facts.equal_to_reference.contains(tensor)) {
-      settle(c, tensor, {Answer::kEqual}, outcome);
+      settle(facts, tensor, {Answer::kEqual}, outcome);
       continue;
     }
     asked.push_back(tensor);
@@ -311,7 +342,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
   SHW_TRY(auto told, find_together(facts, "look for other orders", costs, compare));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     SHW_TRY(Compared compared, compared_of(asked[i], told[i]));
-    settle(c, asked[i], std::move(compared), outcome);
+    settle(facts, asked[i], std::move(compared), outcome);
   }
   return outcome;
 }
@@ -327,6 +358,7 @@ Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) 
     findings.push_back(std::move(finding));
   }
   report_differing(outcome, findings);
+  report_unread(outcome, findings);
   return {};
 }
 
