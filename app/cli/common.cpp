@@ -115,6 +115,7 @@ TextOptions text_options(const Context& context) {
   options.spec = context.options.spec;
   options.mesh = context.options.mesh;
   options.against = context.options.against;
+  options.depth = context.options.depth;
   return options;
 }
 

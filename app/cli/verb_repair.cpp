@@ -7,9 +7,23 @@
 #include "core/repair/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
+#include "core/report/text_words.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
+
+namespace {
+
+// A deeper look, or one that knows more, may find what is to be repaired.
+void tell_what_was_looked_at(Context& context, const CheckReport& report) {
+  const TextOptions options = text_options(context);
+  std::string words = "No finding (depth " + std::string(name(report.depth)) + ").";
+  if (!report.unjudged.empty())
+    words += "\n" + wrapped("not judged: " + printable(to_text(report.unjudged)), 0, options.width);
+  context.terminal.say(words);
+}
+
+}  // namespace
 
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
@@ -21,6 +35,7 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
   }
   SHW_TRY(CheckReport report, check_now(context, opened));
   SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress, context.team));
+  if (plan.empty() && plan.undecided.empty()) tell_what_was_looked_at(context, report);
   if (plan.checkpoint.empty()) plan.checkpoint = options.checkpoint;
   return plan;
 }

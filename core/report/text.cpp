@@ -166,6 +166,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
     out += margin + "\u2026 and " + human_count(finding.subjects.size() - shown) + " more\n";
 }
 
+// What every byte told a look at headers alone would not find again.
 std::string command_for(const Finding& finding, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
   std::string verb = finding.remedy ? "repair" : "";
@@ -173,7 +174,8 @@ std::string command_for(const Finding& finding, const TextOptions& options) {
   return "shardwright " + verb + " " + shell_word(options.checkpoint) +
          (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
          (options.against.empty() ? "" : " --against " + shell_word(options.against)) +
-         (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh));
+         (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh)) +
+         (options.depth ? depth_option(*options.depth) : "");
 }
 
 void append_remedy(std::string& out, const Finding& finding, std::size_t indent,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "core/model/checkpoint.h"
@@ -16,6 +17,7 @@ struct TextOptions {
   std::string spec;                  // likewise, may be empty
   std::string mesh;                  // likewise
   std::string against;               // likewise
+  std::optional<Depth> depth = {};   // likewise
   bool all_subjects = false;         // otherwise 8 a finding, and how many more
   Severity least = Severity::kInfo;  // findings below are only counted
 };

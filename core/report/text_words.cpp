@@ -98,6 +98,10 @@ std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
+std::string depth_option(Depth depth) {
+  return depth == Depth::kData ? " --data" : " --depth " + std::string(name(depth));
+}
+
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   std::string out, line;
   std::size_t room = width > indent + 20 ? width - indent : 20;

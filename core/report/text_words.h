@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/facts/depth.h"
+
 namespace shw {
 
 // Names come from files: an escape sequence in one would be obeyed by the terminal, a mark that
@@ -28,6 +30,9 @@ std::string short_number(double number);
 std::string share(std::uint64_t part, std::uint64_t of);
 // In single quotes where the shell would read it otherwise.
 std::string shell_word(const std::string& text);
+
+// " --data", " --depth metadata": behind a command that is to look as deep.
+std::string depth_option(Depth depth);
 
 // Words wrapped at `width` columns, every line indented by `indent`; no newline at the end.
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);

@@ -17,11 +17,6 @@ bool is_one_of(std::string_view verb, std::span<const std::string_view> verbs) {
   return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
 }
 
-std::string depth_option(std::string_view verb, Depth depth) {
-  if (verb == "gui") return {};
-  return depth == Depth::kData ? " --data" : " --depth " + std::string(name(depth));
-}
-
 }  // namespace
 
 std::string command_line(std::string_view verb, const VerbOptions& said) {
@@ -34,7 +29,7 @@ std::string command_line(std::string_view verb, const VerbOptions& said) {
     add("--spec", said.spec);
     add("--against", said.against);
     add("--mesh", said.mesh);
-    if (said.depth) text += depth_option(verb, *said.depth);
+    if (said.depth && verb != "gui") text += depth_option(*said.depth);
   }
   if (is_one_of(verb, kJudging)) {
     add("--baseline", said.baseline);

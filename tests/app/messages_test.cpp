@@ -1,0 +1,74 @@
+// Whether a message names what is at fault, as it was typed, and nothing else.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kSaved = std::string(SHW_TEST_DATA) + "/torch-2.14/";
+
+void write_words(const std::string& path, const std::string& words) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << words;
+}
+
+// One weight of 64 rows in blocks of eight: one that is neither fused nor square, so that headers
+// and the first 4 KiB say nothing of their order.
+void write_blocks(const std::string& path, const std::vector<int>& order) {
+  constexpr int kColumns = 1024, kRows = 8;
+  const std::string header =
+      R"({"model.layers.0.mlp.down_proj.weight":{"dtype":"F32","shape":[64,1024],)"
+      R"("data_offsets":[0,262144]}})";
+  const std::uint64_t length = header.size();
+  std::string file(reinterpret_cast<const char*>(&length), sizeof length);
+  file += header;
+  for (int block : order) {
+    for (int i = 0; i < kRows * kColumns; ++i) {
+      const auto value = static_cast<float>(block * kRows * kColumns + i);
+      file.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
+  write_words(path, file);
+}
+
+// A sound checkpoint, one that lost elements, and one whose metadata is rubbish.
+struct Saved {
+  Scratch scratch;
+  Saved() {
+    fs::copy(kSaved + "healthy_grid/ckpt", scratch / "sound");
+    fs::copy(kSaved + "s2_swiglu_t1/ckpt", scratch / "lossy");
+    fs::create_directory(scratch / "broken");
+    write_words(scratch / "broken/.metadata", "garbage");
+  }
+  Run run(const std::string& words) const {
+    return shell("cd '" + (scratch / "") + "' && \"$SHARDWRIGHT\" " + words);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the command that a look at every byte ends with finds it again, and mends it") {
+  Saved saved;
+  for (const char* name : {"right", "wrong"}) fs::create_directory(saved.scratch / name);
+  write_blocks(saved.scratch / "right/model.safetensors", {0, 1, 2, 3, 4, 5, 6, 7});
+  write_blocks(saved.scratch / "wrong/model.safetensors", {0, 2, 1, 3, 5, 4, 6, 7});
+  Run headers = saved.run("repair wrong --against right --yes");
+  CHECK(headers.code == 0);
+  CHECK(contains(headers.err, "No finding (depth headers)"));
+  CHECK(contains(headers.err, "--data"));
+  Run check = saved.run("check wrong --against right --data");
+  CHECK(check.code == 1);
+  REQUIRE(contains(check.out, "shardwright repair wrong --against right --data\n"));
+  CHECK(saved.run("repair wrong --against right --data --yes").code == 0);
+  CHECK(saved.run("diff right wrong-repaired --data").code == 0);
+}
