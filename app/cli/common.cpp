@@ -7,6 +7,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
+#include "core/io/store.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "gpu/cuda_executor.h"
@@ -37,13 +38,21 @@ Error seen_from_outside(Error error, const Options& options) {
                                             options.out.starts_with(file + "/") || file == ".");
   bool as_typed = of_output || file.empty() || file.front() == '/' || file == options.spec ||
                   file == options.plan || file == options.baseline || file == options.policy ||
-                  file.starts_with(options.checkpoint) ||
+                  file == options.placements || file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
                   (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
   if (as_typed || options.checkpoint.empty()) return error;
+  if (options.checkpoint.ends_with("/" + file)) {  // it is the one file that was opened
+    file = options.checkpoint;
+    return error;
+  }
   std::string folder = options.checkpoint;
   if (folder.ends_with("/.metadata")) folder.resize(folder.size() - 10);
   if (!folder.ends_with('/')) folder += '/';
+  // A plan may name files of other checkpoints.
+  const Store& store = posix_store();
+  if (file.find('/') != file.npos && store.exists(file) && !store.exists(folder + file))
+    return error;
   file = folder + file;
   return error;
 }

@@ -21,6 +21,20 @@ struct ParsedJson {
   std::optional<std::uint64_t> byte = {};      // that was read last, from 1
 };
 
+// "not JSON: syntax error while parsing value - unexpected ']'; ...", without the library's
+// numbers.
+template <class Json>
+std::string not_json_text(const ParsedJson<Json>& parsed) {
+  const std::size_t at = parsed.problem.find("syntax error");
+  return "not JSON: " + (at == std::string::npos ? parsed.problem : parsed.problem.substr(at));
+}
+// Where that is, from 0.
+template <class Json>
+std::optional<std::uint64_t> not_json_at(const ParsedJson<Json>& parsed) {
+  if (!parsed.byte) return std::nullopt;
+  return *parsed.byte > 0 ? *parsed.byte - 1 : 0;
+}
+
 // Of parse_json. keeps(depth, event, value) is asked as the library's callback is: what it refuses
 // is left out, and a list or an object may be refused when it begins or when it is whole.
 template <class Json, class Keeps>

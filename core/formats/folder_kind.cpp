@@ -55,7 +55,9 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
     std::string_view name = std::string_view(entry.path).substr(slash + 1);
     for (const FormatRow& row : rows) {
       bool tells = row.named != nullptr && !row.names_are_common;
-      if (tells && row.named(name) != NamedFile::kNothing) offer(entry.path.substr(0, slash), row);
+      const NamedFile named = tells ? row.named(name) : NamedFile::kNothing;
+      if (named == NamedFile::kCheckpoint || named == NamedFile::kAlone)
+        offer(entry.path.substr(0, slash), row);
     }
   }
   return kinds;

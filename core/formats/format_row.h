@@ -37,6 +37,7 @@ enum class NamedFile : std::uint8_t {
   kNothing,     // it is no checkpoint by itself
   kCheckpoint,  // the directory around it
   kAlone,       // a checkpoint of this one file
+  kPart,        // a data file that says nothing without what lies beside it
 };
 
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;

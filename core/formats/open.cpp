@@ -27,7 +27,9 @@ std::string joined(const std::vector<std::string>& names, std::size_t most) {
 
 std::string advice_on_folders(std::span<const Entry> entries, const std::vector<std::string>& whole,
                               Rows rows) {
-  std::string text = "Open one of them by its folder: " + joined(whole, 12) + ".";
+  std::string text =
+      (whole.size() == 1 ? "Open it by its folder: " : "Open one of them by its folder: ") +
+      joined(whole, 12) + ".";
   const std::vector<std::string> unfinished = unfinished_below(entries, rows);
   if (!unfinished.empty())
     text += fmt::format(" The save of {} did not finish.", joined(unfinished, 4));
@@ -148,6 +150,11 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
     if (named == NamedFile::kAlone)
       return row.open(std::make_shared<OneFile>(around, name), progress);
+    if (named == NamedFile::kPart)
+      return fail(
+          ErrorKind::kUnsupported,
+          fmt::format("is one data file of a checkpoint: what it holds stands in {}", row.sign),
+          {path}, "Open the folder that it lies in: " + parent);
   }
   // By what it holds, whatever it is called.
   auto alone = std::make_shared<OneFile>(around, name);
@@ -161,6 +168,20 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
               "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
               "of torch.save",
               {path});
+}
+
+OpenedCheckpoint open_beside(const std::string& path, Progress* progress) {
+  auto opened = open_checkpoint(path, progress);
+  if (opened) return opened;
+  Error error = std::move(opened).error();
+  std::string& file = error.place.file;
+  const std::string inside_of = path + (path.ends_with('/') ? "" : "/");
+  // Of "run", a file "run.safetensors" lies inside.
+  const bool as_typed =
+      file.empty() || file.front() == '/' || file == path || file.starts_with(inside_of);
+  // A file that stands for its folder was typed itself.
+  if (!as_typed) file = path.ends_with("/" + file) ? path : inside_of + file;
+  return tl::unexpected<Error>(std::move(error));
 }
 
 }  // namespace shw

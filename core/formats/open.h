@@ -21,4 +21,8 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory,
                                  Progress* progress = nullptr,
                                  std::span<const FormatRow> rows = formats());
 
+// Of a checkpoint that is looked at beside another one: errors name files from where the person
+// stands, so that nobody takes them for the other's.
+OpenedCheckpoint open_beside(const std::string& path, Progress* progress = nullptr);
+
 }  // namespace shw

@@ -55,7 +55,7 @@ Result<ArrangedPlan> arrange_plan(const std::shared_ptr<const Checkpoint>& check
   ArrangedPlan arranged{arrangement_of(checkpoint), {}, plan.steps};
   settle_gone(*checkpoint, arranged.steps);
   for (const StepPlan::Input& input : plan.inputs) {
-    auto opened = open_checkpoint(input.checkpoint, progress);
+    auto opened = open_beside(input.checkpoint, progress);
     if (!opened) return of_input(input, std::move(opened).error());
     auto other = std::move(*opened);
     SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));

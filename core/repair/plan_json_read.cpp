@@ -161,7 +161,7 @@ Status open_fill_source(Reader& reader, const Json& plan) {
   std::string path = reader.text(json, "checkpoint");
   std::string expected = reader.text(json, "fingerprint");
   SHW_CHECK(reader.status());
-  SHW_TRY(reader.fill_source, open_checkpoint(path));
+  SHW_TRY(reader.fill_source, open_beside(path));
   if (fingerprint(*reader.fill_source) == expected) return {};
   return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
               "make a new plan");
@@ -286,8 +286,10 @@ Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
   auto keeps = [&](int depth, Json::parse_event_t event, Json& value) {
     return tensors.keeps(depth, event, value);
   };
-  const Json parsed = parse_json<Json>(json.begin(), json.end(), keeps).tree;
-  if (parsed.is_discarded()) return fail(ErrorKind::kDamaged, "is no JSON", {source});
+  const auto read = parse_json<Json>(json.begin(), json.end(), keeps);
+  const Json& parsed = read.tree;
+  if (parsed.is_discarded())
+    return fail(ErrorKind::kDamaged, not_json_text(read), {source, not_json_at(read)});
   Reader reader{checkpoint, source};
   std::string schema = reader.text(parsed, "schema");
   auto version = reader.number<std::int64_t>(parsed, "plan");

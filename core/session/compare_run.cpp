@@ -14,7 +14,7 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   const auto& c = as<CompareCommand>(command);
   auto compared = std::make_shared<verbs::ComparedCheckpoints>();
   compared->a = before.checkpoint;
-  SHW_TRY(compared->b, open_checkpoint(verbs::expanded_path(c.path), progress));
+  SHW_TRY(compared->b, open_beside(verbs::expanded_path(c.path), progress));
   CompareOptions options;
   options.data = c.data;
   SHW_TRY(compared->difference, compare_checkpoints(*compared->a, *compared->b, options, progress));

@@ -50,14 +50,9 @@ struct Reader {
 };
 
 tl::unexpected<Error> not_json(const Reader& reader, const ParsedJson<Json>& parsed) {
-  if (!parsed.byte)
-    return fail(ErrorKind::kDamaged, "not JSON: " + parsed.problem, Place{reader.source});
-  if (is_cancelled(reader.progress)) return cancelled_error();
-  std::string what = parsed.problem;
-  if (std::size_t dash = what.find("syntax error"); dash != std::string::npos)
-    what = what.substr(dash);
-  return fail(ErrorKind::kDamaged, "not JSON: " + what,
-              Place{reader.source, *parsed.byte > 0 ? *parsed.byte - 1 : 0});
+  if (parsed.byte && is_cancelled(reader.progress)) return cancelled_error();
+  return fail(ErrorKind::kDamaged, not_json_text(parsed),
+              Place{reader.source, not_json_at(parsed)});
 }
 
 // One pass of the parser: the document, and the order of the axes.

@@ -94,8 +94,8 @@ Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& en
 
 Result<PlacementRules> placement_rules_from_json(std::string_view json, const std::string& source,
                                                  const Mesh& mesh) {
-  auto refuse = [&](const std::string& why) {
-    return fail(ErrorKind::kUsage, why, {source},
+  auto refuse = [&](const std::string& why, std::optional<std::uint64_t> at = {}) {
+    return fail(ErrorKind::kUsage, why, {source, at},
                 "write {\"*.weight\": [\"Shard(0)\", \"Replicate\"]}: one placement a mesh axis");
   };
   bool is_deep = false;
@@ -103,10 +103,11 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
     is_deep = is_deep || depth >= kMaxNesting;
     return !is_deep;
   };
-  const auto parsed = parse_json<nlohmann::ordered_json>(json.begin(), json.end(), keeps).tree;
+  const auto read = parse_json<nlohmann::ordered_json>(json.begin(), json.end(), keeps);
+  const auto& parsed = read.tree;
   if (is_deep)
     return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));
-  if (parsed.is_discarded()) return refuse("is no JSON");
+  if (parsed.is_discarded()) return refuse(not_json_text(read), not_json_at(read));
   if (!parsed.is_object()) return refuse("is no object of patterns");
   PlacementRules out;
   for (const auto& [pattern, list] : parsed.items()) {

@@ -27,7 +27,7 @@ Result<Opened> open(const VerbOptions& said, Progress* progress) {
     SHW_TRY(opened.mesh, parse_mesh(said.mesh));
   }
   if (!said.against.empty()) {
-    SHW_TRY(opened.reference, open_checkpoint(said.against, progress));
+    SHW_TRY(opened.reference, open_beside(said.against, progress));
   }
   SHW_TRY(opened.checkpoint, open_checkpoint(said.checkpoint, progress));
   return opened;
@@ -148,7 +148,7 @@ bool is_same_folder(const Checkpoint& a, const Checkpoint& b) {
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(checkpoint, progress, team);
-  SHW_TRY(auto source, open_checkpoint(against, progress));
+  SHW_TRY(auto source, open_beside(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,
           broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));

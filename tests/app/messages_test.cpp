@@ -57,6 +57,66 @@ struct Saved {
 
 }  // namespace
 
+TEST_CASE("damage of a checkpoint that is looked at beside another is never said of the other") {
+  Saved saved;
+  for (const char* words :
+       {"check sound --against broken", "verify sound --against broken", "diff sound broken",
+        "repair lossy --fill from:broken --yes", "report sound --against broken"}) {
+    CAPTURE(words);
+    Run run = saved.run(words);
+    CHECK(run.code == 2);
+    CHECK(run.err.starts_with("broken/.metadata: "));
+  }
+}
+
+TEST_CASE("a plan that fills from a checkpoint names that one where it is damaged since") {
+  Saved saved;
+  REQUIRE(saved.run("repair lossy --yes --out from").code == 0);
+  REQUIRE(saved.run("plan lossy --fill from:from --json > plan.json").code == 0);
+  std::ifstream plan(saved.scratch / "plan.json");
+  REQUIRE(contains({std::istreambuf_iterator<char>(plan), {}}, "fill_source"));
+  write_words(saved.scratch / "from/.metadata", "garbage");
+  Run run = saved.run("repair lossy --plan plan.json --yes");
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "from/.metadata: "));
+  CHECK_FALSE(contains(run.err, "lossy"));
+}
+
+TEST_CASE("a file that was opened alone is named once, as it was typed") {
+  Saved saved;
+  fs::create_directory(saved.scratch / "in");
+  write_words(saved.scratch / "in/model.pt", "PK\x03\x04 and no archive behind it");
+  for (const std::string& name : {std::string("in/model.pt"), saved.scratch / "in/model.pt"}) {
+    CAPTURE(name);
+    Run run = saved.run("check '" + name + "'");
+    CHECK(run.code == 2);
+    CHECK(run.err.starts_with(name + ": at byte "));
+  }
+}
+
+TEST_CASE("one data file of a checkpoint leads to the folder around it") {
+  Saved saved;
+  Run run = saved.run("check sound/__0_0.distcp");
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "sound/__0_0.distcp: is one data file of a checkpoint"));
+  CHECK(contains(run.err, "Open the folder that it lies in: sound\n"));
+}
+
+TEST_CASE("JSON that is none is named as it was typed, with the byte") {
+  Saved saved;
+  write_words(saved.scratch / "bad.json", "{\"*\": [\"Shard(0)\", ]}");
+  for (const char* words : {"reshard sound --mesh dp=2 --placements bad.json --yes",
+                            "plan sound --plan bad.json", "check sound --spec bad.json"}) {
+    CAPTURE(words);
+    Run run = saved.run(words);
+    CHECK(run.code != 0);
+    CHECK(run.err.starts_with("bad.json: at byte 19: not JSON: syntax error"));
+  }
+  Run gone = saved.run("reshard sound --mesh dp=2 --placements gone.json --yes");
+  CHECK(gone.code == 4);
+  CHECK(gone.err.starts_with("gone.json: cannot open it"));
+}
+
 TEST_CASE("the command that a look at every byte ends with finds it again, and mends it") {
   Saved saved;
   for (const char* name : {"right", "wrong"}) fs::create_directory(saved.scratch / name);

@@ -55,7 +55,8 @@ OpenedCheckpoint open_rank_local(std::shared_ptr<const Directory> directory, Pro
 }
 
 NamedFile named_metadata(std::string_view file) {
-  return file == kDcpMetadataName ? NamedFile::kCheckpoint : NamedFile::kNothing;
+  if (file == kDcpMetadataName) return NamedFile::kCheckpoint;
+  return file.ends_with(".distcp") ? NamedFile::kPart : NamedFile::kNothing;
 }
 NamedFile named_rank_local(std::string_view file) {
   bool one_of_them = file.starts_with("__") && file.ends_with(kDcpMetadataName);
