@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -64,11 +65,17 @@ int columns_of(int descriptor) {
   return 100;
 }
 
-// errno of the write that failed, or 0.
+// errno of the write that failed, or 0. Another program that shares the pipe or the terminal may
+// have set it not to wait (launchers and Node.js do): then this waits until there is room.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
     if (written < 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -132,3 +132,10 @@ TEST_CASE("the command that a look at every byte ends with finds it again, and m
   CHECK(saved.run("repair wrong --against right --data --yes").code == 0);
   CHECK(saved.run("diff right wrong-repaired --data").code == 0);
 }
+
+TEST_CASE("an answer longer than a pipe that does not wait arrives whole") {
+  Run run = shardwright_into_full_pipe({"ls", demo() + "/step_9000", "--json"});
+  CHECK(run.code == 0);
+  CHECK(run.out.size() > (std::size_t{64} << 10));
+  CHECK(parsed(run.out).is_object());
+}

@@ -52,10 +52,11 @@ void drain(int out, int err, Run& run) {
 }
 
 Run run_words(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-              std::optional<unsigned> kill_after = std::nullopt) {
+              std::optional<unsigned> kill_after = std::nullopt, bool waits = true) {
   Run run;
   int out[2], err[2];
   if (pipe(out) != 0 || pipe(err) != 0) return run;
+  if (!waits) fcntl(out[1], F_SETFL, O_NONBLOCK);
   pid_t child = fork();
   if (child == 0) {
     int nothing = open("/dev/null", O_RDONLY);
@@ -71,6 +72,7 @@ Run run_words(const std::vector<std::string>& words, const std::vector<std::stri
     usleep(*kill_after);
     kill(child, SIGKILL);
   }
+  if (!waits) usleep(300'000);  // until it is full
   drain(out[0], err[0], run);
   close(out[0]);
   close(err[0]);
@@ -93,6 +95,12 @@ Run shardwright_killed(const std::vector<std::string>& arguments, unsigned micro
   std::vector<std::string> words{SHW_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run_words(words, {}, microseconds);
+}
+
+Run shardwright_into_full_pipe(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{SHW_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_words(words, {}, std::nullopt, false);
 }
 
 Run shell(const std::string& command) {

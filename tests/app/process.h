@@ -14,6 +14,8 @@ struct Run {
 // stdin is empty; stdout and stderr are no terminals. `environment`: "NAME=value", on top of ours.
 Run shardwright(const std::vector<std::string>& arguments,
                 const std::vector<std::string>& environment = {});
+// The same, where what reads stdout set the pipe not to wait, and comes to it late.
+Run shardwright_into_full_pipe(const std::vector<std::string>& arguments);
 // The same, killed so many microseconds after it was begun, unless it has ended before.
 Run shardwright_killed(const std::vector<std::string>& arguments, unsigned microseconds);
 // The same through a shell: pipes and redirections. $SHARDWRIGHT is the program.
