@@ -182,8 +182,8 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         ->type_name("PATTERN");
     verb.add_option("--shard-size", options.shard_bytes,
                     "safetensors: bytes of a file, 500M or 5G; without: 5G")
-        ->transform(CLI::AsSizeValue(true))
-        ->transform(CLI::Validator(whole_bytes, ""))  // the last one is the first to look
+        ->transform(CLI::AsSizeValue(true).description(""))  // its own is a list of units
+        ->transform(CLI::Validator(whole_bytes, ""))         // the last one is the first to look
         ->type_name("BYTES");
   }
   if (takes(shape, 'p')) {
@@ -325,14 +325,22 @@ std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const T
   return std::nullopt;
 }
 
+// "FQN: the tensor", as --help says it.
+std::string with_description(const CLI::App& verb, const std::string& name) {
+  const CLI::Option* option = verb.get_option_no_throw(name);
+  const std::string said = option == nullptr ? std::string() : option->get_description();
+  return said.empty() ? name : name + ": " + said;
+}
+
 // What CLI11 found, in our words.
-EarlyExit refuse(bool json, const CLI::ParseError& problem, const Typed& typed) {
+EarlyExit refuse(bool json, const CLI::ParseError& problem, const CLI::App& app,
+                 const Typed& typed) {
   std::string verb(typed.verb), message = problem.what();
   std::string help = "`shardwright " + verb + " --help` shows how it is used.";
   std::size_t required = message.find(" is required");
   if (problem.get_name() == "RequiredError" && required != std::string::npos) {
-    std::string what = message.substr(0, required);
-    std::string missing = what == "CHECKPOINT" ? "CHECKPOINT: a folder, or its .metadata" : what;
+    const std::string missing =
+        with_description(*app.get_subcommand(verb), message.substr(0, required));
     return usage_error(json, verb + " needs a " + missing, help);
   }
   if (problem.get_name() == "ExtrasError") {
@@ -459,7 +467,7 @@ std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {
     for (const CLI::App* verb : app.get_subcommands()) return EarlyExit{0, verb->help(), {}};
     return EarlyExit{0, help_text(), {}};
   } catch (const CLI::ParseError& problem) {
-    return refuse(json, problem, typed);
+    return refuse(json, problem, app, typed);
   }
   if (!words.empty()) options.subject = joined(words);
   if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};

@@ -73,6 +73,12 @@ int run_report(Context& context) {
           .value_or(is_answer ? verbs::PageFormat::kJson : verbs::page_format(options.out));
   auto asked = verbs::read_asked(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());
+  // Markdown under that name would open in nothing.
+  if (options.format.empty() && options.out.ends_with(".pdf"))
+    return fail_with(context, Error{ErrorKind::kUsage,
+                                    "a report is never a PDF",
+                                    {options.out},
+                                    "Name it .html, and print that from a browser."});
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   if (!options.out.empty()) {

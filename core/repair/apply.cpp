@@ -80,8 +80,7 @@ Result<std::string> check_out(const Store& store, const Directory& directory,
   }
   SHW_TRY(std::string real_out, store.resolved(out));
   // What lies around one file in its folder is none of it.
-  if (!is_one_file(directory) &&
-      (is_within(real_out, real_source) || is_within(real_source, real_out))) {
+  if (!is_one_file(directory) && is_within(real_out, real_source)) {
     return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
                 "choose another directory with --out");
   }

@@ -132,8 +132,9 @@ class EditedJson {
     return out;
   }
   Dtype dtype(const Json& object, const char* key) {
-    auto found = dtype_from_torch(text(object, key));
-    if (!found) complain(std::string("\"") + key + "\" is no dtype");
+    const std::string said = text(object, key);
+    auto found = dtype_from_torch(said);
+    if (!found) complain(std::string("\"") + key + "\": there is no dtype \"" + said + "\"");
     return found.value_or(Dtype::kUnknown);
   }
   Box box(const Json& object) { return {extents(object, "offsets"), extents(object, "sizes")}; }

@@ -117,6 +117,29 @@ TEST_CASE("JSON that is none is named as it was typed, with the byte") {
   CHECK(gone.err.starts_with("gone.json: cannot open it"));
 }
 
+TEST_CASE("an output that holds the checkpoint is there already, and not in it") {
+  Saved saved;
+  fs::create_directory(saved.scratch / "run");
+  for (const char* name : {"sound", "lossy"})
+    fs::copy(saved.scratch / name, saved.scratch / (std::string("run/") + name));
+  for (const char* words :
+       {"convert run/sound --to torch --yes --out run", "repair run/lossy --yes --out run"}) {
+    CAPTURE(words);
+    Run run = saved.run(words);
+    CHECK(run.code == 3);
+    CHECK(contains(run.err, "run: is there already, and is never replaced"));
+  }
+}
+
+TEST_CASE("a report is not written as Markdown under the name of a PDF") {
+  Saved saved;
+  Run run = saved.run("report sound --out r.pdf");
+  CHECK(run.code == 3);
+  CHECK(contains(run.err, "r.pdf: a report is never a PDF"));
+  CHECK_FALSE(fs::exists(saved.scratch / "r.pdf"));
+  CHECK(saved.run("report sound --out r.pdf --format md").code == 0);
+}
+
 TEST_CASE("the command that a look at every byte ends with finds it again, and mends it") {
   Saved saved;
   for (const char* name : {"right", "wrong"}) fs::create_directory(saved.scratch / name);
@@ -138,4 +161,14 @@ TEST_CASE("an answer longer than a pipe that does not wait arrives whole") {
   CHECK(run.code == 0);
   CHECK(run.out.size() > (std::size_t{64} << 10));
   CHECK(parsed(run.out).is_object());
+}
+
+TEST_CASE("help and the man page name the size of a shard in one word") {
+  for (const char* words : {"convert --help", "completion man"}) {
+    CAPTURE(words);
+    Run run = Saved().run(words);
+    CHECK(run.code == 0);
+    CHECK(contains(run.out, "shard"));
+    CHECK_FALSE(contains(run.out, "kib("));
+  }
 }
