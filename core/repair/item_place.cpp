@@ -17,10 +17,4 @@ std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const Pla
   return ItemPlace{FileId{static_cast<std::uint32_t>(found - files.begin())}, *offset, *length};
 }
 
-std::optional<ItemPlace> item_of_planned(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
-  if (!chunk.item) return std::nullopt;
-  auto elsewhere = place_elsewhere(checkpoint, chunk);
-  return elsewhere ? elsewhere : checkpoint.item(*chunk.item);
-}
-
 }  // namespace shw

@@ -12,7 +12,5 @@ namespace shw {
 
 // Nothing where the record is right, or the file is none of the checkpoint.
 std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk);
-// Where the item of a planned chunk lies; nothing where it has none.
-std::optional<ItemPlace> item_of_planned(const Checkpoint& checkpoint, const PlannedChunk& chunk);
 
 }  // namespace shw
