@@ -8,6 +8,7 @@
 #include "core/formats/dcp/dcp_notes.h"
 #include "core/formats/dcp/dcp_properties.h"
 #include "core/formats/dcp/dcp_provenance.h"
+#include "core/formats/dcp/dcp_root.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
 
@@ -85,31 +86,17 @@ class Interpreter {
 
 Status Interpreter::run() {
   NodeId root = tree_.root();
-  NodeId entries = tree_.attribute(root, "state_dict_metadata");
-  const PickleGlobal* root_class = tree_.global(tree_.callable(root));
-  // PaddlePaddle's has the names of torch's: the file's, the class's and the attributes'.
-  const bool is_of_paddle = root_class != nullptr && root_class->module.starts_with("paddle.");
-  if (tree_.kind(entries) != NodeKind::kDict || is_of_paddle) {
+  const Result<NodeId> entries = entries_of_metadata(tree_, file_);
+  if (!entries) {
     // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
     auto traps = unsafe_pickle_findings(tree_, file_);
-    if (tree_.kind(root) == NodeKind::kReduce && !traps.empty()) {
-      for (Finding& trap : traps) builder_.add_finding(std::move(trap));
-      return {};
-    }
-    if (root_class != nullptr && root_class->name == "Metadata" && entries != NodeId::kAbsent &&
-        !is_of_paddle)
-      return fail(ErrorKind::kUnsupported,
-                  "keeps its tensors (state_dict_metadata) in something that is no plain dict",
-                  {file_, tree_.at(entries)});
-    std::string what =
-        root_class == nullptr ? "a plain value" : root_class->module + "." + root_class->name;
-    return fail(ErrorKind::kUnsupported,
-                "is a pickle of " + what + ", not of torch.distributed.checkpoint's Metadata",
-                {file_, tree_.at(root)},
-                "Another library wrote it; Shardwright reads torch's and Megatron's.");
+    if (tree_.kind(root) != NodeKind::kReduce || traps.empty())
+      return tl::unexpected<Error>(entries.error());
+    for (Finding& trap : traps) builder_.add_finding(std::move(trap));
+    return {};
   }
   text_budget_ = 16 * file_size_ + 65536;
-  SHW_CHECK(read_entries(entries));
+  SHW_CHECK(read_entries(*entries));
   read_paths(tree_.attribute(root, "planner_data"));
   read_storage(tree_.attribute(root, "storage_data"));
   note_storage_meta(tree_.attribute(root, "storage_meta"));
