@@ -25,7 +25,7 @@ void write_words(const std::string& path, const std::string& words) {
 // One weight of 64 rows in blocks of eight: one that is neither fused nor square, so that headers
 // and the first 4 KiB say nothing of their order.
 void write_blocks(const std::string& path, const std::vector<int>& order) {
-  constexpr int kColumns = 1024, kRows = 8;
+  constexpr int kWide = 1024, kTall = 8;
   const std::string header =
       R"({"model.layers.0.mlp.down_proj.weight":{"dtype":"F32","shape":[64,1024],)"
       R"("data_offsets":[0,262144]}})";
@@ -33,8 +33,8 @@ void write_blocks(const std::string& path, const std::vector<int>& order) {
   std::string file(reinterpret_cast<const char*>(&length), sizeof length);
   file += header;
   for (int block : order) {
-    for (int i = 0; i < kRows * kColumns; ++i) {
-      const auto value = static_cast<float>(block * kRows * kColumns + i);
+    for (int i = 0; i < kTall * kWide; ++i) {
+      const auto value = static_cast<float>(block * kTall * kWide + i);
       file.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
   }
