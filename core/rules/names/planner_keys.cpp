@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -82,20 +84,16 @@ void tell_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found
   findings.push_back(std::move(finding));
 }
 
-// Each rank's part of an index of its own may name what another one's part has.
-bool is_entry(const Checkpoint& checkpoint, const std::string& fqn) {
-  auto objects = checkpoint.objects();
-  return checkpoint.find(fqn) ||
-         std::any_of(objects.begin(), objects.end(),
-                     [&](const ObjectRow& object) { return object.fqn == fqn; });
-}
-
 // torch notes the path of every entry that any rank wants to save, so these were there to be saved.
 void tell_unsaved(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
+  if (checkpoint.provenance().only_in_planner.empty()) return;
+  std::unordered_set<std::string_view> objects;
+  for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
   Finding finding;
+  // Each rank's part of an index of its own may name what another one's part has.
   for (const std::string& fqn : each_of(checkpoint.provenance().only_in_planner, facts)) {
-    if (!is_entry(checkpoint, fqn)) finding.subjects.push_back(fqn);
+    if (!checkpoint.find(fqn) && !objects.contains(fqn)) finding.subjects.push_back(fqn);
   }
   if (finding.subjects.empty()) return;
   finding.rule = "planner-keys";

@@ -60,7 +60,7 @@ const Rule kTileUnlisted = {
 )",
                .remedy = "List the tile again: repair does it, and no tensor byte moves."},
     .words = {.text = "loads without a word, but not all of it"},
-    .coverage = {.text = "tiles are missing from the list", .place = 6},
+    .coverage = {.text = "tiles are missing from the list", .place = 9},
     .cause_of = CauseOf::kTiles,
     .run = find_unlisted,
 };

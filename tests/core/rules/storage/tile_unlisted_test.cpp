@@ -2,6 +2,7 @@
 // is all that can be meant.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "core/model/builder.h"
@@ -221,4 +222,30 @@ TEST_CASE("a record whose bytes another one claims is not put back") {
   builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
   builder.add_stray({"w", Extents{2, 0}, first});
   CHECK(says(why_not_put_back(*builder.finish()), "another record claims"));
+}
+
+TEST_CASE("a plan that keeps a tile without bytes in a tensor that it mends is refused") {
+  TemporaryFolder folder;
+  write_sound(folder / "sound");
+  auto sound = opened(folder / "sound");
+  auto broken = bent_list(*sound, [](std::string_view fqn, const Box& box) {
+    const bool is_moved = fqn == "w" && box.offsets == Extents{2, 0};
+    return is_moved ? Bent{false, Box{{2, 0}, {2, 1}}} : Bent{};
+  });
+  auto plan = make_plan(*broken, report_at(*broken), {});
+  REQUIRE(plan.has_value());
+  REQUIRE(plan->tensors.size() == 1);
+  PlannedTensor& planned = plan->tensors.front();
+  planned.chunks.clear();
+  for (ChunkId chunk : broken->chunks(planned.tensor)) {
+    PlannedChunk kept;
+    kept.box = {copy_of(broken->offsets(chunk)), copy_of(broken->sizes(chunk))};
+    kept.item = chunk;
+    planned.chunks.push_back(std::move(kept));
+  }
+  planned.lost_elements = 2;
+  auto repaired = apply_plan(*broken, *plan, {folder / "out"});
+  REQUIRE_FALSE(repaired.has_value());
+  CHECK(says(repaired.error().message, "a chunk it needs has no item"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out"));
 }
