@@ -170,6 +170,34 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
                           !tensor.lies_in_any_order(question.maps[1]));
 }
 
+// By which orders all lie that tell orders apart.
+class Voices {
+ public:
+  explicit Voices(const OrderQuestion& question)
+      : question_(question), fits_(question.orders.size(), true) {}
+
+  void hear(const CutTensor& tensor) {
+    if (tensor.competing) return;
+    std::vector<bool> lies;
+    for (const RankMap& ranks : question_.maps) lies.push_back(tensor.lies(ranks));
+    const auto by = std::count(lies.begin(), lies.end(), true);
+    if (by == 0 || by == std::ssize(lies)) return;
+    ++count_;
+    for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
+  }
+  // One alone may be what is wrong.
+  std::optional<Mesh> agreed() const {
+    if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
+    const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
+    return question_.orders[static_cast<std::size_t>(found)];
+  }
+
+ private:
+  const OrderQuestion& question_;
+  std::vector<bool> fits_;  // one an order
+  std::size_t count_ = 0;
+};
+
 // The questions on the meshes of a spec, each asked once.
 class OrderQuestions {
  public:
@@ -201,13 +229,10 @@ class OrderQuestions {
   std::vector<std::pair<Mesh, std::vector<std::size_t>>> known_;
 };
 
-}  // namespace
-
-RankOrders judge_rank_orders(const CheckInput& input) {
-  RankOrders out;
-  if (input.spec == nullptr) return out;
+// Every tensor that several ranks cut, for each question that it is asked.
+template <class Ask>
+void each_cut_tensor(const CheckInput& input, OrderQuestions& questions, Ask ask) {
   const Checkpoint& c = input.checkpoint;
-  OrderQuestions questions(input);
   for (TensorId tensor : each_tensor(input)) {
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr) continue;
@@ -215,9 +240,41 @@ RankOrders judge_rank_orders(const CheckInput& input) {
     if (!same(entry->shape, c.shape(tensor)) || !is_cut_by_several(c, tensor)) continue;
     for (std::size_t i : asked) {
       auto cut = cut_tensor(c, tensor, *entry, questions.all[i].saved);
-      if (cut) ask_tensor(*cut, questions.all[i]);
+      if (cut) ask(*cut, i);
     }
   }
+}
+
+bool is_on_own_order(const OrderQuestion& question) {
+  return !question.reordered && question.saved == question.of_spec;
+}
+
+void hear_all(const CheckInput& input, OrderQuestions& questions) {
+  std::vector<std::optional<Voices>> voices;
+  for (const OrderQuestion& question : questions.all) {
+    const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
+    voices.push_back(is_asked ? std::optional<Voices>(question) : std::nullopt);
+  }
+  if (std::none_of(voices.begin(), voices.end(), [](const auto& one) { return one.has_value(); }))
+    return;
+  each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
+    if (voices[i]) voices[i]->hear(tensor);
+  });
+  for (std::size_t i = 0; i < voices.size(); ++i) {
+    if (voices[i]) questions.all[i].found.proved = voices[i]->agreed();
+  }
+}
+
+}  // namespace
+
+RankOrders judge_rank_orders(const CheckInput& input) {
+  RankOrders out;
+  if (input.spec == nullptr) return out;
+  OrderQuestions questions(input);
+  each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
+    ask_tensor(tensor, questions.all[i]);
+  });
+  hear_all(input, questions);
   for (OrderQuestion& question : questions.all) {
     question.found.is_disputed = question.supported;
     if (!question.found.tensors.empty())

@@ -4,6 +4,7 @@
 // the ground of nothing.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/facts/check_input.h"
@@ -19,6 +20,9 @@ struct OrderContradicted {
   std::vector<TensorId> tensors;
   // Others lie as the spec says by what is believed, and not by the spec's own order.
   bool is_disputed = false;
+  // Of the spec's own order: the only one by which all tensors lie that tell orders apart, where
+  // several do. Those whose rows two axes cut, and those that lie by no order, have no voice.
+  std::optional<Mesh> proved = {};
 };
 
 struct RankOrders {

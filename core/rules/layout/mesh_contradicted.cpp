@@ -52,26 +52,47 @@ std::string which_lie(const Checkpoint& c, const std::vector<TensorId>& tensors)
   return first + " and " + plural(tensors.size() - 1, "other tensor") + " lie";
 }
 
-Finding told_of_order(const CheckInput& input, const OrderContradicted& found, bool is_given) {
-  const Checkpoint& c = input.checkpoint;
-  std::string cause = fmt::format(
-      "{} as the spec says, to the box, where ranks are counted over {}, and elsewhere where they "
-      "are counted over {}: ",
-      which_lie(c, found.tensors), to_text(found.instead), to_text(found.believed));
-  if (is_given && found.is_disputed)
-    cause += "other tensors lie the other way round, so neither of the two orders was used.";
-  else
-    cause += is_given
-                 ? "the mesh that was named (--mesh) is not the one that saved this checkpoint, "
-                   "so it was not used."
+// What is made of it that the spec's own order is not the one that saved.
+const char* what_became_of(bool is_used) {
+  return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
+                   "ranks were counted as these tensors lie. A spec that lists the axes in that "
+                   "order, or --mesh, says the same."
                  : "the mesh of the spec has its axes in another order than the one that saved, "
                    "so nothing was placed by it. --mesh names the one that saved.";
-  Finding finding = mesh_finding(found.believed, input.ranks, std::move(cause));
-  // A spec may speak of the mesh that will load.
-  if (!is_given) finding.severity = Severity::kInfo;
+}
+
+std::string how_they_lie(const Checkpoint& c, const OrderContradicted& found, const Mesh& instead) {
+  return fmt::format(
+      "{} as the spec says, to the box, where ranks are counted over {}, and elsewhere where they "
+      "are counted over {}: ",
+      which_lie(c, found.tensors), to_text(instead), to_text(found.believed));
+}
+
+Finding told_of_order(const CheckInput& input, const OrderContradicted& found, const Mesh& instead,
+                      std::string_view what_became) {
+  Finding finding =
+      mesh_finding(found.believed, input.ranks,
+                   how_they_lie(input.checkpoint, found, instead) + std::string(what_became));
   finding.evidence.emplace_back("mesh of the spec", to_text(found.of_spec));
-  finding.evidence.emplace_back("lies so on", to_text(found.instead));
-  add_subjects(c, found.tensors, finding);
+  finding.evidence.emplace_back("lies so on", to_text(instead));
+  add_subjects(input.checkpoint, found.tensors, finding);
+  return finding;
+}
+
+Finding told_of_given(const CheckInput& input, const OrderContradicted& found) {
+  return told_of_order(
+      input, found, found.instead,
+      found.is_disputed
+          ? "other tensors lie the other way round, so neither of the two orders was used."
+          : "the mesh that was named (--mesh) is not the one that saved this checkpoint, so it was "
+            "not used.");
+}
+
+// A spec may speak of the mesh that will load.
+Finding told_of_own(const CheckInput& input, const OrderContradicted& found, bool is_used) {
+  Finding finding =
+      told_of_order(input, found, is_used ? *found.proved : found.instead, what_became_of(is_used));
+  finding.severity = Severity::kInfo;
   return finding;
 }
 
@@ -95,7 +116,7 @@ void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
   bool is_out = false;
   for (const OrderContradicted& found : orders.contradicted) {
     if (found.believed != given) continue;
-    findings.push_back(told_of_order(input, found, true));
+    findings.push_back(told_of_given(input, found));
     is_out = true;
     if (found.is_disputed) input.misordered.push_back(found.of_spec);
   }
@@ -108,12 +129,18 @@ void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
 }
 
 // The meshes of the spec alone, where what a person gave does not stand in for them.
-void hold_own_orders(CheckInput& input, std::vector<Finding>& findings) {
-  for (const OrderContradicted& found : judge_rank_orders(input).contradicted) {
+void hold_own_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
+  const auto contradicted = judge_rank_orders(input).contradicted;
+  const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
+  for (const OrderContradicted& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;
-    findings.push_back(told_of_order(input, found, false));
-    input.misordered.push_back(found.of_spec);
+    findings.push_back(told_of_own(input, found, is_proved));
+    if (!is_proved) input.misordered.push_back(found.of_spec);
   }
+  if (!is_proved) return;
+  // As if it had been named.
+  input.proved_mesh = std::make_shared<const Mesh>(*contradicted.front().proved);
+  input.mesh = input.proved_mesh.get();
 }
 
 bool explains_all(const MeshGuess& guess) {
@@ -233,6 +260,7 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
 }  // namespace
 
 void settle_mesh(CheckInput& input, std::vector<Finding>& findings) {
+  const bool is_named = input.mesh != nullptr;
   if (input.mesh != nullptr) {
     if (auto refused = too_small(input)) {
       findings.push_back(std::move(*refused));
@@ -241,7 +269,7 @@ void settle_mesh(CheckInput& input, std::vector<Finding>& findings) {
   }
   if (input.mesh != nullptr) hold_against_spec(input, findings);
   if (input.mesh != nullptr) hold_against_tiles(input, findings);
-  hold_own_orders(input, findings);
+  hold_own_orders(input, is_named, findings);
 }
 
 const Rule kMeshContradicted = {
@@ -258,7 +286,8 @@ const Rule kMeshContradicted = {
         "not used for any: a repair by it would put other ranks' rows in place. The tensors that "
         "it names "
         "say which order fits; the desktop's mesh panel and the writers of the tiles show which "
-        "meshes would.",
+        "meshes would. Where it is the spec's axes that stand in another order, and all tensors "
+        "that tell agree on one, ranks are counted by that.",
     .lesson = {.drawing = R"(
   --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
   files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │

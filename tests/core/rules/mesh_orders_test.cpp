@@ -73,9 +73,9 @@ bool writable(const TensorCut& cut) {
 
 enum class Damage : std::uint8_t { kNone, kAxisLeftOut, kOtherOrder, kLocalState };
 
-// One tensor in question beside a healthy one, as `truth` saves them.
+// One tensor in question beside a healthy one, or several, as `truth` saves them.
 SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut, Damage damage,
-                    const TensorCut& beside, const std::string& role) {
+                    const TensorCut& beside, const std::string& role, int healthy = 1) {
   std::int64_t rows = 2;
   for (const MeshAxis& axis : truth.axes) rows *= axis.size;
   const Extents shape = {rows, rows};
@@ -102,8 +102,10 @@ SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorCut& cut
   };
   const bool is_state = damage == Damage::kLocalState;
   std::vector<SavedTensor> tensors = {
-      tensor("model.layers.0.fc1.weight", cut, is_state ? Damage::kNone : damage),
-      tensor("model.layers.0.beside.weight", beside, Damage::kNone)};
+      tensor("model.layers.0.fc1.weight", cut, is_state ? Damage::kNone : damage)};
+  for (int i = 0; i < healthy; ++i)
+    tensors.push_back(
+        tensor("model.layers." + std::to_string(i) + ".beside.weight", beside, Damage::kNone));
   if (is_state) {
     for (const char* state : {"exp_avg", "exp_avg_sq"})
       tensors.push_back(tensor("optimizer.state.layers.0.fc1.weight." + std::string(state), cut,
@@ -134,8 +136,24 @@ std::string why_undecided(const Finding& finding) {
 }
 
 struct Sweep {
-  int repairs = 0, contradicted = 0, kept = 0;
+  int repairs = 0, contradicted = 0, kept = 0, by_own_tensors = 0;
 };
+
+// By the spec alone. Where no tensor contradicts its order there is nothing but its word.
+void judge_alone(const SavedModel& model, Sweep& sweep) {
+  CAPTURE(describe(model));
+  const std::vector<Finding> findings = look(model, true, Look::kMetadata);
+  if (std::none_of(findings.begin(), findings.end(),
+                   [](const Finding& one) { return one.rule == "mesh-contradicted"; }))
+    return;
+  bool is_repaired = false;
+  for (const Finding& finding : findings) {
+    CAPTURE(finding.cause);
+    judge(model, finding);
+    is_repaired = is_repaired || !finding.diagnoses.empty();
+  }
+  sweep.by_own_tensors += is_repaired ? 1 : 0;
+}
 
 void judge_with(const SavedModel& model, const Mesh& given, const Mesh& truth, Sweep& sweep) {
   const Checkpoint& c = *model.checkpoint;
@@ -188,7 +206,9 @@ Sweep sweep_orders(const Mesh& truth, const std::string& role) {
       const TensorCut& beside = cuts[turn++ % cuts.size()];
       for (const Mesh& other : every_order(truth)) {
         judge_with(saved_on(truth, truth, cut, damage, beside, role), other, truth, sweep);
-        judge_with(saved_on(truth, other, cut, damage, beside, role), truth, truth, sweep);
+        const SavedModel written = saved_on(truth, other, cut, damage, beside, role);
+        judge_with(written, truth, truth, sweep);
+        judge_alone(written, sweep);
       }
     }
   }
@@ -211,6 +231,7 @@ TEST_CASE("no order of the axes in the spec or in --mesh puts a row where its ra
     CHECK(sweep.repairs > 0);
     CHECK(sweep.contradicted > 0);
     CHECK(sweep.kept > 0);
+    CHECK(sweep.by_own_tensors > 0);
   }
 }
 
@@ -270,10 +291,58 @@ TEST_CASE("a spec whose axes stand in another order than those that saved places
   judge(model, findings.front());
 }
 
-TEST_CASE("a spec whose axes stand in another order is not asked for again") {
+TEST_CASE("ranks are counted in the order on which two tensors agree where the spec has another") {
   const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
   const TensorCut rows{{kWhole, 0}, false}, grid{{1, 0}, false};
   SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, grid, "");
+  const std::vector<Finding> alone = look(model, true);
+  const std::vector<Finding> named = look(model, true, Look::kMetadata, &truth);
+  REQUIRE(named.front().rule == "local-saved-as-global");
+  REQUIRE_FALSE(named.front().diagnoses.empty());
+  REQUIRE(alone.front().rule == named.front().rule);
+  CHECK(alone.front().cause == named.front().cause);
+  CHECK(alone.front().diagnoses.size() == named.front().diagnoses.size());
+  judge(model, alone.front());
+  auto told = std::find_if(alone.begin(), alone.end(), [](const Finding& finding) {
+    return finding.rule == "mesh-contradicted";
+  });
+  REQUIRE(told != alone.end());
+  CHECK(told->severity == Severity::kInfo);
+  CHECK(told->cause.find("so ranks were counted as these tensors lie") != std::string::npos);
+}
+
+TEST_CASE("swapped rows are found where the spec has its axes in another order than who saved") {
+  const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
+  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  auto of = [&](Damage damage) {
+    return look(saved_on(truth, of_spec, column, damage, grid, "column", 2), true);
+  };
+  const std::vector<Finding> sound = of(Damage::kNone), swapped = of(Damage::kOtherOrder);
+  CHECK(above_info(sound).empty());
+  REQUIRE(swapped.front().rule == "strided-recorded-plain");
+  CHECK(swapped.front().subjects == std::vector<std::string>{"model.layers.0.fc1.weight"});
+  REQUIRE(swapped.front().diagnoses.size() == 1);
+  judge(saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 2), swapped.front());
+}
+
+TEST_CASE("tensors that lie by two orders of the spec's axes count the ranks by neither") {
+  const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
+  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 3);
+  // One of the three is expected where the spec's own order puts it.
+  SpecEntry& other = model.spec->entries.at("model.layers.2.beside.weight");
+  std::swap(other.placements[0], other.placements[1]);
+  const std::vector<Finding> findings = look(model, true);
+  CHECK(above_info(findings).empty());
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings.front().rule == "mesh-contradicted");
+  CHECK(findings.front().cause.find("nothing was placed by it") != std::string::npos);
+}
+
+TEST_CASE("a spec whose axes stand in another order is not asked for again") {
+  const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
+  const TensorCut rows{{kWhole, 0}, false}, replica{{kWhole, kWhole}, false};
+  SavedModel model = saved_on(truth, of_spec, rows, Damage::kLocalState, replica, "");
   std::vector<Finding> findings = look(model, true);
   REQUIRE_FALSE(findings.empty());
   REQUIRE(findings.front().rule == "local-saved-as-global");
