@@ -89,9 +89,10 @@ void StatisticsCounter::add(BytesView bytes) {
   Tables& t = *tables_;
   if (t.width == 0) return;
   if (!t.staged.empty()) {
-    std::size_t more = std::min(kStaged - t.staged.size(), bytes.size());
-    t.staged.insert(t.staged.end(), bytes.begin(),
-                    bytes.begin() + static_cast<std::ptrdiff_t>(more));
+    const std::size_t held = t.staged.size(), more = std::min(kStaged - held, bytes.size());
+    if (more == 0) return;
+    t.staged.resize(held + more);
+    std::memcpy(t.staged.data() + held, bytes.data(), more);
     bytes = bytes.subspan(more);
     if (t.staged.size() < kStaged) return;
     add_whole(t.staged);
