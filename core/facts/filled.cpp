@@ -85,11 +85,11 @@ void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
   if (!other.fill.empty()) join_fill(into, other, into.fill.empty());
 }
 
-using ByTensor = std::map<TensorId, FilledTensor>;
+using FilledByTensor = std::map<TensorId, FilledTensor>;
 
-ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources,
-                      const Progress* progress) {
-  ByTensor all;
+FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                            const Progress* progress) {
+  FilledByTensor all;
   std::size_t looks = 20'000'000;
   for (const Source& source : sources) {
     for (const FilledTensor& tensor : until_cancelled(source.record.tensors, progress)) {
@@ -104,8 +104,8 @@ ByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& s
 }
 
 // What one place says and another does not, of files that name every tensor that lost something.
-void compare(const std::vector<Source>& sources, const ByTensor& all, const Progress* progress,
-             FilledReport& report) {
+void compare(const std::vector<Source>& sources, const FilledByTensor& all,
+             const Progress* progress, FilledReport& report) {
   std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     for (const FilledTensor& tensor : until_cancelled(sources[i].record.tensors, progress)) {
@@ -238,7 +238,7 @@ FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
       }
     }
   }
-  ByTensor all = join_sources(checkpoint, sources, progress);
+  FilledByTensor all = join_sources(checkpoint, sources, progress);
   compare(sources, all, progress, report);
   add_entries(checkpoint, sources, report);
   for (const Source& source : sources) {
