@@ -46,18 +46,18 @@ struct Explained {
   std::vector<Box> boxes;  // where each belongs; empty where that is not known of all
 };
 
-enum class Held : std::uint8_t { kExpected, kRecorded, kUnknown };
+enum class HeldAs : std::uint8_t { kExpected, kRecorded, kUnknown };
 
 // An uneven extent gives another order other sizes: then the item tells how it was cut.
-Held held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
+HeldAs held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
-  if (q.expected.gives_sizes(rank, recorded)) return Held::kExpected;
-  if (index_of(chunk) >= q.input.headers.size()) return Held::kUnknown;
+  if (q.expected.gives_sizes(rank, recorded)) return HeldAs::kExpected;
+  if (index_of(chunk) >= q.input.headers.size()) return HeldAs::kUnknown;
   const Result<ItemHeader>& header = q.input.headers[index_of(chunk)];
-  if (!header) return Held::kUnknown;
+  if (!header) return HeldAs::kUnknown;
   if (header->sizes.size() == recorded.size() && q.expected.gives_sizes(rank, header->sizes))
-    return Held::kExpected;
-  return same(header->sizes, recorded) ? Held::kRecorded : Held::kUnknown;
+    return HeldAs::kExpected;
+  return same(header->sizes, recorded) ? HeldAs::kRecorded : HeldAs::kUnknown;
 }
 
 // Nothing is allocated for a chunk before it is known that all lie so: there may be millions.
@@ -71,9 +71,9 @@ Explained explained_by(const Question& q, const Cutter& saved) {
     auto rank = q.rank_of(chunk);
     if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
     if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
-    Held held = held_by(q, chunk, *rank);
-    if (!empty && held == Held::kRecorded) return {};  // it was cut so indeed
-    all_known = all_known && held == Held::kExpected;
+    HeldAs held = held_by(q, chunk, *rank);
+    if (!empty && held == HeldAs::kRecorded) return {};  // it was cut so indeed
+    all_known = all_known && held == HeldAs::kExpected;
     resized = resized || !q.expected.gives_sizes(*rank, sizes);
     out.lies = out.lies || !empty;
   }

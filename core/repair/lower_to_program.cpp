@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 // A chunk whose elements a job reads: its source, and where its elements lie in it.
-struct Held {
+struct HeldChunk {
   SourceId source{};
   PartStorage storage;
 };
@@ -87,7 +87,7 @@ struct Lowering {
   ProgramBuilder builder{};
   std::vector<const Checkpoint*> inputs{&checkpoint};
   HeldChunks held{};
-  std::map<std::pair<std::uint32_t, ChunkId>, Held> held_to_fill{};  // what is no piece's
+  std::map<std::pair<std::uint32_t, ChunkId>, HeldChunk> held_to_fill{};  // what is no piece's
 
   std::uint32_t input_of(const Checkpoint& input) {
     auto found = std::find(inputs.begin(), inputs.end(), &input);
@@ -120,7 +120,7 @@ struct Lowering {
     return held.read(checkpoint, chunks);
   }
 
-  Result<Held> hold(const Checkpoint& holder, ChunkId chunk) {
+  Result<HeldChunk> hold(const Checkpoint& holder, ChunkId chunk) {
     const std::uint32_t input = input_of(holder);
     const auto number = static_cast<std::uint32_t>(index_of(chunk));
     if (input == 0 && held.has(chunk)) {
@@ -128,7 +128,7 @@ struct Lowering {
       SourceId& source = held.source(chunk);
       if (source == SourceId::kNone) source = add_source(input, chunk, storage);
       const std::string& file = holder.file(storage.file).path;
-      return Held{source, {input, file, std::move(storage), number}};
+      return HeldChunk{source, {input, file, std::move(storage), number}};
     }
     auto [found, is_new] = held_to_fill.try_emplace({input, chunk});
     if (!is_new) return found->second;
@@ -143,7 +143,7 @@ struct Lowering {
   // output is dim order[d] of the chunk.
   Status add_box(OutputId output, const Checkpoint& holder, ChunkId chunk, Dtype dtype,
                  const Box& from, const Extents& at, const Extents& order) {
-    SHW_TRY(const Held held_chunk, hold(holder, chunk));
+    SHW_TRY(const HeldChunk held_chunk, hold(holder, chunk));
     Box to{at, from.sizes};
     const Extents& lies = held_chunk.storage.lies.strides;
     Extents strides = lies;
@@ -241,7 +241,7 @@ Status check_pieces(Lowering& lowering, const LoweredPlan& lowered,
     const PlannedTensor& tensor = lowering.plan.tensors[places[i].tensor];
     const PlannedChunk& chunk = tensor.chunks[places[i].chunk];
     for (const Piece& piece : chunk.pieces) {
-      SHW_TRY(const Held held, lowering.hold(checkpoint, piece.chunk));
+      SHW_TRY(const HeldChunk held, lowering.hold(checkpoint, piece.chunk));
       SHW_CHECK(check_origins(lowered.program, lowered.outputs[i],
                               part_of(chunk, piece, checkpoint.dtype(tensor.tensor)), chunk.box,
                               &held.storage, checkpoint.fqn(tensor.tensor)));
