@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/facts/spec_layout.h"
+#include "core/mesh/error_models.h"
 
 namespace shw {
 namespace {
@@ -92,6 +93,14 @@ Explained explained_by(const Question& q, const Cutter& saved) {
   return out;
 }
 
+// Experts of all ranks are stacked in either order, so another one is told. Elsewhere: recorded
+// left to right where the spec is strided. The other way round the spec may be of another layout
+// that loads it, and nothing says that the bytes are not where they should be.
+bool speaks_of_damage(const OtherOrder& item) {
+  return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
+                                    std::is_sorted(item.saved.begin(), item.saved.end()));
+}
+
 // Without boxes: it lies so, and how much each item holds is not known or not as it should be.
 std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
@@ -129,7 +138,7 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     auto item = other_order(input, tensor);
     if (!item) continue;
     found.insert(item->tensor);
-    if (!item->boxes.empty()) out.push_back(std::move(*item));
+    if (!item->boxes.empty() && speaks_of_damage(*item)) out.push_back(std::move(*item));
   }
   // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
   // Those of the same mesh are asked; where there are none, all.

@@ -18,7 +18,7 @@ struct OtherOrder {
   std::vector<Box> boxes;             // where each chunk belongs, in the order of the chunks
 };
 
-// Without a spec there are none.
+// Those that speak of damage: without a spec there are none, nor where another mesh saved it all.
 std::vector<OtherOrder> find_other_orders(const CheckInput& input);
 
 // "edp, then ep"

@@ -172,11 +172,10 @@ void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Bo
 }
 
 // Of ranks that no cutting axis tells apart one wrote the chunk of all: its place is theirs,
-// wherever it lies. Axes and placements are those of the parameter.
-std::optional<Box> of_replica(const CheckInput& input, TensorId parameter,
+// wherever it lies.
+std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const SpecEntry* entry,
                               const std::vector<Box>& boxes, const LocalState& local) {
   const Checkpoint& c = input.checkpoint;
-  const SpecEntry* entry = layout_of(input, c.fqn(parameter));
   if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
   const RankMap ranks(input, *entry->mesh);
   const auto mine = place_of(ranks, *entry, local.writer);
@@ -195,10 +194,10 @@ std::optional<Box> of_replica(const CheckInput& input, TensorId parameter,
 }
 
 // Spec and chunks both tell, and have to agree.
-void hold_against_chunks(const Box& held, const OwnChunks& own, const std::vector<Box>& boxes,
+void hold_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
                          LocalState& local) {
-  const std::vector<Box>& told = own.any ? own.alike : boxes;
-  if (std::find(told.begin(), told.end(), held) != told.end()) {
+  const bool own_agrees = std::find(own.alike.begin(), own.alike.end(), held) != own.alike.end();
+  if (own_agrees || (!own.any && replica == held)) {
     local.home = held;
     local.source = own.any ? kOwnChunk : kReplicaChunk;
   } else if (own.any) {
@@ -221,7 +220,9 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
   // itself wrote does (failures.md 0.7.2, 0.7.13).
   if (held && !is_empty(*held) && !places.is_in_buckets(parameter))
-    return hold_against_chunks(*held, own, boxes, local);
+    return hold_against_chunks(
+        *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
+        local);
   if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
@@ -229,7 +230,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     local.why_not =
         "the writers of these states wrote no chunk of their parameters that has the size of the "
         "state, or more than one";
-  } else if (auto replica = of_replica(input, parameter, boxes, local)) {
+  } else if (auto replica = of_replica(input, parameter, entry, boxes, local)) {
     local.home = std::move(*replica);
     local.source = kReplicaChunk;
   } else if ((held && is_empty(*held)) || is_empty_shard(c.sizes(local.chunk), local.expected)) {

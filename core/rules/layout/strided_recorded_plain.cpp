@@ -1,8 +1,6 @@
 // S5 E2. FSDP cut what TP had cut before (StridedShard), but the boxes were recorded as if FSDP had
 // cut first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost, the tiling is
 // perfect, and only writers and spec together tell.
-#include <algorithm>
-
 #include "core/facts/cut_orders.h"
 #include "core/facts/facts.h"
 #include "core/facts/spec_layout.h"
@@ -19,11 +17,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
   finding.link = "TransformerEngine #2713";
   std::int64_t chunks = 0;
   for (const OtherOrder& item : facts.other_orders) {
-    // Recorded left to right where the spec is strided; the other way round nothing says that the
-    // bytes are not where they should be.
-    bool strided = item.entry->placements != as_plain(item.entry->placements);
-    bool left_to_right = std::is_sorted(item.saved.begin(), item.saved.end());
-    if (is_expert(*item.entry) || !strided || !left_to_right) continue;
+    if (is_expert(*item.entry)) continue;
     if (finding.subjects.empty()) {
       finding.cause = std::string(c.fqn(item.tensor)) + " was cut by " +
                       order_text(*item.entry->mesh, item.expected) +

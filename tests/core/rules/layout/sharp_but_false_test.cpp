@@ -181,3 +181,38 @@ TEST_CASE("a rank that saved an empty part knew the axis that is said to be left
   uneven.expect("model.w", {8, 2}, "dp=3,tp=2", {"StridedShard(0,sf=2)", "Shard(0)"});
   CHECK(look(uneven).find("axis-dropped") != nullptr);
 }
+
+TEST_CASE("a spec of another layout that loads the parameter does not say where its states lie") {
+  // TP cut the rows before FSDP did; the spec asks for a plain cut of the same mesh.
+  const std::vector<SavedTile> strided{
+      {{0, 0}, {2, 2}, 0}, {{4, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
+  Made made;
+  made.tensor("model.fc.weight", {8, 2}, strided)
+      .tensor("optimizer.state.fc.weight.exp_avg", {8, 2}, strided);
+  whole_by(made, "optimizer.state.fc.weight.exp_avg_sq", {2, 2}, 1);
+  for (const char* fqn : {"model.fc.weight", "optimizer.state.fc.weight.exp_avg",
+                          "optimizer.state.fc.weight.exp_avg_sq"})
+    made.expect(fqn, {8, 2}, "dp=2,tp=2", {"S(0)", "S(0)"});
+  Seen seen = look(made);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.survivors("optimizer.state.fc.weight.exp_avg_sq").empty());
+  CHECK(seen.survivors("optimizer.state.fc.weight.exp_avg").empty());
+
+  Seen without = look(made, false);
+  CHECK(without.survivors("optimizer.state.fc.weight.exp_avg_sq") == "4+2<1");
+  CHECK(without.survivors("optimizer.state.fc.weight.exp_avg") == "4+2<1");
+}
+
+TEST_CASE("a mesh of the spec that did not save the parameter does not name a replica") {
+  // Saved by dp 4 and tp 2, whose ranks 2 and 3 hold the second quarter; the spec's mesh has more
+  // ranks, and there rank 3 holds the first.
+  Made made;
+  made.tensor("model.norm.weight", {8},
+              {{{0}, {2}, 0}, {{2}, {2}, 2}, {{4}, {2}, 4}, {{6}, {2}, 6}})
+      .expect("model.norm.weight", {8}, "dp=4,tp=4", {"S(0)", "R"})
+      .expect("optimizer.state.norm.weight.exp_avg", {8}, "dp=4,tp=4", {"S(0)", "R"});
+  whole_by(made, "optimizer.state.norm.weight.exp_avg", {2}, 3);
+  Seen seen = look(made);
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.survivors("optimizer.state.norm.weight.exp_avg").empty());
+}
