@@ -130,6 +130,55 @@ std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) 
   return text;
 }
 
+namespace {
+
+// All chunks are those of `ranks` ranks that one axis cuts along one dimension, in their order.
+bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks) {
+  std::optional<std::size_t> dim;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    ExtentsView at = c.offsets(chunk), sizes = c.sizes(chunk), shape = c.shape(tensor);
+    if (sizes.size() != shape.size() || at.size() != shape.size()) return false;
+    if (volume(sizes) == 0) continue;
+    auto writer = c.writer(chunk);
+    if (!writer || *writer >= ranks) return false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes[d] == shape[d]) continue;
+      if (dim && *dim != d) return false;
+      dim = d;
+    }
+    if (!dim) return false;
+    Cut mine = chunk_of(shape[*dim], ranks, *writer);
+    if (at[*dim] != mine.offset || sizes[*dim] != mine.size) return false;
+  }
+  return dim.has_value();
+}
+
+// Of tensors without a layout in the spec, those that several ranks cut: they all lie as one axis
+// of all ranks cuts them. Of a mesh of several axes some tensor would show one of them.
+bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
+  constexpr int kTensors = 200;
+  const Checkpoint& c = input.checkpoint;
+  int looked_at = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    if (looked_at == kTensors) break;
+    if (layout_of(input, c.fqn(tensor)) != nullptr || c.chunks(tensor).size() < 2 ||
+        !c.writers_are_owners(tensor))
+      continue;
+    if (!is_cut_by_one_axis(c, tensor, mesh.size())) return false;
+    ++looked_at;
+  }
+  return looked_at > 0;
+}
+
+bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, const Mesh& mesh) {
+  Agreement agreement = layout_agreement(input, found, &mesh);
+  if (agreement.says_nothing()) agreement = layout_agreement(input, found);
+  if (agreement.says_nothing()) return rest_knows_one_axis(input, mesh);
+  return agreement.contradicts();
+}
+
+}  // namespace
+
 std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
   std::vector<OtherOrder> out;
   if (input.spec == nullptr) return out;
@@ -141,15 +190,12 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     if (!item->boxes.empty() && speaks_of_damage(*item)) out.push_back(std::move(*item));
   }
   // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
-  // Those of the same mesh are asked; where there are none, all.
+  // Those of the same mesh are asked; where there are none, all; where the spec names no other,
+  // those that it does not speak of.
   std::map<std::string, bool> contradicted;
   std::erase_if(out, [&](const OtherOrder& item) {
     auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));
-    if (added) {
-      Agreement agreement = layout_agreement(input, found, &*item.entry->mesh);
-      if (agreement.says_nothing()) agreement = layout_agreement(input, found);
-      at->second = agreement.contradicts();
-    }
+    if (added) at->second = is_contradicted(input, found, *item.entry->mesh);
     return at->second;
   });
   return out;

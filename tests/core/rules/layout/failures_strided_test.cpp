@@ -293,3 +293,23 @@ TEST_CASE("chunks in an order that the spec does not know are not placed") {
   CHECK_FALSE(seen.findings[0].remedy.has_value());
   CHECK(seen.survivors("fc1.weight").empty());
 }
+
+TEST_CASE("tensors that the spec leaves out show that one axis of all ranks saved the others") {
+  std::vector<SavedTile> rows, grid;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    rows.push_back({{rank * 2, 0}, {2, 4}, static_cast<std::uint32_t>(rank)});
+    grid.push_back({{rank / 2 * 4, rank % 2 * 2}, {4, 2}, static_cast<std::uint32_t>(rank)});
+  }
+  Made fsdp;
+  fsdp.tensor("q_proj.weight", {8, 4}, rows)
+      .expect("q_proj.weight", {8, 4}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+      .tensor("o_proj.weight", {8, 4}, rows);
+  CHECK(look(fsdp).quiet());
+
+  Made two_axes;
+  two_axes.tensor("q_proj.weight", {8, 4}, rows)
+      .expect("q_proj.weight", {8, 4}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+      .tensor("o_proj.weight", {8, 4}, grid)
+      .tensor("up_proj.weight", {8, 4}, rows);
+  CHECK(look(two_axes).find("strided-recorded-plain") != nullptr);
+}
