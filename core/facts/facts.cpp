@@ -1,5 +1,6 @@
 #include "core/facts/facts.h"
 
+#include "core/facts/parameter_law.h"
 #include "core/facts/router_law.h"
 #include "core/facts/sibling_laws.h"
 
@@ -12,9 +13,11 @@ Facts build_facts(const CheckInput& input) {
     facts.states = std::make_shared<const std::vector<OptimizerState>>(
         optimizer_states(input.checkpoint, input.progress));
   }
-  // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12).
+  // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12),
+  // then what parameters say of their states (P08).
   derive_by_router(facts, facts.derived_layouts);
   derive_by_siblings(facts, facts.derived_layouts);
+  derive_by_parameters(facts, facts.derived_layouts);
   if (input.depth == Depth::kMetadata) return facts;
   facts.unlisted = find_unlisted_tiles(input);
   facts.optimizer_settings = read_optimizer_settings(input.checkpoint, input.progress);

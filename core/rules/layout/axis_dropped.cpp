@@ -237,10 +237,11 @@ const Rule kAxisDropped = {
         "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
         "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
         "belongs: the repair puts survivors there and masks the rest, or restores everything where "
-        "per-rank optimizer files hold the masters. Without a spec three things tell it: a router "
+        "per-rank optimizer files hold the masters. Without a spec four things tell it: a router "
         "that chooses among more experts than were saved, a second matrix that is cut into as many "
-        "parts as the first one is too short by, and a tensor-parallel axis that a person names "
-        "(--mesh) and no tensor knows. Whether stacked experts that FSDP cuts along the same rows "
+        "parts as the first one is too short by, a tensor-parallel axis that a person names "
+        "(--mesh) and no tensor knows, and optimizer states that are short of their parameters. "
+        "Whether stacked experts that FSDP cuts along the same rows "
         "lie side by side or take turns is the loader's choice: only a spec decides that.",
     .lesson =
         {.drawing = R"(

@@ -216,3 +216,65 @@ TEST_CASE("a mesh of the spec that did not save the parameter does not name a re
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   CHECK(seen.survivors("optimizer.state.norm.weight.exp_avg").empty());
 }
+
+namespace {
+
+// dp 2 and tp 2; the states of a whole parameter know dp alone.
+void add_short_states(Made& made, const std::vector<std::string>& kinds) {
+  made.tensor("model.fc2.weight", {4, 4},
+              {{{0, 0}, {2, 2}, 0}, {{0, 2}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{2, 2}, {2, 2}, 3}});
+  for (const std::string& kind : kinds)
+    made.tensor("optimizer.state.fc2.weight." + kind, {4, 2},
+                {{{0, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}});
+}
+
+}  // namespace
+
+TEST_CASE("states that lost an axis which their parameter kept are told without a spec") {
+  Made made;
+  add_short_states(made, {"exp_avg", "exp_avg_sq"});
+  Seen seen = look(made, false);
+  const Finding* finding = seen.find("axis-dropped");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects == std::vector<std::string>{"optimizer.state.fc2.weight.exp_avg",
+                                                      "optimizer.state.fc2.weight.exp_avg_sq"});
+  CHECK_FALSE(finding->remedy.has_value());
+}
+
+TEST_CASE("a spec of the model alone places states that lost an axis which their parameter kept") {
+  Made made;
+  add_short_states(made, {"exp_avg", "exp_avg_sq"});
+  made.expect("model.fc2.weight", {4, 4}, "dp=2,tp=2", {"S(0)", "S(1)"});
+  Seen seen = look(made);
+  const Finding* finding = seen.find("axis-dropped");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 2);
+  CHECK(seen.survivors("optimizer.state.fc2.weight.exp_avg") == "0+2<1 2+2<2");
+  CHECK(seen.number(*finding, "lost elements") == 16);
+}
+
+TEST_CASE("projected states with tiles of their own size are not short of their parameter") {
+  Made made;
+  made.tensor("model.fc.weight", {16, 4}, {{{0, 0}, {8, 4}, 0}, {{8, 0}, {8, 4}, 1}})
+      .tensor("optimizer.state.fc.weight.exp_avg", {4, 4},
+              {{{0, 0}, {2, 4}, 0}, {{2, 0}, {2, 4}, 1}})
+      .tensor("optimizer.state.fc.weight.exp_avg_sq", {4, 4},
+              {{{0, 0}, {2, 4}, 0}, {{2, 0}, {2, 4}, 1}});
+  CHECK(look(made, false).quiet());
+}
+
+TEST_CASE(
+    "a state as large as its short parameter should be is held to the spec of the parameter") {
+  const std::vector<SavedTile> plain{
+      {{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
+  Made made;
+  made.tensor("model.fc.weight", {4, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 3}})
+      .expect("model.fc.weight", {8, 2}, "dp=2,tp=2", {"SS(0,2)", "S(0)"})
+      .tensor("optimizer.state.fc.weight.exp_avg", {8, 2}, plain)
+      .tensor("optimizer.state.fc.weight.exp_avg_sq", {8, 2}, plain);
+  Seen seen = look(made);
+  const Finding* finding = seen.find("strided-recorded-plain");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 2);
+}
