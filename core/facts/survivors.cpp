@@ -114,7 +114,8 @@ std::optional<PartlyLost> whole_moment(const Checkpoint& c, const std::vector<Ot
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
                                              const std::vector<OtherOrder>& orders,
                                              const std::vector<std::size_t>& moments,
-                                             std::vector<PartlyLost>& parts) {
+                                             std::vector<PartlyLost>& parts,
+                                             const std::set<TensorId>& left_alone) {
   std::vector<std::string> given_up;
   if (moments.empty()) return given_up;
   struct Moments {
@@ -127,7 +128,9 @@ std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
   std::set<TensorId> damaged;
   for (const PartlyLost& part : parts) damaged.insert(part.tensor);
   for (const OptimizerState& state : optimizer_states(checkpoint)) {
-    if (state.role != StateRole::kMoment || damaged.contains(state.state)) continue;
+    if (state.role != StateRole::kMoment || damaged.contains(state.state) ||
+        left_alone.contains(state.state))
+      continue;
     auto found = of_parameters.find(without_kind(checkpoint.fqn(state.state)));
     if (found == of_parameters.end() ||
         !same(checkpoint.shape(state.state), parts[found->second.damaged.front()].expected))

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,13 @@ void keep_common_rows(std::vector<PartlyLost*>& parts);
 // The same of all parameters; `moments`: which of `parts` are moments. Those whose names differ in
 // the kind alone are of one parameter, by one optimizer. Moments that are whole give up the rows
 // that others lost: they are added to `parts`. Their names. `orders`: of tensors whose chunks
-// belong elsewhere than they are recorded.
+// belong elsewhere than they are recorded. `left_alone`: moments of which nobody knows where their
+// chunks belong give up nothing.
 std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
                                              const std::vector<OtherOrder>& orders,
                                              const std::vector<std::size_t>& moments,
-                                             std::vector<PartlyLost>& parts);
+                                             std::vector<PartlyLost>& parts,
+                                             const std::set<TensorId>& left_alone = {});
 
 // "exp_avg from rank 1, exp_avg_sq from rank 2": who wrote what survived, kind by kind.
 std::vector<std::string> writers_by_kind(const Checkpoint& checkpoint,

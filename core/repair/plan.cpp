@@ -89,6 +89,7 @@ struct Draft {
   Plan plan;
   std::map<TensorId, const Diagnosis*> diagnoses;  // what is planned was asked for by
   std::map<TensorId, std::string> refused;         // and what cannot be beside it: why
+  std::set<TensorId> named = {};                   // subjects that their findings diagnose
 };
 
 Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis) {
@@ -160,15 +161,39 @@ void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>
   made = std::move(named);
 }
 
-// Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its.
+std::set<std::string_view> subjects_of(const Finding& finding) {
+  return {finding.subjects.begin(), finding.subjects.end()};
+}
+
+std::set<TensorId> named_by(const Checkpoint& c, const std::vector<Finding>& findings) {
+  std::set<TensorId> named;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    const std::set<std::string_view> subjects = subjects_of(finding);
+    for (const Diagnosis& diagnosis : finding.diagnoses) {
+      TensorId tensor = tensor_of(diagnosis);
+      if (index_of(tensor) < c.tensor_count() && subjects.contains(c.fqn(tensor)))
+        named.insert(tensor);
+    }
+  }
+  return named;
+}
+
+// Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its. A
+// moment that follows a damaged one of its parameter, and is the subject of a finding of its own,
+// is planned as that one says: where its rows belong is known there (settle_moments).
 void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
   if (!finding.diagnoses.empty() && std::holds_alternative<Renamed>(finding.diagnoses.front()))
     return plan_renames(draft, finding, made);
   std::string why;
   std::size_t refused = 0;
+  const std::set<std::string_view> subjects = subjects_of(finding);
   for (const Diagnosis& diagnosis : until_cancelled(finding.diagnoses, draft.progress)) {
     auto tensor = static_cast<std::uint32_t>(index_of(tensor_of(diagnosis)));
     if (draft.planned.contains(tensor)) continue;
+    if (draft.named.contains(TensorId{tensor}) &&
+        !subjects.contains(draft.checkpoint.fqn(TensorId{tensor})))
+      continue;
     auto planned = plan_tensor(draft, diagnosis);
     if (!planned) {
       if (++refused == 1) why = planned.error().place.tensor + ": " + planned.error().message;
@@ -188,6 +213,7 @@ using Made = std::vector<std::vector<std::size_t>>;  // of each finding: indices
 // Causes come first in a report, so the first finding that can mend a tensor is the right one.
 Made plan_findings(Draft& draft, const CheckReport& report) {
   Made made(report.findings.size());
+  draft.named = named_by(draft.checkpoint, report.findings);
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     if (report.findings[i].severity != Severity::kInfo)
       plan_finding(draft, report.findings[i], made[i]);
@@ -223,7 +249,7 @@ std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made
 void settle_moments(Draft& draft, const CheckReport& report, Made& made) {
   auto with = first_that_loses(draft, made);  // what no finding names is told with that
   if (!with) return;
-  for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses)) {
+  for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses, draft.named)) {
     auto planned = plan_tensor(draft, part);
     if (!planned) {
       leave_undecided(draft.plan, report.findings[*with],

@@ -72,9 +72,35 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
          "(--spec), or check the result again";
 }
 
+// Where blocks change places and no chunk is in two of them.
+std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksPermuted& blocks) {
+  PartlyLost part{blocks.tensor, copy_of(c.shape(blocks.tensor)), {}, {}};
+  std::vector<std::int64_t> place(blocks.order.size(), -1);
+  for (std::size_t to = 0; to < place.size(); ++to) {
+    auto from = static_cast<std::size_t>(blocks.order[to]);
+    if (from < place.size()) place[from] = static_cast<std::int64_t>(to);
+  }
+  for (ChunkId chunk : c.chunks(blocks.tensor)) {
+    Extents at = copy_of(c.offsets(chunk));
+    if (blocks.block < 1 || blocks.dim >= at.size() || c.sizes(chunk).size() != at.size() ||
+        at[blocks.dim] < 0)
+      return std::nullopt;
+    std::int64_t& row = at[blocks.dim];
+    auto from = static_cast<std::size_t>(row / blocks.block);
+    if (row % blocks.block + c.sizes(chunk)[blocks.dim] > blocks.block) return std::nullopt;
+    if (volume(c.sizes(chunk)) == 0) continue;
+    if (from >= place.size() || place[from] < 0) return std::nullopt;
+    row = place[from] * blocks.block + row % blocks.block;
+    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+  }
+  return part;
+}
+
 // One that loses nothing but whose chunks change places, as one of survivors.
 std::optional<PartlyLost> as_survivors(const Checkpoint& c, const Diagnosis& diagnosis) {
   if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) return *part;
+  if (const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis))
+    return blocks_as_survivors(c, *blocks);
   const auto* moved = std::get_if<Relabelled>(&diagnosis);
   if (moved == nullptr) return std::nullopt;
   PartlyLost part{moved->tensor, moved->expected, {}, {}};
@@ -109,7 +135,8 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
   return out;
 }
 
-std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Planned& planned) {
+std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Planned& planned,
+                                       const std::set<TensorId>& named) {
   std::vector<PartlyLost> parts;
   std::vector<std::size_t> moments;
   std::vector<std::int64_t> kept;
@@ -127,7 +154,7 @@ std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Plann
   }
   std::vector<PartlyLost> changed;
   if (!any_lost) return changed;
-  keep_common_moments(checkpoint, {}, moments, parts);
+  keep_common_moments(checkpoint, {}, moments, parts, named);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i >= kept.size() || loss_of(parts[i]).kept != kept[i])
       changed.push_back(std::move(parts[i]));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ std::map<TensorId, std::string> states_of_moved_parameters(
     const std::map<TensorId, const Diagnosis*>& planned, const Progress* progress);
 
 // keep_common_moments (survivors.h) over all findings: what has to be planned in another way than
-// its own finding asks for, and moments that no finding names.
+// its own finding asks for, and moments that no finding names. `named`: tensors that a finding says
+// how to mend.
 std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint,
-                                       const std::map<TensorId, const Diagnosis*>& planned);
+                                       const std::map<TensorId, const Diagnosis*>& planned,
+                                       const std::set<TensorId>& named);
 
 }  // namespace shw

@@ -314,6 +314,35 @@ TEST_CASE("replicas: the mesh alone places a state only where one reading of it 
   CHECK(open != 0);
 }
 
+TEST_CASE("a moment whose tiles lie elsewhere gives up the rows where they belong") {
+  SpecEntry entry;
+  entry.mesh = Mesh{{{"dp", 2}, {"tp", 2}}};
+  entry.shape = {8, 2};
+  entry.placements = {strided(0, 2), sharded(0)};
+  SavedModel model = save(
+      {honest("model.a.weight", entry), recorded_plain("optimizer.state.a.weight.exp_avg", entry),
+       plain_state("optimizer.state.a.weight.exp_avg_sq", entry)},
+      4);
+  const TensorId moment = *model.checkpoint->find("optimizer.state.a.weight.exp_avg");
+  // As a reference of the same step tells it.
+  Finding exchanged;
+  exchanged.rule = "tiles-exchanged";
+  exchanged.severity = Severity::kError;
+  exchanged.subjects = {"optimizer.state.a.weight.exp_avg"};
+  std::vector<Box> boxes;
+  for (ChunkId chunk : model.checkpoint->chunks(moment)) boxes.push_back(truth_of(model, chunk));
+  exchanged.diagnoses = {Relabelled{moment, entry.shape, boxes}};
+  for (bool first : {true, false}) {
+    CAPTURE(first);
+    std::vector<Finding> findings = look(model, false);
+    findings.insert(first ? findings.begin() : findings.end(), exchanged);
+    Plan plan = plan_of(model, findings, nullptr);
+    CHECK(plan.tensors.size() == 2);
+    CHECK(misplaced(model, plan) == "");
+    CHECK(unequal_moments(model, plan) == "");
+  }
+}
+
 TEST_CASE("a state that lies by a chunk which gets another box stays out of that repair") {
   Made made;
   made.tensor("model.a.weight", {8, 2},
