@@ -97,6 +97,36 @@ std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* 
   return pieces;
 }
 
+// Nothing makes them one: another form of the same model, or each rank's own.
+Error side_by_side(const Directory& directory, const Piece& first, const Piece& second) {
+  const std::string &a = first.file->path, &b = second.file->path;
+  const std::string both = fmt::format("{} and {} both hold {}", a, b, first.entry->name);
+  if (is_rank_part(a) && is_rank_part(b))
+    return {ErrorKind::kUnsupported,
+            fmt::format("holds one safetensors file a rank, as vLLM writes its sharded state ({}): "
+                        "which part of a tensor each of them has stands nowhere",
+                        both),
+            {directory.name()},
+            "vLLM loads it with load_format=\"sharded_state\". Open one rank's file by its name."};
+  return {ErrorKind::kUnsupported,
+          fmt::format("holds several checkpoints side by side: {}, and no index says which counts",
+                      both),
+          {directory.name()},
+          fmt::format("Open one of them by its name: {} or {}.", a, b)};
+}
+
+// Without an index files are one checkpoint where no two of them have the same tensor, or where
+// their names say that they are parts of one save.
+std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    const Piece &first = pieces[i - 1], &second = pieces[i];
+    if (first.tensor == second.tensor && first.file != second.file &&
+        !are_parts_of_one_save(first.file->path, second.file->path))
+      return side_by_side(directory, first, second);
+  }
+  return std::nullopt;
+}
+
 // The maximum of offset + size over all pieces of the first one's rank; what is negative or leaves
 // int64 does not count, and is found by the rules on chunks.
 Extents inferred_shape(Pieces pieces) {
@@ -261,6 +291,10 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
   std::vector<Piece> pieces = gather(files, progress);
+  if (!index_path && !sharded) {
+    if (auto several = find_side_by_side(*directory, pieces))
+      return tl::unexpected<Error>(std::move(*several));
+  }
   for (std::size_t first = 0, last = 0; first < pieces.size() && !is_cancelled(progress);
        first = last) {
     while (last < pieces.size() && pieces[last].tensor == pieces[first].tensor) ++last;

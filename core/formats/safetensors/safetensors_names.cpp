@@ -69,4 +69,21 @@ std::vector<std::string> missing_parts(const std::vector<std::string>& paths) {
   return missing;
 }
 
+bool are_parts_of_one_save(std::string_view a, std::string_view b) {
+  if (rank_in_shard_name(a) && rank_in_shard_name(b)) return true;
+  auto part = parse_part(a), other = parse_part(b);
+  return part && other && part->before == other->before && part->count == other->count;
+}
+
+bool is_rank_part(std::string_view path) {
+  constexpr std::string_view kRank = "-rank-", kPart = "-part-";
+  const std::size_t rank = path.rfind(kRank);
+  if (rank == std::string_view::npos || !path.ends_with(kSafetensorsSuffix)) return false;
+  path.remove_prefix(rank + kRank.size());
+  path.remove_suffix(kSafetensorsSuffix.size());
+  if (!take_number(path) || !path.starts_with(kPart)) return false;
+  path.remove_prefix(kPart.size());
+  return take_number(path) && path.empty();
+}
+
 }  // namespace shw

@@ -18,4 +18,10 @@ std::optional<std::uint32_t> rank_in_shard_name(std::string_view path);
 // "model-00001-of-00003.safetensors" alone the second and the third.
 std::vector<std::string> missing_parts(const std::vector<std::string>& paths);
 
+// By their names: two parts with one count, or shards of ranks.
+bool are_parts_of_one_save(std::string_view a, std::string_view b);
+// "model-rank-0-part-0.safetensors": vLLM's sharded state, where each rank has its own part of a
+// tensor under the same name, and no file says which.
+bool is_rank_part(std::string_view path);
+
 }  // namespace shw

@@ -282,6 +282,38 @@ TEST_CASE("without an index the numbers in the names say which files are gone") 
   CHECK(report_of(*alone).verdict == Verdict::kClean);
 }
 
+TEST_CASE(
+    "files that each hold the same tensor are no one checkpoint, and none of them is broken") {
+  auto open_two = [](const char* first, const char* second) {
+    TemporaryFolder folder;
+    put(folder / first, file_with("a", '\1'));
+    put(folder / second, file_with("a", '\2'));
+    CHECK(report_of(*open_at(folder / first)).verdict == Verdict::kClean);
+    return open_checkpoint(folder.path());
+  };
+  auto forms = open_two("unet.safetensors", "unet.fp16.safetensors");
+  REQUIRE_FALSE(forms.has_value());
+  CHECK(forms.error().kind == ErrorKind::kUnsupported);
+  CHECK(forms.error().message.find("side by side") != std::string::npos);
+  CHECK(forms.error().message.find("both hold a") != std::string::npos);
+  CHECK(forms.error().advice.find("unet.fp16.safetensors") != std::string::npos);
+  CHECK_FALSE(open_two("m-1-of-2.safetensors", "m.fp16-1-of-2.safetensors").has_value());
+  auto ranks = open_two("model-rank-0-part-0.safetensors", "model-rank-1-part-0.safetensors");
+  REQUIRE_FALSE(ranks.has_value());
+  CHECK(ranks.error().message.find("one safetensors file a rank") != std::string::npos);
+  CHECK(ranks.error().advice.find("sharded_state") != std::string::npos);
+  // Parts of one save are, and then it is damage.
+  CHECK(open_two("m-1-of-2.safetensors", "m-2-of-2.safetensors").has_value());
+}
+
+TEST_CASE("parts of one rank's file, and files of other tensors, are one checkpoint") {
+  TemporaryFolder folder;
+  put(folder / "model-rank-0-part-0.safetensors", file_with("a", '\1'));
+  put(folder / "model-rank-0-part-1.safetensors", file_with("b", '\2'));
+  CheckReport report = report_of(*open_at(folder.path()));
+  CHECK(report.verdict == Verdict::kClean);
+}
+
 TEST_CASE("a part of the same save that the index leaves out is told, and another form is not") {
   for (bool is_part : {true, false}) {
     TemporaryFolder folder;
