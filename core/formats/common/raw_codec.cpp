@@ -25,6 +25,9 @@ Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange
   item.header.strides = view && !view->strides.empty() ? copy_of(view->strides)
                                                        : row_major_strides(item.header.sizes);
   if (view) item.header.storage_offset = view->offset;
+  if (item.header.dtype == Dtype::kUnknown)
+    return fail(ErrorKind::kUnsupported, "its dtype is not read",
+                {range.source->name(), range.offset});
   if (!fits(item.header, view.has_value(), range.length))
     return fail(ErrorKind::kDamaged,
                 fmt::format("holds {} bytes, which is not what {} of {} takes", range.length,

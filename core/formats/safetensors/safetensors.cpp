@@ -196,6 +196,10 @@ void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
     if (problem.is_cut_off) continue;  // short-file says which tensors lie there
     Finding finding =
         bad_record(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
+    if (problem.is_unread) {
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+    }
     if (!problem.tensor.empty()) finding.subjects.insert(finding.subjects.begin(), problem.tensor);
     builder.add_finding(std::move(finding));
   }

@@ -244,6 +244,27 @@ bool can_be_counted(const Extents& shape) {
   return product.has_value();
 }
 
+// Dtypes of the format that no dtype of torch is for: those of 6 bits (safetensors 0.6), and F4
+// with an odd number of elements in a row. Whether the bytes are what they take.
+bool is_whole_and_unread(const SafetensorsEntry& entry) {
+  std::uint64_t bits = 0;
+  if (entry.dtype_text == "F6_E2M3" || entry.dtype_text == "F6_E3M2") bits = 6;
+  if (entry.dtype_text == "F4") bits = 4;
+  auto elements = volume(entry.shape);
+  auto all = elements ? checked_mul(static_cast<std::uint64_t>(*elements), bits) : std::nullopt;
+  return bits != 0 && all && *all % 8 == 0 && *all / 8 == entry.end - entry.begin;
+}
+
+std::string words_of_unknown(const SafetensorsEntry& entry) {
+  if (is_whole_and_unread(entry))
+    return fmt::format("{} of {} is of the format and has no dtype in torch: it is not read",
+                       entry.dtype_text, to_text(entry.shape));
+  if (entry.dtype_text == "F4")
+    return fmt::format("the header gives the tensor {} bytes, which is not what {} of F4 takes",
+                       entry.end - entry.begin, to_text(entry.shape));
+  return "the dtype \"" + entry.dtype_text + "\" is not read";
+}
+
 // What loaders check beside the syntax: every byte of the data belongs to exactly one tensor, and
 // each tensor's bytes are what its dtype and shape take.
 void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Progress* progress) {
@@ -258,7 +279,8 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
                                         std::uint64_t{size_of(entry.dtype)})
                           : std::nullopt;
     if (entry.dtype == Dtype::kUnknown) {
-      problem(&entry, entry.begin, "the dtype \"" + entry.dtype_text + "\" is not read");
+      problem(&entry, entry.begin, words_of_unknown(entry));
+      header.problems.back().is_unread = is_whole_and_unread(entry);
     } else if (!can_be_counted(entry.shape)) {
       problem(
           &entry, entry.begin,

@@ -42,6 +42,7 @@ struct SafetensorsProblem {
   std::uint64_t at = 0;
   std::string message;
   bool is_cut_off = false;  // the file ends before the tensors do
+  bool is_unread = false;   // no damage: a dtype of the format that torch has none for
 };
 
 struct SafetensorsHeader {

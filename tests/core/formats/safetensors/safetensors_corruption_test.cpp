@@ -107,6 +107,34 @@ TEST_CASE("a dtype that nobody knows ends no check, not even of a tensor of noth
   }
 }
 
+TEST_CASE("a dtype of the format that torch has none for is not judged, and is no damage") {
+  struct Case {
+    const char *dtype, *shape;
+    std::size_t bytes;
+    Verdict verdict;
+  };
+  for (const Case& c :
+       {Case{"F6_E2M3", "[4,8]", 24, Verdict::kUndecided},
+        Case{"F6_E3M2", "[4]", 3, Verdict::kUndecided}, Case{"F4", "[4,3]", 6, Verdict::kUndecided},
+        Case{"F4", "[3,3]", 5, Verdict::kFindings},
+        Case{"F6_E2M3", "[4,8]", 32, Verdict::kFindings}}) {
+    CAPTURE(c.dtype);
+    CAPTURE(c.shape);
+    const std::string end = std::to_string(c.bytes);
+    const std::string header = std::string(R"({"w":{"dtype":")") + c.dtype + R"(","shape":)" +
+                               c.shape + R"(,"data_offsets":[0,)" + end + "]}}";
+    auto opened = open_checkpoint(
+        memory_directory("ckpt", {{"model.safetensors", to_bytes(file_with(header, c.bytes))}}));
+    REQUIRE(opened.has_value());
+    CheckOptions options;
+    options.depth = Depth::kData;
+    auto report = check(**opened, options);
+    REQUIRE(report.has_value());
+    CHECK(report->verdict == c.verdict);
+    CHECK(report->findings.front().cause.find(c.dtype) != std::string::npos);
+  }
+}
+
 TEST_CASE("a shard that is left behind is named by the numbers of the others") {
   Files files = sharded();
   files.push_back({"shard-00004-model-00001-of-00001.safetensors", files[1].second});
