@@ -155,9 +155,20 @@ bool is_partial(std::string_view module, std::string_view name) {
   return module == "functools" && name == "partial";
 }
 
+// What nested tensors are pickled through: it puts their parts together, and nothing else.
+bool is_rebuilder_of_nested(std::string_view module, std::string_view name) {
+  return (module == "torch._utils" && name == "_rebuild_nested_tensor") ||
+         (module == "torch.nested._internal.nested_tensor" && name == "_rebuild_njt");
+}
+
 std::string import_cause(const std::string& full, bool called, Severity severity) {
   std::string would =
       std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
+  if (severity == Severity::kInfo && full.starts_with("torch."))
+    return would +
+           ", a name of torch's own: with weights_only=True torch.load takes it only where it was "
+           "allowed (torch.serialization.add_safe_globals; importing torch.distributed.tensor "
+           "allows what DTensors need).";
   if (severity == Severity::kInfo)
     return would +
            ", a name of another program: it needs that program, and torch.load refuses it "
@@ -236,7 +247,7 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
 
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called) {
-  if (is_partial(module, name)) return Severity::kInfo;
+  if (is_partial(module, name) || is_rebuilder_of_nested(module, name)) return Severity::kInfo;
   if (kind == NameKind::kDangerous) return Severity::kError;
   return called && !looks_like_class(name) ? Severity::kWarning : Severity::kInfo;
 }

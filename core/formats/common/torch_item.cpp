@@ -65,6 +65,11 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
   return extents;
 }
 
+// Where torch looks for storage classes, and has them: one of another module stops its load.
+bool is_module_of_storages(std::string_view module) {
+  return module == "torch" || module == "torch.storage" || module == "torch.cuda";
+}
+
 Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
                     PickledTensor& tensor) {
   const PickleTree& tree = in.tree;
@@ -80,6 +85,9 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
   auto count = tree.integer(id[4]);
   if (storage_class == nullptr || !key || !count || *count < 0)
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
+  if (!is_module_of_storages(storage_class->module))
+    return in.damaged(id[1], "the tensor's storage is of the class " + name_of(*storage_class) +
+                                 ", and torch's are in the module torch");
   tensor.storage_key = *key;
 
   std::uint64_t unit = 1;

@@ -248,6 +248,41 @@ TEST_CASE("what a program put into a file is told as what it is") {
   CHECK(severity("cposix\nsystem\n" + pickled_text("id") + "\x85R") == Severity::kError);
 }
 
+TEST_CASE("a storage of a class that torch does not have is damage, whatever its name ends in") {
+  auto opened = open_model(state_dict_file(
+      pickled_dict({{"a", tensor_call({})}, {"b", tensor_call({"tor\nFloatStorage\n"})}}),
+      {kStorage}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto findings = (*opened)->opening_findings();
+  auto told = std::find_if(findings.begin(), findings.end(),
+                           [](const Finding& finding) { return finding.rule == "bad-record"; });
+  REQUIRE(told != findings.end());
+  CHECK(told->severity == Severity::kError);
+  CHECK(told->subjects == std::vector<std::string>{"b"});
+  CHECK(told->cause.find("tor.FloatStorage") != std::string::npos);
+  auto elsewhere = open_model(state_dict_file(
+      pickled_dict({{"a", tensor_call({"torch.cuda\nFloatStorage\n"})}}), {kStorage}));
+  REQUIRE_MESSAGE(elsewhere.has_value(), elsewhere.error().message);
+  CHECK((*elsewhere)->find("a").has_value());
+}
+
+TEST_CASE("a name of torch's own is not told as another program's") {
+  for (const char* value : {"ctorch.distributed.tensor._dtensor_spec\nTensorMeta\n)\x81",
+                            "ctorch._utils\n_rebuild_nested_tensor\n)R"}) {
+    CAPTURE(value);
+    auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const auto findings = (*opened)->opening_findings();
+    auto told = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+      return finding.rule == "unsafe-pickle";
+    });
+    REQUIRE(told != findings.end());
+    CHECK(told->severity == Severity::kInfo);
+    CHECK(told->cause.find("torch's own") != std::string::npos);
+    CHECK(told->cause.find("another program") == std::string::npos);
+  }
+}
+
 TEST_CASE("a compressed pickle that would grow a hundredfold is refused before it is read") {
   // What it is said to become is in the directory: 205 KB of it never have to be there.
   const std::string small = as_pickle("}");
