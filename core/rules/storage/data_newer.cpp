@@ -42,8 +42,8 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
                   " seconds after the metadata was written" +
                   (both ? ", and recorded ranges no longer lie in them: a later save into this "
                           "folder overwrote them and did not end."
-                        : ": copied in another order, or overwritten by a save that did not end; "
-                          "--data tells which.");
+                        : ": copied in another order, or overwritten by a save that did not end. "
+                          "Of a save of the same layout ranges and checksums fit as well.");
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"file_count", count},
                       {"data_files", data_files},
@@ -69,11 +69,13 @@ const Rule kDataNewer = {
   __1_0.distcp    10:02
   .metadata       10:03     describes the files of 10:02
 )",
-               .remedy = "Check with --data: where checksums and ranges fit, only the times were "
-                         "set anew by a copy."},
+               .remedy = "Check with --data: where checksums or ranges do not fit, it was a later "
+                         "save. Where they fit, that save may have had the same layout: hold it "
+                         "--against a copy of the same step."},
     .hint = {.what = "whether the data files belong to this metadata",
-             .needs = "--data",
-             .open_with_spec = true},
+             .needs = "integrity.json, or --against a copy of the same step",
+             .open_with_spec = true,
+             .open_at_data = true},
     .run = find_newer_data,
 };
 

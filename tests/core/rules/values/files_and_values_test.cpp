@@ -143,6 +143,21 @@ TEST_CASE("data that is newer than its metadata is said, and a warning where ran
   CHECK(said(*opened(), "data-newer") == Severity::kWarning);
 }
 
+TEST_CASE("whether younger data is of this save stays open, also where every byte fits") {
+  TemporaryFolder folder;
+  auto path = folder / "a";
+  made(path, layers(2));
+  auto written = fs::last_write_time(path + "/.metadata");
+  fs::last_write_time(path + "/__0_0.distcp", written + std::chrono::seconds(3600));
+  CheckOptions options;
+  options.depth = Depth::kData;
+  auto report = check(**open_checkpoint(path), options);
+  REQUIRE(report.has_value());
+  CHECK(std::any_of(report->unjudged.begin(), report->unjudged.end(), [](const Unjudged& one) {
+    return one.hint == "data-newer" && one.needs.find("--data") == std::string::npos;
+  }));
+}
+
 TEST_CASE("a half-written .metadata.tmp is said") {
   TemporaryFolder folder;
   auto path = folder / "a";
