@@ -228,7 +228,9 @@ void Comparison::doubt_openings() {
   auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
     for (const Finding& finding : checkpoint.opening_findings()) {
       const Rule& rule = rule_of(finding);
-      if ((rule.damages_bytes || rule.leaves_undecided) && out_.doubts.size() < kMost)
+      // As an info it says of bytes that nobody reads, or of a total that nobody asks for.
+      const bool damaged = rule.damages_bytes && finding.severity > Severity::kInfo;
+      if ((damaged || rule.leaves_undecided) && out_.doubts.size() < kMost)
         out_.doubts.push_back(std::string("in ") + side + " " + finding.cause);
     }
     for (const std::string& file : filled.unreadable)

@@ -426,6 +426,24 @@ TEST_CASE("what cannot be read is undecided with its file, beside what can") {
   CHECK(only_one(*beside).error.has_value());
 }
 
+TEST_CASE("damage that opening met leaves open whether two are the same, and a remark does not") {
+  LaidTensor w = floats_named("w", {1, 2, 3, 4});
+  auto said = [&](Severity severity) {
+    Finding finding;
+    finding.rule = "bad-record";
+    finding.severity = severity;
+    finding.cause = "4 bytes follow the end of the pickle.";
+    return laid({w}, "b", 0, {finding});
+  };
+  auto verdict = [&](Severity severity) {
+    auto told = compare_checkpoints(*laid({w}, "a"), *said(severity), kData, nullptr);
+    REQUIRE(told.has_value());
+    return told->verdict;
+  };
+  CHECK(verdict(Severity::kInfo) == Sameness::kSame);
+  CHECK(verdict(Severity::kError) == Sameness::kUndecided);
+}
+
 TEST_CASE("tiles that meet in more places than memory holds are open and nothing is the same") {
   LaidTensor rows{"w", Dtype::kUint8, {400, 400}, Bytes(160'000)}, columns = rows;
   for (std::int64_t i = 0; i < 400; ++i) {

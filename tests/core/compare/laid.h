@@ -61,12 +61,14 @@ inline Extents turned_strides(const Extents& sizes) {
   return strides;
 }
 
-// `cut_off`: bytes that are missing at the end of the file.
+// `cut_off`: bytes that are missing at the end of the file. `met`: what opening it says.
 inline std::shared_ptr<const Checkpoint> laid(const std::vector<LaidTensor>& tensors,
                                               const std::string& folder = "memory",
-                                              std::size_t cut_off = 0) {
+                                              std::size_t cut_off = 0,
+                                              const std::vector<Finding>& met = {}) {
   Bytes file;
   CheckpointBuilder builder;
+  for (const Finding& finding : met) builder.add_finding(finding);
   builder.set_format(kLaidFormat);
   struct Placed {
     std::int64_t offset, length;
