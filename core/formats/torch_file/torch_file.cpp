@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -16,8 +15,10 @@
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/one_file.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
+#include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_records.h"
 #include "core/formats/torch_file/torch_index.h"
@@ -256,16 +257,12 @@ class TorchFileReader {
   std::set<std::string> counted_;  // storages
 };
 
-// A file that is named is opened whatever it is called.
+// A file that is named is opened whatever it holds and is called.
 Result<std::string> find_torch_file(const Directory& directory) {
-  SHW_TRY(auto entries, directory.list());
-  std::optional<std::string> found;
-  for (const Entry& entry : entries) {
-    bool named = entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
-    if (named && entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
-        !found)
-      found = entry.path;
-  }
+  const DirectoryLook look(directory);
+  SHW_TRY(auto entries, look.entries());
+  if (is_one_file(directory) && !entries.empty()) return entries.front().path;
+  SHW_TRY(auto found, torch_file_in(look));
   if (!found) return fail(ErrorKind::kIo, "holds no file of torch.save", {directory.name()});
   return *found;
 }
@@ -337,13 +334,6 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   builder.set_provenance(std::move(read.provenance));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
-}
-
-NamedFile named_torch_file(std::string_view file) {
-  constexpr auto kEndings = std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt"});
-  bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
-                              [&](std::string_view ending) { return file.ends_with(ending); });
-  return is_named ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
 }  // namespace shw

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "core/formats/format_row.h"
 
@@ -18,8 +17,5 @@ namespace shw {
 // quantised, a program's own class) is an object and an opening finding. Errors: kUnsupported (of
 // before zip, no dict), kDamaged, with file and offset.
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress);
-
-// By the endings that programs give it: .pt, .pth, .bin, .ckpt.
-NamedFile named_torch_file(std::string_view file);
 
 }  // namespace shw

@@ -1,0 +1,63 @@
+#include "core/formats/torch_file/torch_file_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/magic.h"
+#include "core/formats/torch_file/torch_index.h"
+
+namespace shw {
+namespace {
+
+// In the order in which they are looked for.
+constexpr auto kModelNames = std::to_array<std::string_view>(
+    {kTorchIndexNames.single, "diffusion_pytorch_model.bin", "adapter_model.bin"});
+
+// By first bytes: other archives begin with another record.
+Result<bool> is_torch_archive(const DirectoryLook& look, const Entry& entry) {
+  constexpr std::uint64_t kLocalHeaderSize = 30;
+  constexpr std::uint64_t kLongestName = 512;
+  SHW_TRY(Bytes bytes, look.first_bytes(entry.path, kLocalHeaderSize + kLongestName));
+  if (bytes.size() < kLocalHeaderSize || load_little<std::uint32_t>(bytes) != kZipMagic)
+    return false;
+  std::size_t length = load_little<std::uint16_t>(bytes, 26);
+  auto rest = std::span(bytes).subspan(kLocalHeaderSize);
+  std::string_view name(reinterpret_cast<const char*>(rest.data()), std::min(length, rest.size()));
+  return name.ends_with("/data.pkl");
+}
+
+bool lies_at_top(const Entry& entry) {
+  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
+}
+
+}  // namespace
+
+NamedFile named_torch_file(std::string_view file) {
+  constexpr auto kEndings = std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt"});
+  bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
+                              [&](std::string_view ending) { return file.ends_with(ending); });
+  return is_named ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  std::vector<std::string> archives, named;
+  for (const Entry& entry : entries) {
+    const bool is_named =
+        entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
+    if (!lies_at_top(entry) || !is_named) continue;
+    named.push_back(entry.path);
+    SHW_TRY(bool is_archive, is_torch_archive(look, entry));
+    if (is_archive) archives.push_back(entry.path);
+  }
+  if (archives.empty()) return std::nullopt;
+  // One that is no archive is meant all the same, and the others are not it.
+  for (std::string_view name : kModelNames) {
+    if (std::find(named.begin(), named.end(), name) != named.end()) return std::string(name);
+  }
+  return archives.size() == 1 ? std::optional(archives.front()) : std::nullopt;
+}
+
+}  // namespace shw
