@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/one_file.h"
@@ -61,9 +62,42 @@ Status check_is_downloaded(const Directory& directory, std::span<const Entry> en
   return {};
 }
 
-// Nothing in it can be opened: says what it is instead.
-tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> entries,
-                             Rows rows) {
+// The file that alone has the name of a checkpoint, and the row of that name.
+struct OnlyFile {
+  const FormatRow* row = nullptr;
+  std::string path = {};
+};
+OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
+  OnlyFile only;
+  for (const Entry& entry : entries) {
+    if (entry.kind != EntryKind::kFile || entry.path.find('/') != std::string::npos) continue;
+    for (const FormatRow& row : rows) {
+      if (row.named == nullptr || row.named(entry.path) != NamedFile::kAlone) continue;
+      if (only.row != nullptr) return {};
+      only = {&row, entry.path};
+      break;
+    }
+  }
+  return only;
+}
+
+OpenedCheckpoint open_only(const std::shared_ptr<const Directory>& around, const OnlyFile& only,
+                           Progress* progress) {
+  auto opened = only.row->open(std::make_shared<OneFile>(around, only.path), progress);
+  // Under a name that others use as well nobody said that it is one.
+  if (!opened && opened.error().kind == ErrorKind::kDamaged && only.row->names_are_common)
+    opened.error().kind = ErrorKind::kUnsupported;
+  return opened;
+}
+
+std::string words_of_unread(const UnreadFormat& format) {
+  return "is " + std::string(format.title) + ", which is not read";
+}
+
+// Nothing in it is recognised: says what it is instead.
+OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
+                        std::span<const Entry> entries, Rows rows, Progress* progress) {
+  const Directory& directory = *around;
   auto unsupported = [&](const std::string& what, std::string_view advice) {
     return fail(ErrorKind::kUnsupported, what, {directory.name()}, std::string(advice));
   };
@@ -81,8 +115,13 @@ tl::unexpected<Error> refuse(const Directory& directory, std::span<const Entry> 
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
   }
   SHW_CHECK(check_is_downloaded(directory, entries, rows));
-  if (const UnreadFormat* other = unread_format_of(entries))
-    return unsupported("is " + std::string(other->title) + ", which is not read", other->advice);
+  const UnreadFormat* other = unread_format_of(entries);
+  // What is wrong with the only file that may be meant says more than its name.
+  if (const OnlyFile only = only_file(entries, rows);
+      only.row != nullptr &&
+      (other == nullptr || (other->lies_beside && other->matches(only.path, only.path))))
+    return open_only(around, only, progress);
+  if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
   if (entries.empty())
     return unsupported("is an empty folder: there is no checkpoint here",
                        "A checkpoint has a .metadata, or files that end in .safetensors.");
@@ -126,7 +165,7 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
     return row.open(std::move(directory), progress);
   }
   SHW_TRY(auto entries, look.entries());
-  return refuse(*directory, entries, rows);
+  return refuse(directory, entries, rows, progress);
 }
 
 OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
@@ -164,6 +203,14 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     SHW_TRY(bool recognised, row.recognises(look));
     if (recognised) return row.open(std::move(alone), progress);
   }
+  const std::vector<Entry> itself{{name, EntryKind::kFile}};
+  if (const UnreadFormat* other = unread_format_of(itself))
+    return fail(ErrorKind::kUnsupported, words_of_unread(*other), {path},
+                std::string(other->advice));
+  SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
+  if (auto told = told_by_first_bytes(first); !told.empty())
+    return fail(ErrorKind::kUnsupported, fmt::format("is no file of a checkpoint: it is {}", told),
+                {path});
   return fail(ErrorKind::kUnsupported,
               "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
               "of torch.save",

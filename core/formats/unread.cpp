@@ -27,12 +27,30 @@ bool is_one_of_several(std::string_view name) {
          count.substr(count.find_first_not_of('0')) != "1";
 }
 
+// "consolidated.01.pth": one of several, where the first one alone may be a whole.
+bool is_llama_part(std::string_view name) {
+  constexpr std::string_view kBegin = "consolidated.", kEnd = ".pth";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
+  if (name.size() <= kBegin.size() + kEnd.size()) return false;
+  name.remove_prefix(kBegin.size());
+  name.remove_suffix(kEnd.size());
+  return std::all_of(name.begin(), name.end(), is_digit) &&
+         name.find_first_not_of('0') != std::string_view::npos;
+}
+
+template <std::size_t N>
+bool ends_with_one_of(std::string_view name, const std::array<std::string_view, N>& endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
     {"an Orbax checkpoint (JAX)",
      [](std::string_view, std::string_view name) {
        return name == "_CHECKPOINT_METADATA" || name == "_METADATA" || name == "manifest.ocdbt";
      },
-     ""},
+     "JAX reads it: orbax.checkpoint restores it, and safetensors.flax.save_file writes what is "
+     "read here."},
     {"a Megatron checkpoint of the zarr backend, or another zarr store",
      [](std::string_view, std::string_view name) {
        return name == ".zarray" || name == "zarr.json";
@@ -71,11 +89,57 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
      },
      "transformers turns them into safetensors: from_pretrained(FOLDER), then "
      "save_pretrained(NEW)."},
+    {"a Llama checkpoint in Meta's own form (one torch.save file a tensor-parallel rank)",
+     [](std::string_view, std::string_view name) { return is_llama_part(name); },
+     "transformers' convert_llama_weights_to_hf.py turns them into safetensors. Open one rank's "
+     "file by its name.",
+     true},
     {"what is left of a model in safetensors files (its index, and none of the files)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && name.ends_with(".safetensors.index.json");
      },
      "Fetch the files that the index names."},
+    {"a GGUF model (llama.cpp)",
+     [](std::string_view, std::string_view name) { return name.ends_with(".gguf"); },
+     "llama.cpp reads it; transformers' from_pretrained(FOLDER, gguf_file=FILE) turns it into "
+     "tensors again.",
+     true},
+    {"a set of NumPy arrays (.npz or .npy)",
+     [](std::string_view, std::string_view name) {
+       return ends_with_one_of(name, std::to_array<std::string_view>({".npz", ".npy"}));
+     },
+     "numpy.load reads it, and safetensors.numpy.save_file writes what is read here.", true},
+    {"a Flax model (msgpack)",
+     [](std::string_view, std::string_view name) { return name.ends_with(".msgpack"); },
+     "flax.serialization.msgpack_restore reads it, and safetensors.flax.save_file writes what is "
+     "read here.",
+     true},
+    {"an ONNX model", [](std::string_view, std::string_view name) { return name.ends_with(".onnx"); },
+     "onnx.load reads it; its weights are the graph's initializers.", true},
+    {"a TensorFlow checkpoint or saved model",
+     [](std::string_view, std::string_view name) {
+       return name == "saved_model.pb" || name == "variables.index" ||
+              name.find(".data-00000-of-") != std::string_view::npos;
+     },
+     "tf.train.load_checkpoint reads it.", true},
+    {"a program that torch.export saved (.pt2)",
+     [](std::string_view, std::string_view name) { return name.ends_with(".pt2"); },
+     "torch.save(torch.export.load(FILE).state_dict, NEW) writes its weights in a form that is "
+     "read.",
+     true},
+    {"a PaddlePaddle model",
+     [](std::string_view, std::string_view name) {
+       return ends_with_one_of(name, std::to_array<std::string_view>({".pdparams", ".pdopt"}));
+     },
+     "paddle.load reads it.", true},
+    {"a NeMo archive (tar)",
+     [](std::string_view, std::string_view name) { return name.ends_with(".nemo"); },
+     "Unpack it (tar xf FILE): the checkpoint lies in it as a file or folder of its own.", true},
+    {"a bare pickle",
+     [](std::string_view, std::string_view name) {
+       return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));
+     },
+     "Only the program that wrote it can say what it holds; nothing in it is run here.", true},
     {"a folder with several torch.save files, or with one of before torch 1.6",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||

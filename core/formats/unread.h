@@ -11,7 +11,8 @@ struct UnreadFormat {
   std::string_view title;  // "an Orbax checkpoint (JAX)"
   bool (*matches)(std::string_view path, std::string_view name);
   std::string_view advice;
-  bool is_torch_file = false;  // nothing but that: such a file is read where it is alone
+  // A file of torch.save in the same folder is a checkpoint nevertheless, or this is one itself.
+  bool lies_beside = false;
 };
 // The first that matches names it.
 std::span<const UnreadFormat> unread_formats();

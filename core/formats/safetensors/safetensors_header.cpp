@@ -12,6 +12,7 @@
 #include "core/base/little_endian.h"
 #include "core/base/until_cancelled.h"
 #include "core/formats/common/byte_order_mark.h"
+#include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 
 namespace shw {
@@ -360,6 +361,13 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
     return damaged(0,
                    "begins with zeros where the length of its header belongs: the start of the "
                    "file was never written, or was lost in a copy");
+  // A length that can be one says more than other marks, which it may happen to look like.
+  if (length > kMaxSafetensorsHeader) {
+    SHW_TRY(Bytes first,
+            read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
+    if (auto told = told_by_first_bytes(first); !told.empty())
+      return damaged(0, fmt::format("does not begin with a safetensors header: it is {}", told));
+  }
   if (length > kMaxSafetensorsHeader)
     return damaged(
         0, fmt::format("announces a header of {} bytes; at most 100,000,000 are allowed", length));

@@ -6,6 +6,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/said_records.h"
@@ -45,7 +46,11 @@ Status check_is_archive(const ByteSource& source) {
                 "was written by torch.save in its form of before torch 1.6, which is not read",
                 {source.name(), 0},
                 "torch.save(torch.load(FILE), NEW) writes the form that is read.");
-  return fail(ErrorKind::kDamaged, "does not begin as a file of torch.save does, with PK",
+  SHW_TRY(Bytes more, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
+  const std::string_view told = told_by_first_bytes(more);
+  return fail(ErrorKind::kDamaged,
+              "does not begin as a file of torch.save does, with PK" +
+                  (told.empty() ? std::string() : ": it is " + std::string(told)),
               {source.name(), 0});
 }
 

@@ -16,7 +16,7 @@ namespace {
 bool is_unread(const Entry& entry) {
   auto others = unread_formats();
   return std::any_of(others.begin(), others.end(), [&](const UnreadFormat& other) {
-    return !other.is_torch_file &&
+    return !other.lies_beside &&
            other.matches(entry.path,
                          std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
   });

@@ -3,6 +3,7 @@
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/dcp/dcp_support.h"
 #include "core/make_zip.h"
+#include "core/temporary_folder.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -55,6 +56,41 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
   CHECK(error_of({}).kind == ErrorKind::kUnsupported);  // exit 2: the system refused nothing
   CHECK(error_of({}).message.find("no checkpoint here") != std::string::npos);
   CHECK(error_of({{".metadata", {}}}).message == "is empty");
+}
+
+TEST_CASE("what other programs write is told by its name, in a folder and as a file") {
+  const std::pair<const char*, const char*> kinds[] = {
+      {"m.gguf", "GGUF"},
+      {"weights.npz", "NumPy"},
+      {"flax_model.msgpack", "Flax"},
+      {"m.onnx", "ONNX"},
+      {"saved_model.pb", "TensorFlow"},
+      {"m.pt2", "torch.export"},
+      {"m.pdparams", "PaddlePaddle"},
+      {"m.nemo", "NeMo"},
+      {"m.pkl", "bare pickle"},
+  };
+  for (const auto& [name, title] : kinds) {
+    CAPTURE(name);
+    TemporaryFolder folder;
+    put(folder / name, "x");
+    for (const std::string& path : {folder.path(), folder / name}) {
+      auto opened = open_checkpoint(path);
+      REQUIRE_FALSE(opened);
+      CHECK(opened.error().kind == ErrorKind::kUnsupported);
+      CHECK(opened.error().message.find(title) != std::string::npos);
+      CHECK_FALSE(opened.error().advice.empty());
+    }
+  }
+  Error llama = error_of({{"consolidated.00.pth", bytes_of("x")},
+                          {"consolidated.01.pth", bytes_of("x")},
+                          {"params.json", bytes_of("{}")}});
+  CHECK(llama.message.find("Llama") != std::string::npos);
+  TemporaryFolder folder;
+  put(folder / "weights", std::string("GGUF\3\0\0\0", 8));
+  auto by_content = open_checkpoint(folder / "weights");
+  REQUIRE_FALSE(by_content);
+  CHECK(by_content.error().message.find("GGUF") != std::string::npos);
 }
 
 TEST_CASE("a run of many steps says which are the last ones, and which did not finish") {

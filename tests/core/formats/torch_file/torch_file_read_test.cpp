@@ -259,6 +259,28 @@ TEST_CASE("a model beside what its training leaves is the one that its name says
   CHECK((*second)->find("a").has_value());
 }
 
+TEST_CASE("the only file of a folder is told as what it is, and not as several") {
+  auto message_of = [](const char* name, const std::string& bytes) {
+    auto opened = open_checkpoint(memory_directory("ckpt", {{name, to_bytes(bytes)}}));
+    REQUIRE_FALSE(opened.has_value());
+    CHECK(opened.error().place.file == name);
+    CHECK(opened.error().message.find("several") == std::string::npos);
+    return opened.error().message;
+  };
+  auto says = [](const std::string& message, const char* words) {
+    CAPTURE(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  says(message_of("model.pt", ""), "is empty");
+  says(message_of("model.pt", std::string(600, '\0')), "zeros");
+  says(message_of("pytorch_model.bin", "\n <!DOCTYPE html><html>404"), "web page");
+  says(message_of("model.pt", "\x1f\x8b\x08 and more"), "gzip");
+  says(message_of("ggml.bin", "lmgg\1\0\0\0"), "GGML");
+  says(message_of("model.pt", std::string(257, 'x') + "ustar"), "tar archive");
+  says(message_of("model.safetensors", "<html><body>Not found</body></html>"), "web page");
+  says(message_of("model.safetensors", R"({"error":"Repository not found"})"), "JSON");
+}
+
 TEST_CASE("what a program put into a file is told as what it is") {
   auto severity = [](const std::string& value) {
     auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
