@@ -10,6 +10,13 @@ namespace {
 constexpr std::uint64_t kMaxStatePickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kStateLimits{1u << 27, 200, 1u << 14};
 
+tl::unexpected<Error> is_a_program(const std::string& path) {
+  return fail(ErrorKind::kUnsupported,
+              "is a TorchScript program (torch.jit.save), which is not read", {path},
+              "torch.save(torch.jit.load(FILE).state_dict(), NEW) writes its weights in the form "
+              "that is read.");
+}
+
 }  // namespace
 
 Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
@@ -24,7 +31,10 @@ Result<OpenedState> open_state(const Directory& directory, const std::string& pa
 }
 
 Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path) {
-  return flatten_state_dict(state.tree, path, state.whole);
+  auto entries = flatten_state_dict(state.tree, path, state.whole);
+  // torch.jit.save's archive has a data.pkl as well, of the program's objects.
+  if (!entries && state.zip.find("constants.pkl") != nullptr) return is_a_program(path);
+  return entries;
 }
 
 }  // namespace shw

@@ -48,6 +48,27 @@ std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
   }
 }
 
+// What stands there in place of a dict.
+Error no_state_dict(const PickleTree& tree, const std::string& file) {
+  const NodeId root = tree.root();
+  Error error{
+      ErrorKind::kUnsupported, "holds no dict, and so no state dict", {file, tree.at(root)}};
+  const PickleGlobal* made_of = nullptr;
+  if (tree.kind(root) == NodeKind::kReduce || tree.kind(root) == NodeKind::kObject)
+    made_of = tree.global(tree.callable(root));
+  if (is_tensor_call(tree, root)) {
+    error.message += ", but a bare tensor";
+  } else if (tree.kind(root) == NodeKind::kTuple || list_of(tree, root) != NodeId::kAbsent) {
+    error.message += ", but a list";
+  } else if (made_of != nullptr) {
+    error.message += ", but an object of " + made_of->module + "." + made_of->name;
+    error.advice =
+        "Of a model that was saved whole torch.save(torch.load(FILE, "
+        "weights_only=False).state_dict(), NEW) writes the weights; that runs what is in FILE.";
+  }
+  return error;
+}
+
 bool is_word(const PickleTree& tree, NodeId key) {
   return tree.kind(key) == NodeKind::kBool || tree.kind(key) == NodeKind::kNone;
 }
@@ -101,9 +122,7 @@ class Flattening {
   Result<std::vector<StateEntry>> run(StateForms* forms = nullptr) {
     forms_ = forms;
     auto root = mapping_of(tree_, tree_.root());
-    if (!root)
-      return fail(ErrorKind::kUnsupported, "holds no dict, and so no state dict",
-                  {file_, tree_.at(tree_.root())});
+    if (!root) return tl::unexpected<Error>(no_state_dict(tree_, file_));
     note_mapping(tree_.root());
     SHW_CHECK(visit_mapping(*root, 0));
     return std::move(entries_);

@@ -281,6 +281,22 @@ TEST_CASE("the only file of a folder is told as what it is, and not as several")
   says(message_of("model.safetensors", R"({"error":"Repository not found"})"), "JSON");
 }
 
+TEST_CASE("an archive of torch.save that is no state dict is told as what it holds") {
+  auto message_of = [](const std::string& pickle, std::vector<ZipRecord> more = {}) {
+    auto opened = open_model(state_dict_file(pickle, std::move(more)));
+    REQUIRE_FALSE(opened.has_value());
+    return opened.error().message;
+  };
+  auto is_said = [&](const std::string& message, const char* words) {
+    CAPTURE(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  is_said(message_of(tensor_call({}), {kStorage}), "bare tensor");
+  is_said(message_of("]"), "a list");
+  is_said(message_of("cmymodel\nNet\n)\x81}b"), "object of mymodel.Net");
+  is_said(message_of("cmymodel\nNet\n)\x81}b", {{"m/constants.pkl", "\x80\x02)."}}), "TorchScript");
+}
+
 TEST_CASE("what a program put into a file is told as what it is") {
   auto severity = [](const std::string& value) {
     auto opened = open_model(state_dict_file(pickled_dict({{"x", value}})));
