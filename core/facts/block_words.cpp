@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "core/base/letter_case.h"
 
 namespace shw {
 namespace {
@@ -97,13 +98,11 @@ RowKind row_kind_of(std::string_view fqn) {
   constexpr std::array<std::string_view, 16> kGateUp = {
       "fc1", "gate_up", "up_gate", "gateup", "gate_proj",     "up_proj", "w13",  ".w1",
       ".w3", "glu",     ".wi",     "w_in",   "dense_h_to_4h", "mlp1",    "c_fc", "ffn_gate"};
-  std::string lower(fqn);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lowered(fqn);
   // Of these the columns are heads.
-  if (contains_any(lower, kBehindHeads)) return RowKind::kOther;
-  if (contains_any(lower, kHeads)) return RowKind::kHeads;
-  return contains_any(lower, kGateUp) ? RowKind::kGateUp : RowKind::kOther;
+  if (contains_any(name, kBehindHeads)) return RowKind::kOther;
+  if (contains_any(name, kHeads)) return RowKind::kHeads;
+  return contains_any(name, kGateUp) ? RowKind::kGateUp : RowKind::kOther;
 }
 
 OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind kind) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
 #include "core/base/checked.h"
+#include "core/base/letter_case.h"
 #include "core/facts/evidence.h"
 #include "core/facts/optimizer_states.h"
 #include "core/facts/transposed_law.h"
@@ -19,11 +19,9 @@ bool is_fused(std::string_view fqn) {
       "fc1",    "gate_up", "up_gate", "gateup", "w13",           "qkv",     "query_key_value",
       "c_attn", "in_proj", "wqkv",    "wi",     "dense_h_to_4h", "experts", "w_in",
       "mlp1",   "glu",     "kv_proj"};
-  std::string lower(fqn);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lowered(fqn);
   return std::any_of(kFused.begin(), kFused.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 // More chunks than ranks that wrote them: a rank that saved in parts.

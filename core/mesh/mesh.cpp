@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/checked.h"
+#include "core/base/letter_case.h"
 
 namespace shw {
 namespace {
@@ -141,24 +142,24 @@ std::int64_t Mesh::rank(const std::vector<std::int64_t>& coordinates) const {
 
 std::optional<Placement> parse_placement(std::string_view text) {
   text = trim(text);
-  std::string_view name = trim(text.substr(0, text.find('(')));
+  const std::string name = lowered(trim(text.substr(0, text.find('('))));
   std::string_view inside;
   if (name.size() != text.size()) {
     if (!text.ends_with(')')) return std::nullopt;
     inside = text.substr(text.find('(') + 1);
     inside = trim(inside.substr(0, inside.size() - 1));
   }
-  if (name == "Replicate" || name == "R")
+  if (name == "replicate" || name == "r")
     return inside.empty() ? std::optional(Placement{}) : std::nullopt;
-  if (name == "Partial" || name == "P") return Placement{Placement::Kind::kPartial, 0, 1};
+  if (name == "partial" || name == "p") return Placement{Placement::Kind::kPartial, 0, 1};
   auto arguments = split(inside, ',');
   auto dim = argument(arguments[0], {"dim"});
   if (!dim) return std::nullopt;
-  if (name == "Shard" || name == "S") {
+  if (name == "shard" || name == "s") {
     if (arguments.size() != 1) return std::nullopt;
     return Placement{Placement::Kind::kShard, *dim, 1};
   }
-  if (name == "StridedShard" || name == "_StridedShard" || name == "SS" || name == "_S") {
+  if (name == "stridedshard" || name == "_stridedshard" || name == "ss" || name == "_s") {
     if (arguments.size() != 2) return std::nullopt;
     auto factor = argument(arguments[1], {"sf", "split_factor"});
     if (!factor || *factor < 1) return std::nullopt;

@@ -2,6 +2,7 @@
 //   spec  = { fqn: entry, ... }
 //   entry = { "shape": [int, ...], "dtype": text | null, "mesh": {axis: int, ...} | null,
 //             "placements": [text, ...] | null, "role": text | null, anything else: kept as it is }
+// Beside the entries "$schema", "_comment" and "//" may stand with whatever is no object.
 // Axes of a mesh count in the order of the text, which JSON libraries like to lose: it is taken
 // down while parsing.
 #include "core/spec/spec.h"
@@ -152,7 +153,7 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
       SHW_TRY(entry.shape, read_shape(reader, fqn, field));
     } else if (key == "dtype") {
       if (absent) continue;
-      if (field.is_string()) entry.dtype = dtype_from_torch(field.get_ref<const std::string&>());
+      if (field.is_string()) entry.dtype = dtype_from_person(field.get_ref<const std::string&>());
       if (!entry.dtype)
         return reader.refuse(
             fqn, "\"dtype\" is " + field.dump().substr(0, 60) + ", which torch 2.15 does not have");
@@ -184,6 +185,12 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
   return entry;
 }
 
+// What people and editors put into JSON beside what it says.
+bool is_remark(std::string_view key, const Json& value) {
+  return !value.is_object() &&
+         (key.starts_with('$') || key.starts_with("_comment") || key.starts_with("//"));
+}
+
 }  // namespace
 
 Result<Spec> parse_spec(std::string_view json, const std::string& source,
@@ -203,6 +210,7 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source,
       leave_behind(std::pair(std::move(document), std::move(spec)));
       return cancelled_error();
     }
+    if (is_remark(fqn, value)) continue;
     SHW_TRY(SpecEntry entry, read_entry(reader, fqn, value));
     spec.entries.emplace_hint(spec.entries.end(), fqn, std::move(entry));
   }

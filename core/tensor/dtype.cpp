@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cassert>
+#include <string>
+
+#include "core/base/letter_case.h"
 
 namespace shw {
 namespace {
@@ -93,6 +96,13 @@ std::optional<Dtype> dtype_from_safetensors(std::string_view text) {
 }
 std::optional<Dtype> dtype_from_storage_class(std::string_view text) {
   return find_by(&DtypeInfo::storage_class, text);
+}
+
+std::optional<Dtype> dtype_from_person(std::string_view text) {
+  if (auto dtype = dtype_from_torch(lowered(text))) return dtype;
+  std::string code = uppered(text);
+  if (code.starts_with("FP")) code.erase(1, 1);
+  return dtype_from_safetensors(code);
 }
 
 }  // namespace shw

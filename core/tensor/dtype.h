@@ -72,5 +72,7 @@ inline bool is_complex(Dtype dtype) {
 std::optional<Dtype> dtype_from_torch(std::string_view text);
 std::optional<Dtype> dtype_from_safetensors(std::string_view text);
 std::optional<Dtype> dtype_from_storage_class(std::string_view text);
+// As a person may write it: torch's words, safetensors', and fp32, bf16, in any case.
+std::optional<Dtype> dtype_from_person(std::string_view text);
 
 }  // namespace shw

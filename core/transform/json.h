@@ -133,7 +133,7 @@ class EditedJson {
   }
   Dtype dtype(const Json& object, const char* key) {
     const std::string said = text(object, key);
-    auto found = dtype_from_torch(said);
+    auto found = dtype_from_person(said);
     if (!found) complain(std::string("\"") + key + "\": there is no dtype \"" + said + "\"");
     return found.value_or(Dtype::kUnknown);
   }

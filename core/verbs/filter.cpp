@@ -104,18 +104,15 @@ Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-// The dtype that a person names: torch's words, safetensors', and fp32, bf16. "float8" and "fp8"
-// are several: then the part that all their names have.
+// The dtype that a person names. "float8" and "fp8" are several: then the part that all their names
+// have.
 struct WantedDtype {
   std::optional<Dtype> one;
   std::string part;
 };
 std::optional<WantedDtype> parse_dtype(std::string_view text) {
-  std::string word = lowered(text), upper;
-  for (char c : word) upper += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  if (upper.starts_with("FP")) upper.erase(1, 1);
-  if (auto dtype = dtype_from_torch(word)) return WantedDtype{dtype, {}};
-  if (auto dtype = dtype_from_safetensors(upper)) return WantedDtype{dtype, {}};
+  if (auto dtype = dtype_from_person(text)) return WantedDtype{dtype, {}};
+  std::string word = lowered(text);
   std::string part = word.starts_with("fp") ? "float" + word.substr(2) : word;
   for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i) {
     if (name(static_cast<Dtype>(i)).find(part) != std::string_view::npos)

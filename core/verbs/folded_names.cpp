@@ -16,12 +16,6 @@ std::uint64_t sign_of(char c) {
 }
 }  // namespace
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 std::uint64_t signs_of(std::string_view text) {
   std::uint64_t signs = 0;
   for (char c : text) signs |= sign_of(lower(c));

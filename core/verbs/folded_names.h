@@ -6,15 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/letter_case.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
 
-// Of A to Z; others are what they are.
-inline char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-std::string lowered(std::string_view text);
 // A bit for each letter and digit, and a few for the rest, of all characters, case ignored.
 std::uint64_t signs_of(std::string_view text);
 

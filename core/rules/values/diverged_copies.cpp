@@ -5,6 +5,7 @@
 #include <cctype>
 #include <span>
 
+#include "core/base/letter_case.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/rules/rules.h"
@@ -18,7 +19,7 @@ bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
   for (std::size_t i = 0; i <= fqn.size(); ++i) {
     const char c = i < fqn.size() ? fqn[i] : '.';
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      word += lower(c);
       continue;
     }
     if (std::find(words.begin(), words.end(), word) != words.end()) return true;

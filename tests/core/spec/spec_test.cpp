@@ -26,6 +26,22 @@ TEST_CASE("a spec is read with its axes in the order of the text, and what is un
   CHECK(spec->find("u") == nullptr);
 }
 
+TEST_CASE("a spec is read as people write it, remarks beside the entries too") {
+  auto spec = parse_spec(R"J({"$schema": "spec.schema.json", "_comment": ["by hand"],
+      "w": {"shape": [4, 4], "dtype": "bf16", "mesh": {"dp": 2, "tp": 2},
+            "placements": ["replicate", "shard(0)"]},
+      "v": {"shape": [4], "dtype": "FP32", "mesh": {"dp": 2}, "placements": ["ss(0,2)"]},
+      "_orig_mod.u": {"shape": [1], "dtype": "F8_E4M3"}})J",
+                         "spec.json");
+  REQUIRE(spec.has_value());
+  CHECK(spec->entries.size() == 3);
+  CHECK(spec->find("w")->dtype == Dtype::kBfloat16);
+  CHECK(spec->find("w")->placements == std::vector<Placement>{{}, *parse_placement("Shard(0)")});
+  CHECK(spec->find("v")->dtype == Dtype::kFloat32);
+  CHECK(spec->find("v")->placements.front() == *parse_placement("StridedShard(0, 2)"));
+  CHECK(spec->find("_orig_mod.u")->dtype == Dtype::kFloat8E4m3fn);
+}
+
 TEST_CASE("what is no spec is refused with the tensor and the byte") {
   struct Case {
     const char* text;
@@ -37,6 +53,8 @@ TEST_CASE("what is no spec is refused with the tensor and the byte") {
       {"{\"w\": {\"shape\": [1,]}}", "not JSON", 19},
       {"[1]", "one JSON object", 0},
       {"{\"w\": 3}", "at least a \"shape\"", 1},
+      {"{\"_orig_mod.w\": 3}", "at least a \"shape\"", 1},
+      {"{\"$w\": {}}", "at least a \"shape\"", 1},
       {"{\"w\": {\"dtype\": \"int8\"}}", "at least a \"shape\"", 1},
       {"{\"w\": {\"shape\": [1.5]}}", "1.5", 1},
       {"{\"w\": {\"shape\": [-1]}}", "-1", 1},

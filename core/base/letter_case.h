@@ -1,0 +1,19 @@
+// Letters without their case: of A to Z alone, whatever the locale; all other bytes are what they
+// are.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shw {
+
+inline char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+inline char upper(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+std::string lowered(std::string_view text);
+std::string uppered(std::string_view text);
+
+}  // namespace shw
