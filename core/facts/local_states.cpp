@@ -43,6 +43,22 @@ Box empty_box(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
+// The dimension along which its chunks part, where it is one.
+std::optional<std::size_t> only_cut_dim(const Checkpoint& c, TensorId tensor) {
+  std::optional<std::size_t> dim;
+  const ExtentsView shape = c.shape(tensor);
+  for (ChunkId chunk : c.chunks(tensor)) {
+    const ExtentsView sizes = c.sizes(chunk);
+    if (sizes.size() != shape.size()) return std::nullopt;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes[d] == shape[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  return dim;
+}
+
 // Where the rows of a writer lie: by the chunks of the parameter, whose places may be wrong
 // themselves (cut_orders.h), and by the spec. Where both are there they have to agree.
 class Places {
@@ -84,16 +100,20 @@ class Places {
     if (last_ == parameter) return boxes_;
     last_ = parameter;
     boxes_.clear();
-    if (!orders_) {
-      orders_.emplace();
-      for (OtherOrder& order : find_other_orders(input_))
-        orders_->emplace(order.tensor, std::move(order.boxes));
-    }
-    if (auto found = orders_->find(parameter); found != orders_->end())
+    if (auto found = orders().find(parameter); found != orders().end())
       return boxes_ = found->second;
     for (ChunkId chunk : input_.checkpoint.chunks(parameter))
       boxes_.push_back(saved_box(input_.checkpoint, chunk));
     return boxes_;
+  }
+
+  // Other tensors lie in another order of the axes than was recorded, and no spec says whether this
+  // one does, whose chunks as many ranks hold along one dimension.
+  bool may_lie_otherwise(TensorId parameter) {
+    const Checkpoint& c = input_.checkpoint;
+    if (layout_of(input_, c.fqn(parameter)) != nullptr || orders().empty()) return false;
+    const auto dim = only_cut_dim(c, parameter);
+    return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
   }
 
   // By the spec; nothing where it does not say it, or speaks of another size than was saved.
@@ -107,9 +127,23 @@ class Places {
   }
 
  private:
+  using Orders = std::map<TensorId, std::vector<Box>>;
+  const Orders& orders() {
+    if (orders_) return *orders_;
+    orders_.emplace();
+    const Checkpoint& c = input_.checkpoint;
+    for (OtherOrder& order : find_other_orders(input_)) {
+      if (const auto dim = only_cut_dim(c, order.tensor))
+        cuts_in_other_order_.emplace(*dim, c.chunks(order.tensor).size());
+      orders_->emplace(order.tensor, std::move(order.boxes));
+    }
+    return *orders_;
+  }
+
   const CheckInput& input_;
   OffTheGrid off_the_grid_;
-  std::optional<std::map<TensorId, std::vector<Box>>> orders_;  // found when first asked for
+  std::optional<Orders> orders_;                                       // found when first asked for
+  std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
   std::optional<TensorId> last_;
   std::vector<Box> boxes_;  // of that
 };
@@ -223,7 +257,11 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     return hold_against_chunks(
         *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
         local);
-  if (own.alike.size() == 1) {
+  if (places.may_lie_otherwise(parameter)) {
+    local.why_not =
+        "other tensors of this checkpoint lie in another order of the mesh's axes than was "
+        "recorded, and no spec says whether the parameters of these states do: --spec";
+  } else if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
   } else if (own.any) {

@@ -203,6 +203,32 @@ TEST_CASE("a spec of another layout that loads the parameter does not say where 
   CHECK(without.survivors("optimizer.state.fc.weight.exp_avg") == "4+2<1");
 }
 
+TEST_CASE("a state is not placed by a parameter that may lie as wrongly as one of the spec does") {
+  auto of = [](const std::vector<SavedTile>& known) {
+    Made made;
+    const std::vector<SavedTile> plain{
+        {{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
+    made.tensor("model.known.weight", {8, 2}, known).tensor("model.other.weight", {8, 2}, plain);
+    whole_by(made, "optimizer.state.other.weight.exp_avg", {2, 2}, 1);
+    // Of a tensor that lies right in any order, so that the mesh of the spec is that of the save.
+    made.tensor(
+        "model.grid.weight", {4, 4},
+        {{{0, 0}, {2, 2}, 0}, {{0, 2}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{2, 2}, {2, 2}, 3}});
+    made.expect("model.known.weight", {8, 2}, "dp=2,tp=2", {"SS(0,2)", "S(0)"});
+    made.expect("model.grid.weight", {4, 4}, "dp=2,tp=2", {"S(0)", "S(1)"});
+    return look(made);
+  };
+  Seen wrong =
+      of({{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}});
+  REQUIRE(wrong.find("strided-recorded-plain") != nullptr);
+  REQUIRE(wrong.find("local-saved-as-global") != nullptr);
+  CHECK(wrong.survivors("optimizer.state.other.weight.exp_avg").empty());
+  Seen right =
+      of({{{0, 0}, {2, 2}, 0}, {{4, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}});
+  REQUIRE(right.find("strided-recorded-plain") == nullptr);
+  CHECK(right.survivors("optimizer.state.other.weight.exp_avg") == "2+2<1");
+}
+
 TEST_CASE("a mesh of the spec that did not save the parameter does not name a replica") {
   // Saved by dp 4 and tp 2, whose ranks 2 and 3 hold the second quarter; the spec's mesh has more
   // ranks, and there rank 3 holds the first.
