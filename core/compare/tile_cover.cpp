@@ -44,7 +44,7 @@ std::optional<Error> tile_outside(const Checkpoint& checkpoint, TensorId tensor)
 std::vector<Box> sorted_tiles(const Checkpoint& checkpoint, TensorId tensor) {
   std::vector<Box> tiles;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    Box box = box_of(checkpoint, chunk);
     if (!is_empty(box)) tiles.push_back(std::move(box));
   }
   std::sort(tiles.begin(), tiles.end(), is_before);

@@ -14,10 +14,6 @@ struct OwnPart {
   bool is_all = true;
 };
 
-Box tile_of(const Checkpoint& checkpoint, ChunkId chunk) {
-  return {copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
-}
-
 // What leaves the shape is damaged: it is said, and nothing is read by it.
 bool is_in_shape(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   return lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
@@ -41,7 +37,7 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
   }
   std::vector<OwnPart> parts;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-    Box box = tile_of(checkpoint, chunks[i]);
+    Box box = box_of(checkpoint, chunks[i]);
     if (is_empty(box) || !is_in_shape(checkpoint, tensor, chunks[i])) continue;
     if (before.empty() || before[i].empty()) {
       parts.push_back({chunks[i], std::move(box), true});
@@ -49,7 +45,7 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
     }
     std::vector<Box> rest{std::move(box)};
     for (std::uint32_t other : before[i])
-      rest = without(std::move(rest), tile_of(checkpoint, chunks[other]));
+      rest = without(std::move(rest), box_of(checkpoint, chunks[other]));
     for (Box& part : rest) parts.push_back({chunks[i], std::move(part), false});
   }
   return parts;
@@ -203,7 +199,7 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
 
 Box box_of(const BothCheckpoints& both, const TilePairs& pairs, const TilePair& pair) {
   if (pair.box != kAllShared) return pairs.boxes[pair.box];
-  return *intersect(tile_of(both.a, pair.a), tile_of(both.b, pair.b));
+  return *intersect(box_of(both.a, pair.a), box_of(both.b, pair.b));
 }
 
 }  // namespace shw

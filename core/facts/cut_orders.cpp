@@ -83,9 +83,9 @@ Explained explained_by(const Question& q, const Cutter& saved) {
   out.boxes.reserve(c.chunks(q.tensor).size());
   for (ChunkId chunk : c.chunks(q.tensor)) {
     auto rank = q.rank_of(chunk);
-    Box box = rank ? q.expected.box(*rank) : saved_box(c, chunk);
+    Box box = rank ? q.expected.box(*rank) : box_of(c, chunk);
     const bool stays = is_empty(box) && volume(c.sizes(chunk)) == 0;
-    out.boxes.push_back(stays ? saved_box(c, chunk) : std::move(box));
+    out.boxes.push_back(stays ? box_of(c, chunk) : std::move(box));
     elements += volume(out.boxes.back().sizes).value_or(0);
   }
   // Shards that were recorded as empty share one offset, and only one of them was kept.

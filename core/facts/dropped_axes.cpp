@@ -100,7 +100,7 @@ template <class CutBy>
 bool gives_every_chunk(const Checkpoint& c, const ShortTensor& tensor, CutBy cut_by) {
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     auto [shape, box] = cut_by(tensor.ranks[i]);
-    if (!box || *box != saved_box(c, tensor.chunks[i])) return false;
+    if (!box || *box != box_of(c, tensor.chunks[i])) return false;
   }
   for (std::size_t i = 0; i < tensor.empty.size(); ++i) {
     auto [shape, box] = cut_by(tensor.empty_ranks[i]);
@@ -231,7 +231,7 @@ void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedA
     return;
   }
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
-    Box box = saved_box(input.checkpoint, tensor.chunks[i]);
+    Box box = box_of(input.checkpoint, tensor.chunks[i]);
     if (payload_sizes(input, tensor.chunks[i]) != box.sizes) {
       out.why_not = "an item does not hold what its chunk says";
       return;

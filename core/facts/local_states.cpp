@@ -102,9 +102,7 @@ class Places {
     boxes_.clear();
     if (auto found = orders().find(parameter); found != orders().end())
       return boxes_ = found->second;
-    for (ChunkId chunk : input_.checkpoint.chunks(parameter))
-      boxes_.push_back(saved_box(input_.checkpoint, chunk));
-    return boxes_;
+    return boxes_ = chunk_boxes(input_.checkpoint, parameter);
   }
 
   // Other tensors lie in another order of the axes than was recorded, and no spec says whether this

@@ -85,10 +85,6 @@ std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
   return RankMap(input, mesh).of(writer);
 }
 
-Box saved_box(const Checkpoint& checkpoint, ChunkId chunk) {
-  return Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
-}
-
 std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry) {
   auto order = order_of_cuts(*entry.mesh, entry.placements);
   if (!order) return std::nullopt;
@@ -180,7 +176,7 @@ Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& sk
       auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
       if (!rank || volume(c.sizes(chunk)) == 0) continue;
       auto box = local_box(entry->shape, *entry->mesh, entry->placements, *rank);
-      agrees = box && *box == saved_box(c, chunk);
+      agrees = box && *box == box_of(c, chunk);
     }
     ++(agrees ? agreement.agree : agreement.disagree);
   }

@@ -47,8 +47,6 @@ class RankMap {
   std::int64_t ranks_ = 0;  // of `mesh`; 0 where it cannot hold all that wrote
 };
 
-Box saved_box(const Checkpoint& checkpoint, ChunkId chunk);
-
 // Axes that cut, in the order in which the entry's placements cut them (a strided axis last).
 std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry);
 // The boxes of ranks when axes are cut in an order of one's own, without an allocation for each.

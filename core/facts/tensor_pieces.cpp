@@ -19,7 +19,7 @@ class TileReader {
 
   bool pass(const Box& wanted, const TakePiece& take) {
     for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
-      const Box tile{copy_of(checkpoint_.offsets(chunk)), copy_of(checkpoint_.sizes(chunk))};
+      const Box tile = box_of(checkpoint_, chunk);
       auto shared = intersect(tile, wanted);
       if (!shared || is_empty(*shared)) continue;
       for (std::size_t d = 0; d < tile.offsets.size(); ++d) shared->offsets[d] -= tile.offsets[d];

@@ -121,7 +121,7 @@ std::vector<ChunkId> TensorBoxes::chunks_in(const Box& box) const {
   if (found != by_box_.end()) return {found->second};
   std::vector<ChunkId> out;
   for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
-    Box saved{copy_of(checkpoint_.offsets(chunk)), copy_of(checkpoint_.sizes(chunk))};
+    Box saved = box_of(checkpoint_, chunk);
     if (intersect(saved, box)) out.push_back(chunk);
   }
   return out;
@@ -136,7 +136,7 @@ std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const
   Extents dense = row_major_strides(box.sizes);
   std::int64_t filled = 0;
   for (ChunkId chunk : chunks) {
-    Box saved{copy_of(checkpoint_.offsets(chunk)), copy_of(checkpoint_.sizes(chunk))};
+    Box saved = box_of(checkpoint_, chunk);
     auto common = intersect(saved, box);
     if (!common) continue;
     Box inside = *common;

@@ -214,11 +214,7 @@ class Solver {
 
   // The answer, if all boxes fill the shape exactly.
   bool take(const std::map<std::size_t, Box>& places) {
-    auto chunks = input_.checkpoint.chunks(tensor_);
-    std::vector<Box> boxes;
-    for (ChunkId chunk : chunks)  // empty ones keep theirs
-      boxes.push_back(
-          {copy_of(input_.checkpoint.offsets(chunk)), copy_of(input_.checkpoint.sizes(chunk))});
+    std::vector<Box> boxes = chunk_boxes(input_.checkpoint, tensor_);  // empty ones keep theirs
     FlatBoxes flat;
     flat.ndim = shape_.size();
     std::vector<TileMove> moves;

@@ -134,7 +134,7 @@ std::vector<Box> boxes_with_items(const Checkpoint& checkpoint, TensorId tensor,
   std::vector<Box> boxes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (checkpoint.item(chunk))
-      boxes.push_back({copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))});
+      boxes.push_back(box_of(checkpoint, chunk));
     else if (volume(checkpoint.sizes(chunk)) != 0)
       ++left_out;
   }

@@ -214,7 +214,7 @@ Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& bo
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
   const Extents strides = row_major_strides(box.sizes);
   for (ChunkId chunk : checkpoint_.chunks(tensor)) {
-    const Box own{copy_of(checkpoint_.offsets(chunk)), copy_of(checkpoint_.sizes(chunk))};
+    const Box own = box_of(checkpoint_, chunk);
     auto shared = intersect(own, box);
     if (!shared || is_empty(*shared)) continue;
     Box local = *shared;

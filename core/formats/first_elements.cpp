@@ -63,7 +63,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   BoxReader reader(checkpoint, /*decoded_bytes=*/0);
   std::vector<Box> boxes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    const Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    const Box box = box_of(checkpoint, chunk);
     // It says what is wrong with it.
     if (!lies_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
     if (is_empty(box)) continue;

@@ -228,7 +228,7 @@ Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
   const Checkpoint& checkpoint = checkpoint_;
   TensorId tensor = checkpoint.tensor_of(chunk);
   Dtype dtype = checkpoint.dtype(tensor);
-  Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+  Box box = box_of(checkpoint, chunk);
   auto place = checkpoint.item(chunk);
   if (!place) return not_the_chunk(checkpoint, chunk, "no storage record says where its bytes are");
   if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)) || size_of(dtype) == 0)

@@ -156,7 +156,7 @@ Result<TensorValues> read_tensor(const Checkpoint& checkpoint, TensorId tensor,
   Coverage coverage(static_cast<std::int64_t>(bytes / size));
   ItemFiles files(checkpoint);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    Box box = box_of(checkpoint, chunk);
     if (!lies_inside(box.offsets, box.sizes, values.shape))
       return fail(ErrorKind::kDamaged,
                   "the chunk at " + to_text(box.offsets) + " of sizes " + to_text(box.sizes) +

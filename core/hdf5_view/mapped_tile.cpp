@@ -120,8 +120,7 @@ std::variant<MappedTile, NoMapping> map_header(const Checkpoint& checkpoint, Chu
                                         to_text(header->sizes), name(header->dtype),
                                         to_text(checkpoint.sizes(chunk)), name(dtype))};
   auto mapped = map_item(checkpoint, file, *header);
-  if (auto* tile = std::get_if<MappedTile>(&mapped))
-    tile->box = {copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+  if (auto* tile = std::get_if<MappedTile>(&mapped)) tile->box = box_of(checkpoint, chunk);
   return mapped;
 }
 

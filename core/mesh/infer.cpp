@@ -36,7 +36,7 @@ std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
       cutting.empty.push_back(*writer);
       continue;
     }
-    cutting.chunks.emplace_back(*writer, Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))});
+    cutting.chunks.emplace_back(*writer, box_of(c, chunk));
   }
   if (cutting.chunks.size() < 2) return std::nullopt;
   return cutting;

@@ -138,4 +138,15 @@ std::uint64_t Checkpoint::tensor_bytes() const {
   return total;
 }
 
+Box box_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  return {copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+}
+
+std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<Box> boxes;
+  boxes.reserve(checkpoint.chunks(tensor).size());
+  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
+  return boxes;
+}
+
 }  // namespace shw

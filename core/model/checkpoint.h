@@ -241,6 +241,10 @@ class Checkpoint {
   std::vector<Finding> findings_;
 };
 
+// As recorded: it may be no box of its tensor.
+Box box_of(const Checkpoint& checkpoint, ChunkId chunk);
+std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
+
 // True if the item's bytes can be there: a safe path, a file, a range inside it.
 bool is_reachable(const Checkpoint& checkpoint, const ItemPlace& place);
 

@@ -106,8 +106,7 @@ bool differs_in_padding_alone(const WrittenTensor& written, const Checkpoint& re
   if (std::none_of(tensor.parts.begin(), tensor.parts.end(), is_padding)) return false;
   if (result.dtype(written.at) != tensor.dtype || !same(result.shape(written.at), tensor.shape))
     return false;
-  std::vector<Box> there, wanted;
-  for (ChunkId chunk : result.chunks(written.at)) there.push_back(box_of(result, chunk));
+  std::vector<Box> there = chunk_boxes(result, written.at), wanted;
   for (const ArrangedTile& tile : tensor.tiles) wanted.push_back(tile.box);
   return tiles_exactly(there, tensor.shape) &&
          saved_boxes(tensor, std::move(there)) == saved_boxes(tensor, std::move(wanted));

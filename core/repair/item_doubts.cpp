@@ -42,7 +42,7 @@ void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& do
     auto found = doubts.found().find(chunk);
     if (found == doubts.found().end()) continue;
     if (damaged.empty()) entry.damage = found->second;
-    damaged.push_back({copy_of(result.offsets(chunk)), copy_of(result.sizes(chunk))});
+    damaged.push_back(box_of(result, chunk));
   }
   if (damaged.empty()) return;
   if (damaged.size() > 1)

@@ -125,10 +125,6 @@ bool is_order_of_dims(const Extents& permutation, std::size_t ndim) {
   return sorted.size() == ndim;
 }
 
-Box box_of(const Checkpoint& checkpoint, ChunkId chunk) {
-  return Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
-}
-
 Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor) {
   if (index_of(tensor) >= checkpoint.tensor_count())
     return cannot_lower(checkpoint, tensor, "there is no such tensor");

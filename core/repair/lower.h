@@ -56,8 +56,6 @@ bool is_order_of_dims(const Extents& permutation, std::size_t ndim);
 Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                                  const PlannedChunk& chunk);
 
-// The box of a chunk as recorded.
-Box box_of(const Checkpoint& checkpoint, ChunkId chunk);
 // The recorded boxes of a tensor as they are can be worked with: the rank of the shape, inside it
 // or not, no negative and no overflowing number.
 Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor);

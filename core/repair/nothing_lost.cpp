@@ -37,10 +37,7 @@ Status prove_cut_at_the_end(const Checkpoint& checkpoint, const PlannedTensor& p
   bool shorter = !saved.empty() && saved.size() == planned.shape.size() && planned.shape[0] > 0 &&
                  planned.shape[0] < saved[0] &&
                  same(saved.subspan(1), ExtentsView(planned.shape).subspan(1));
-  std::vector<Box> tiles;
-  for (ChunkId chunk : checkpoint.chunks(planned.tensor))
-    tiles.push_back(box_of(checkpoint, chunk));
-  if (!shorter || !tiles_exactly(tiles, saved))
+  if (!shorter || !tiles_exactly(chunk_boxes(checkpoint, planned.tensor), saved))
     return cannot_lower(checkpoint, planned.tensor, "elements would be left out");
   for (const auto& [chunk, one] : used_chunks(planned)) {
     if (!are_disjoint(one.boxes))

@@ -18,7 +18,7 @@ namespace {
 
 OutputTile kept_tile(const Checkpoint& checkpoint, ChunkId chunk) {
   OutputTile tile;
-  tile.box = {copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+  tile.box = box_of(checkpoint, chunk);
   tile.writer = checkpoint.writer(chunk).value_or(0);
   tile.kept = chunk;
   return tile;

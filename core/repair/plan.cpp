@@ -279,9 +279,7 @@ std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
       !can_cast(source.dtype(*other), draft.checkpoint.dtype(planned.tensor)) ||
       !check_chunks_are_boxes(source, *other))
     return std::nullopt;
-  std::vector<Box> boxes;
-  for (ChunkId chunk : source.chunks(*other)) boxes.push_back(box_of(source, chunk));
-  return tiles_exactly(boxes, planned.shape) ? other : std::nullopt;
+  return tiles_exactly(chunk_boxes(source, *other), planned.shape) ? other : std::nullopt;
 }
 
 // What the person wants in the place of what is lost.
@@ -306,9 +304,7 @@ void choose_fills(Draft& draft) {
 // It has no hole: what is cast from it is its own.
 bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
   if (!check_chunks_are_boxes(checkpoint, tensor)) return false;
-  std::vector<Box> boxes;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
-  auto holes = complement(boxes, checkpoint.shape(tensor));
+  auto holes = complement(chunk_boxes(checkpoint, tensor), checkpoint.shape(tensor));
   return holes && holes->empty();
 }
 

@@ -116,12 +116,6 @@ Status certify_entries(const Checkpoint& source, const Checkpoint& result, const
 
 }  // namespace
 
-std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor) {
-  std::vector<Box> boxes;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) boxes.push_back(box_of(checkpoint, chunk));
-  return boxes;
-}
-
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor) {
   if (!check_chunks_are_boxes(checkpoint, tensor)) return std::nullopt;
   auto boxes = chunk_boxes(checkpoint, tensor);

@@ -52,8 +52,6 @@ std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk);
 // What the first member of a team finds and writes, heard by all; alone it is this one.
 Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
 
-// The boxes of a tensor's chunks as recorded.
-std::vector<Box> chunk_boxes(const Checkpoint& checkpoint, TensorId tensor);
 // What no tile of a tensor covers; nothing where one is no box of it.
 std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
 // None of its tiles holds elements that the tensor has no room for.

@@ -244,12 +244,12 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
   if (values != nullptr) return text + value_lines(*values, limit, style);
   std::size_t box_width = 4;
   for (ChunkId chunk : chunks) {
-    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    Box box = box_of(checkpoint, chunk);
     box_width = std::max(box_width, to_text(box).size());
   }
   text += inked(style, Ink::kQuiet, padded("tile", box_width) + "  writer  place") + "\n";
   for (ChunkId chunk : chunks) {
-    Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+    Box box = box_of(checkpoint, chunk);
     auto writer = checkpoint.writer(chunk);
     auto item = checkpoint.item(chunk);
     text += fmt::format("{}  {}  ", padded(to_text(box), box_width),

@@ -15,8 +15,7 @@ LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
     if (checkpoint.offsets(chunk).size() != tiling.shape.size() ||
         checkpoint.sizes(chunk).size() != tiling.shape.size())
       continue;
-    tiling.tiles.push_back({{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))},
-                            checkpoint.writer(chunk)});
+    tiling.tiles.push_back({box_of(checkpoint, chunk), checkpoint.writer(chunk)});
   }
   return tiling;
 }

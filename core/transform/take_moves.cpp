@@ -348,7 +348,7 @@ void add_earlier_loss(const Arrangement& all, ChunkId chunk, const Box& to, Arra
   if (found == all.losses.end()) return;
   ArrangedTensor filled;
   filled.loss = found->second;
-  const Box saved{copy_of(source.offsets(chunk)), copy_of(source.sizes(chunk))};
+  const Box saved = box_of(source, chunk);
   const BoxMove move{saved, to.offsets, same_order(to.offsets.size())};
   add_moved(filled, {&move, 1}, TilesGo::kAlong, into);
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostListed = 256;
 
 std::string name_of(const Checkpoint& checkpoint, ChunkId chunk) {
-  Box box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))};
+  Box box = box_of(checkpoint, chunk);
   std::string name(checkpoint.fqn(checkpoint.tensor_of(chunk)));
   return box.sizes.empty() ? name : name + " " + to_text(box);
 }

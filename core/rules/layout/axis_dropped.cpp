@@ -93,8 +93,7 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
     ChunkId chunk = i < example.survivors.size()
                         ? example.survivors[i].chunk
                         : c.chunks(example.tensor)[static_cast<std::uint32_t>(i)];
-    writers.push_back(fmt::format("{} by rank {}, {} {}",
-                                  to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}),
+    writers.push_back(fmt::format("{} by rank {}, {} {}", to_text(box_of(c, chunk)),
                                   c.writer(chunk).value_or(0), axis.name, example.coordinates[i]));
   }
   if (!writers.empty()) finding.evidence.emplace_back("survivors of the first", writers);

@@ -86,7 +86,7 @@ std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, cons
     if (!rank) return std::nullopt;
     auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
     auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
-    if (!box || !truth || *box != saved_box(c, chunk)) return std::nullopt;
+    if (!box || !truth || *box != box_of(c, chunk)) return std::nullopt;
     bool read = index_of(chunk) < facts.headers.size() && facts.headers[index_of(chunk)];
     out.items_read = out.items_read && read;
     out.items_agree =
@@ -114,7 +114,7 @@ Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
 bool is_torn(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
-    Box box = saved_box(c, chunk);
+    Box box = box_of(c, chunk);
     if (!lies_inside(box.offsets, box.sizes, c.shape(tensor))) return true;
     for (const Box& other : boxes) {
       if (intersect(other, box)) return true;
@@ -152,7 +152,7 @@ Finding describe_mislabelled(const Checkpoint& c, const std::vector<const Mislab
                                                                       : "torch since 2.10")}};
   std::vector<std::string> lines;
   for (std::uint32_t i = 0; i < first.boxes.size() && i < 16; ++i)
-    lines.push_back(to_text(saved_box(c, c.chunks(first.tensor)[i])) + " holds " +
+    lines.push_back(to_text(box_of(c, c.chunks(first.tensor)[i])) + " holds " +
                     to_text(first.boxes[i]));
   finding.evidence.emplace_back("chunks of the first", lines);
   return finding;

@@ -20,8 +20,7 @@ ChunkId chunk_at(const Checkpoint& c, const MovedTiles& of, std::size_t number) 
 }
 
 std::string tile_text(const Checkpoint& c, ChunkId chunk) {
-  return std::string(c.fqn(c.tensor_of(chunk))) + " at " +
-         to_text(Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))});
+  return std::string(c.fqn(c.tensor_of(chunk))) + " at " + to_text(box_of(c, chunk));
 }
 
 // What two tiles must share before one can stand for the other.

@@ -34,7 +34,7 @@ bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
 PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected) {
   PartlyLost out{tensor, expected, {}, ""};
   for (ChunkId chunk : c.chunks(tensor)) {
-    Box box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))};
+    Box box = box_of(c, chunk);
     auto kept = intersect(box, whole(expected));
     if (!kept) continue;
     Box source = *kept;

@@ -49,7 +49,7 @@ Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
       if (!is_in(checkpoint.item(chunk))) continue;
       ++tiles;
       if (gone.boxes.size() >= kMaxEvidence) continue;
-      gone.boxes.push_back({copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))});
+      gone.boxes.push_back(box_of(checkpoint, chunk));
       gone.inside.push_back(fqn);
     }
     if (tiles == 0) continue;

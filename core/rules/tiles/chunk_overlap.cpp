@@ -15,7 +15,7 @@ struct Found {
 
 std::string describe(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
-  return to_text(Box{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))}) +
+  return to_text(box_of(checkpoint, chunk)) +
          (item ? " in " + checkpoint.file(item->file).path : "");
 }
 
