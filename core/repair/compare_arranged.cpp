@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -81,16 +82,11 @@ Box block_in(const Part& part, const Blocks& blocks) {
   return box;
 }
 
-bool is_padding(const Part& part) {
-  const auto* constant = std::get_if<FromConstant>(&part.from);
-  return constant != nullptr && constant->is_padding;
-}
-
 // Those that hold more than padding, in their order.
 std::vector<Box> saved_boxes(const ArrangedTensor& tensor, std::vector<Box> boxes) {
   std::erase_if(boxes, [&](const Box& box) {
     return std::none_of(tensor.parts.begin(), tensor.parts.end(), [&](const Part& part) {
-      return !is_padding(part) && intersect(part.box, box).has_value();
+      return !part.is_padding() && intersect(part.box, box).has_value();
     });
   });
   std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) {
@@ -103,7 +99,8 @@ std::vector<Box> saved_boxes(const ArrangedTensor& tensor, std::vector<Box> boxe
 // versions did not take those as one.
 bool differs_in_padding_alone(const WrittenTensor& written, const Checkpoint& result) {
   const ArrangedTensor& tensor = written.tensor;
-  if (std::none_of(tensor.parts.begin(), tensor.parts.end(), is_padding)) return false;
+  if (std::none_of(tensor.parts.begin(), tensor.parts.end(), std::mem_fn(&Part::is_padding)))
+    return false;
   if (result.dtype(written.at) != tensor.dtype || !same(result.shape(written.at), tensor.shape))
     return false;
   std::vector<Box> there = chunk_boxes(result, written.at), wanted;

@@ -65,6 +65,10 @@ struct Part {
     const auto* from_file = std::get_if<Seldom<FromFile>>(&from);
     return from_file == nullptr ? nullptr : &**from_file;
   }
+  bool is_padding() const {
+    const auto* constant = std::get_if<FromConstant>(&from);
+    return constant != nullptr && constant->is_padding;
+  }
 };
 
 // --- tensors

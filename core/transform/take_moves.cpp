@@ -79,16 +79,11 @@ Box rows_of(ExtentsView shape, std::size_t dim, std::int64_t begin, std::int64_t
   return box;
 }
 
-bool is_padding(const Part& part) {
-  const auto* constant = std::get_if<FromConstant>(&part.from);
-  return constant != nullptr && constant->is_padding;
-}
-
 // Its elements, but for those that a step of this plan put around them.
 std::int64_t unpadded_elements(const ArrangedTensor& tensor) {
   std::int64_t elements = volume(tensor.shape).value_or(0);
   for (const Part& part : tensor.parts) {
-    if (is_padding(part)) elements -= volume(part.box.sizes).value_or(0);
+    if (part.is_padding()) elements -= volume(part.box.sizes).value_or(0);
   }
   return elements;
 }
@@ -395,7 +390,7 @@ Status take(Arrangement& all, const RelabelStep& step) {
     const auto* from = std::get_if<FromChunk>(&part.from);
     bool stays = from != nullptr && from->input == 0 &&
                  used.contains(static_cast<std::uint32_t>(index_of(from->chunk)));
-    if (!stays && !is_padding(part)) all.trimmed += volume(part.box.sizes).value_or(0);
+    if (!stays && !part.is_padding()) all.trimmed += volume(part.box.sizes).value_or(0);
   }
   put_entry(all, entry, std::move(tensor));
   return {};
