@@ -10,8 +10,8 @@
 #include "core/repair/lower.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
-#include "core/repair/proof.h"
 #include "core/repair/prove_result.h"
+#include "core/repair/saved_tiles.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {

@@ -1,4 +1,5 @@
-// What is certified beside the tensors, and whether the certificate agrees with its neighbours.
+#include "core/repair/agreement.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +20,6 @@
 #include "core/repair/in_place_files.h"
 #include "core/repair/lost.h"
 #include "core/repair/operations.h"
-#include "core/repair/proof.h"
 
 namespace shw {
 namespace {

@@ -1,4 +1,5 @@
-// Whether a checkpoint is what its certificate says, tensor by tensor.
+#include "core/repair/hold_against.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,24 +11,27 @@
 #include "core/base/words.h"
 #include "core/repair/digests.h"
 #include "core/repair/item_doubts.h"
+#include "core/repair/item_hashes.h"
 #include "core/repair/lower.h"
-#include "core/repair/proof.h"
+#include "core/repair/saved_tiles.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
+namespace {
 
+// Entries that are no tensors and are not what the certificate says, each with why.
 std::vector<std::string> wrong_entries(const Certificate& certificate,
                                        const Checkpoint& checkpoint) {
   std::vector<std::string> wrong;
+  if (certificate.entries.empty()) return wrong;
+  const EntryItems items(checkpoint);
   for (const EntryCertificate& entry : certificate.entries) {
-    auto hash = hash_entry(checkpoint, entry.fqn);
+    auto hash = items.hash(entry.fqn);
     if (!hash || *hash != entry.item)
       wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
   }
   return wrong;
 }
-
-namespace {
 
 // The labels of a tensor as a hash, as certificates of before have it.
 std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {

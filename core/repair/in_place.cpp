@@ -18,16 +18,18 @@
 #include "core/facts/integrity.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/open.h"
+#include "core/repair/agreement.h"
 #include "core/repair/carry_out.h"
+#include "core/repair/certify.h"
 #include "core/repair/in_place_files.h"
 #include "core/repair/item_doubts.h"
+#include "core/repair/item_hashes.h"
 #include "core/repair/json.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/lower.h"
 #include "core/repair/operations.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan_fingerprint.h"
-#include "core/repair/proof.h"
 #include "core/repair/request.h"
 
 namespace shw {
@@ -119,7 +121,7 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   // They are the same files: no byte of them is written.
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
   SHW_TRY(Certificate certificate,
-          certify(checkpoint, before, *result, after, doubts, plan, progress));
+          certify({plan, checkpoint, before, *result, after, doubts}, progress));
   certificate.plan = told;
   SHW_TRY(certificate.objects, certify_objects(*result, progress));
   certificate.lossless = certificate.lossless && !has_damage(certificate);

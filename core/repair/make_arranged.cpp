@@ -1,6 +1,7 @@
 #include "core/repair/make_arranged.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,16 +12,15 @@
 #include "core/exec/folder_run.h"
 #include "core/facts/integrity.h"
 #include "core/formats/item_pass.h"
-#include "core/formats/items.h"
 #include "core/formats/replicas.h"
 #include "core/formats/table.h"
 #include "core/repair/carry_out.h"
+#include "core/repair/certify.h"
 #include "core/repair/compare_arranged.h"
 #include "core/repair/hash_each.h"
 #include "core/repair/item_doubts.h"
+#include "core/repair/item_hashes.h"
 #include "core/repair/lost.h"
-#include "core/repair/lower.h"
-#include "core/repair/proof.h"
 #include "core/repair/touched.h"
 
 namespace shw {
@@ -184,20 +184,22 @@ Result<ItemHashes> prove_tiles(const ProvingArranged& proving) {
 // now.
 Status certify_replaced(const ProvingArranged& proving, Certificate& certificate) {
   const Checkpoint& source = proving.all.source();
-  FilledReport earlier = filled_in(source);
+  const FilledReport earlier = filled_in(source);
+  if (earlier.entries.empty()) return {};
+  std::multimap<std::string_view, const ArrangedObject*> by_old_name;
+  for (const ArrangedObject& object : proving.all.objects)
+    by_old_name.emplace(source.objects()[object.object].fqn, &object);
+  const EntryItems items(proving.result);
   for (const FilledEntry& entry : earlier.entries) {
-    for (const ArrangedObject& object : proving.all.objects) {
-      if (source.objects()[object.object].fqn != entry.fqn) continue;
-      std::string item;
-      for (const ObjectRow& row : proving.result.objects()) {
-        if (row.fqn != object.fqn || !row.item) continue;
-        SHW_TRY(item, hash_item(proving.result, *row.item, nullptr));
-      }
-      if (item.empty())
+    const auto [first, last] = by_old_name.equal_range(entry.fqn);
+    for (auto it = first; it != last; ++it) {
+      const std::string& fqn = it->second->fqn;
+      if (!items.has(fqn))
         return fail(ErrorKind::kUnsupported,
                     "an earlier repair replaced it, and this format has no place to say so",
-                    Place{.file = {}, .tensor = object.fqn}, "leave it out, or write DCP");
-      certificate.entries.push_back({object.fqn, entry.from, item});
+                    Place{.file = {}, .tensor = fqn}, "leave it out, or write DCP");
+      SHW_TRY(std::string item, items.hash(fqn));
+      certificate.entries.push_back({fqn, entry.from, std::move(item)});
       certificate.lossless = false;
     }
   }
@@ -283,15 +285,9 @@ Result<bool> certify_and_write(const ProvingArranged& proving, const ItemHashes&
   told.out_of_range = out_of_range_in(certificate);
   told.of_other_ranks = certificate.of_other_ranks;
   told.left_out = certificate.left_out;
-  if (has_lost(certificate))
-    SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
-  if (proving.run.integrity)
-    SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
-  SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
-  certificate.lossless = certificate.lossless && !has_damage(certificate);
+  SHW_CHECK(write_certificate(proving.written, hashes, proving.run.integrity, certificate,
+                              proving.progress));
   told.damage = damage_in(certificate);
-  SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
-  SHW_CHECK(write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate)));
   return certificate.lossless;
 }
 

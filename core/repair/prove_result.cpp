@@ -9,12 +9,12 @@
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
 #include "core/repair/carry_out.h"
+#include "core/repair/certify.h"
 #include "core/repair/entries.h"
 #include "core/repair/hash_each.h"
 #include "core/repair/item_doubts.h"
-#include "core/repair/lost.h"
+#include "core/repair/item_hashes.h"
 #include "core/repair/lower.h"
-#include "core/repair/proof.h"
 
 namespace shw {
 namespace {
@@ -155,19 +155,6 @@ Result<ItemHashes> hash_kept_items(const Proving& proving) {
       });
 }
 
-// lost.json first: it is certified too.
-Status write_certificate(const Proving& proving, const ItemHashes& hashes, bool integrity,
-                         Certificate& certificate) {
-  if (has_lost(certificate))
-    SHW_CHECK(write_text(proving.written.folder, kLostFile, lost_to_json(certificate)));
-  if (integrity)
-    SHW_CHECK(write_integrity(proving.result, proving.written.folder, proving.progress));
-  SHW_TRY(certificate.objects, certify_objects(proving.result, proving.progress));
-  certificate.lossless = certificate.lossless && !has_damage(certificate);
-  SHW_TRY(certificate.files, certify_files(proving.result, hashes, proving.progress));
-  return write_text(proving.written.folder, kCertificateFile, certificate_to_json(certificate));
-}
-
 }  // namespace
 
 MadeChunks::MadeChunks(const Plan& plan) {
@@ -227,11 +214,11 @@ Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const Besi
   SHW_TRY(auto after, prove_items(proving, doubts));
   return by_first(written.team, [&]() -> Result<bool> {
     SHW_TRY(Certificate certificate,
-            certify(source, before, written.result, after, doubts, plan, progress));
+            certify({plan, source, before, written.result, after, doubts}, progress));
     certificate.plan = beside.plan;
     SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
     if (differs) return tl::unexpected<Error>(std::move(*differs));
-    SHW_CHECK(write_certificate(proving, after, beside.integrity, certificate));
+    SHW_CHECK(write_certificate(written, after, beside.integrity, certificate, progress));
     told.of_other_ranks = certificate.of_other_ranks;
     told.damage = damage_in(certificate);
     return certificate.lossless;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/repair/proof.h"
+#include "core/repair/certify.h"
 #include "core/repair/verify.h"
 
 namespace shw {

@@ -10,8 +10,10 @@
 #include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/repair/against.h"
+#include "core/repair/agreement.h"
+#include "core/repair/hold_against.h"
 #include "core/repair/inverse.h"
-#include "core/repair/proof.h"
+#include "core/repair/item_hashes.h"
 #include "core/repair/verify_words.h"
 
 namespace shw {

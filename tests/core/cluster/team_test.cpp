@@ -11,7 +11,7 @@
 #include "core/cluster/transport_team.h"
 #include "core/facts/tensor_statistics.h"
 #include "core/formats/open.h"
-#include "core/repair/proof.h"
+#include "core/repair/item_hashes.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

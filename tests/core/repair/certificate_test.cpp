@@ -11,7 +11,6 @@
 #include "core/repair/digests.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
-#include "core/repair/proof.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -7,11 +7,11 @@
 
 #include "core/formats/common/packed_text.h"
 #include "core/repair/against_source.h"
+#include "core/repair/agreement.h"
 #include "core/repair/apply.h"
 #include "core/repair/kept_plan.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan.h"
-#include "core/repair/proof.h"
 #include "core/repair/row_plan.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"

@@ -14,7 +14,6 @@
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/outputs.h"
 #include "core/repair/plan.h"
-#include "core/repair/proof.h"
 #include "core/repair/repaired.h"
 #include "core/temporary_folder.h"
 #include "core/tiles/exact_tiling.h"

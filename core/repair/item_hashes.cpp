@@ -1,32 +1,21 @@
-#include "core/repair/proof.h"
-
-#include <fmt/core.h>
+#include "core/repair/item_hashes.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <tuple>
 
 #include "core/base/checked.h"
-#include "core/base/hash.h"
 #include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
 #include "core/base/team.h"
-#include "core/base/words.h"
 #include "core/exec/passing_items.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
-#include "core/formats/replicas.h"
-#include "core/repair/digests.h"
-#include "core/repair/entries.h"
 #include "core/repair/hash_each.h"
 #include "core/repair/item_doubts.h"
-#include "core/repair/item_place.h"
-#include "core/repair/lost.h"
-#include "core/repair/lower.h"
-#include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {
@@ -65,81 +54,17 @@ std::size_t end_of_item(std::span<const ItemRow> rows, std::size_t first) {
   return last;
 }
 
-// Which boxes of the new tensor came over as items, and from which old chunk.
-Status check_relabels(const Checkpoint& source, const ItemHashes& before, const Checkpoint& result,
-                      TensorId made, const ItemHashes& after, const PlannedTensor& planned) {
-  std::map<Extents, ChunkId> by_offsets;
-  for (ChunkId chunk : result.chunks(made)) {
-    if (volume(result.sizes(chunk)) != 0) by_offsets[copy_of(result.offsets(chunk))] = chunk;
-  }
-  for (const PlannedChunk& chunk : planned.chunks) {
-    if (!chunk.item || is_empty(chunk.box)) continue;
-    Hash128 expected = before[index_of(*chunk.item)];
-    if (auto place = place_elsewhere(source, chunk)) {
-      SHW_TRY(expected, ItemPasses(source).hash(*place, nullptr));
-    }
-    auto found = by_offsets.find(chunk.box.offsets);
-    if (found != by_offsets.end() && same(result.sizes(found->second), chunk.box.sizes) &&
-        expected == after[index_of(found->second)]) {
-      continue;
-    }
-    return fail(
-        ErrorKind::kIo,
-        "the tile at " + to_text(chunk.box.offsets) + " is not the one that was to stay as it is",
-        {source.file(source.item(*chunk.item)->file).path, std::nullopt,
-         std::string(source.fqn(planned.tensor))});
-  }
-  return {};
-}
-
-Status certify_entries(const Checkpoint& source, const Checkpoint& result, const Plan& plan,
-                       const FilledRecord& filled, Certificate& certificate) {
-  std::set<std::string_view> done;
-  for (const PlannedEntry& entry : plan.entries) {
-    const ObjectRow &to = source.objects()[entry.object], &from = source.objects()[entry.item_of];
-    SHW_TRY(std::string before, hash_entry(source, from.fqn));
-    SHW_TRY(std::string after, hash_entry(result, to.fqn));
-    if (before != after)
-      return fail(ErrorKind::kIo, "is not the entry that it was to become",
-                  Place{.file = {}, .tensor = to.fqn});
-    certificate.entries.push_back({to.fqn, from.fqn, after});
-    done.insert(to.fqn);
-  }
-  for (const FilledEntry& entry : filled.entries) {
-    if (done.contains(entry.fqn)) continue;
-    SHW_TRY(std::string item, hash_entry(result, entry.fqn));
-    certificate.entries.push_back({entry.fqn, entry.from, item});
-  }
-  certificate.lossless = certificate.lossless && filled.entries.empty();
-  return {};
-}
-
 }  // namespace
 
-std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor) {
-  if (!check_chunks_are_boxes(checkpoint, tensor)) return std::nullopt;
-  auto boxes = chunk_boxes(checkpoint, tensor);
-  if (tiles_exactly(boxes, checkpoint.shape(tensor))) return std::vector<Box>{};
-  return complement(boxes, checkpoint.shape(tensor));
-}
-
-bool tiles_lie_inside(const Checkpoint& checkpoint, TensorId tensor) {
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
-    if (volume(sizes) != 0 && !lies_inside(offsets, sizes, checkpoint.shape(tensor))) return false;
-  }
-  return true;
-}
-
-bool has_overlap(const Checkpoint& checkpoint, TensorId tensor) {
-  auto boxes = chunk_boxes(checkpoint, tensor);
-  return !tiles_exactly(boxes, checkpoint.shape(tensor)) && !are_disjoint(boxes);
-}
-
-Result<std::string> hash_entry(const Checkpoint& checkpoint, std::string_view fqn) {
+EntryItems::EntryItems(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
   for (const ObjectRow& row : checkpoint.objects()) {
-    if (row.fqn == fqn && row.item) return hash_item(checkpoint, *row.item, nullptr);
+    if (row.item) places_.try_emplace(row.fqn, *row.item);
   }
+}
+
+Result<std::string> EntryItems::hash(std::string_view fqn) const {
+  auto found = places_.find(fqn);
+  if (found != places_.end()) return hash_item(checkpoint_, found->second, nullptr);
   return fail(ErrorKind::kDamaged, "the entry has no item",
               Place{.file = {}, .tensor = std::string(fqn)});
 }
@@ -166,14 +91,6 @@ std::uint64_t item_bytes(const Checkpoint& checkpoint) {
 std::uint64_t item_length(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
   return item ? narrow<std::uint64_t>(item->length).value_or(0) : 0;
-}
-
-Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
-  SHW_TRY(Bytes told, by_first(team, "certify", [&]() -> Result<Bytes> {
-            SHW_TRY(bool is_good, work());
-            return Bytes(1, std::byte{is_good});
-          }));
-  return told == Bytes(1, std::byte{1});
 }
 
 namespace {
@@ -313,90 +230,6 @@ Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress
   };
   SHW_CHECK(each_in_team(team, work));
   return first ? Hashes(tl::unexpected<Error>(std::move(*first))) : Hashes(std::move(hashes));
-}
-
-namespace {
-
-// What is gone of it: by this repair, by one before, or in a hole that nothing mends.
-void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const FilledTensor* filled,
-               TensorCertificate& entry) {
-  if (filled != nullptr) {
-    entry.lost = filled->lost;
-    entry.lost_boxes = filled->boxes;
-    entry.fill = filled->fill;
-    entry.fill_from = filled->fill_from;
-    entry.fill_checkpoint = filled->fill_checkpoint;
-  }
-  if (planned) return;
-  std::size_t looks = 20'000'000;
-  const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
-  if (holes.empty()) return;
-  if (!add_all_disjoint(entry.lost_boxes, holes, looks))
-    entry.lost_boxes = {whole(source.shape(tensor))};
-  entry.lost = total_volume(entry.lost_boxes).value_or(0);
-}
-
-}  // namespace
-
-TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
-                                 const ItemHashes& hashes) {
-  TensorCertificate entry;
-  entry.fqn = result.fqn(tensor);
-  entry.items = static_cast<std::int64_t>(result.chunks(tensor).size());
-  entry.after = digest_of_items(hashes_of(result, tensor, hashes));
-  entry.tiles = digest_of_tiles(result, tensor, hashes);
-  entry.shape = copy_of(result.shape(tensor));
-  entry.dtype = name(result.dtype(tensor));
-  return entry;
-}
-
-Result<Certificate> certify(const Checkpoint& source, const ItemHashes& before,
-                            const Checkpoint& result, const ItemHashes& after,
-                            const ItemDoubts& doubts, const Plan& plan, Progress* progress) {
-  Certificate certificate;
-  certificate.source = plan.checkpoint;
-  certificate.version = kProgramVersion;
-  certificate.operations = plan.operations;
-  std::map<TensorId, const PlannedTensor*> planned;
-  for (const PlannedTensor& tensor : plan.tensors) planned[tensor.tensor] = &tensor;
-  FilledRecord filled = filled_after(source, plan);
-  std::map<std::string_view, const FilledTensor*> losses;
-  for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
-  for (std::uint32_t t = 0; t < source.tensor_count(); ++t) {
-    TensorId tensor{t};
-    auto found = planned.find(tensor);
-    std::string_view fqn =
-        found != planned.end() ? fqn_after(source, *found->second) : source.fqn(tensor);
-    auto made = result.find(fqn);
-    if (!made) {
-      return fail(ErrorKind::kIo, "is missing in what was written",
-                  Place{.file = {}, .tensor = std::string(fqn)});
-    }
-    TensorCertificate entry = certify_tensor(result, *made, after);
-    if (fqn != source.fqn(tensor)) entry.renamed_from = source.fqn(tensor);
-    ItemHashes came = hashes_of(source, tensor, before);
-    std::erase(came, kNoHash);
-    if (!came.empty()) entry.before = digest_of_items(std::move(came));
-    auto loss = losses.find(entry.fqn);
-    note_loss(source, tensor, found != planned.end(), loss == losses.end() ? nullptr : loss->second,
-              entry);
-    if (found != planned.end()) {
-      entry.padding = padding_left_out(source, *found->second);
-      SHW_CHECK(check_relabels(source, before, result, *made, after, *found->second));
-    } else if (digest_of_items(hashes_of(source, tensor, before)) != entry.after ||
-               digest_of_tiles(source, tensor, before) != entry.tiles) {
-      return fail(ErrorKind::kIo, "differs from its source after it was copied",
-                  Place{.file = {}, .tensor = entry.fqn});
-    }
-    note_doubts(result, *made, doubts, entry);
-    entry.kept = volume(result.shape(*made)).value_or(0) - entry.lost - entry.damaged;
-    certificate.lossless = certificate.lossless && entry.lost == 0 && entry.damage.empty();
-    certificate.tensors.push_back(std::move(entry));
-  }
-  SHW_CHECK(certify_entries(source, result, plan, filled, certificate));
-  SHW_TRY(certificate.of_other_ranks, entries_of_other_ranks(source, progress));
-  certificate.lossless = certificate.lossless && certificate.of_other_ranks.empty();
-  return certificate;
 }
 
 }  // namespace shw
