@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
@@ -147,6 +149,15 @@ void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& source
 }
 
 }  // namespace
+
+FilledRecord FilledRecord::of_tensors(const std::vector<std::string>& fqns) const {
+  const std::unordered_set<std::string_view> wanted(fqns.begin(), fqns.end());
+  FilledRecord own;
+  for (const FilledTensor& tensor : tensors) {
+    if (wanted.contains(tensor.fqn)) own.tensors.push_back(tensor);
+  }
+  return own;
+}
 
 const FilledTensor* FilledReport::find(std::string_view fqn) const {
   auto found = std::lower_bound(

@@ -53,6 +53,8 @@ struct FilledRecord {
   std::vector<FilledEntry> entries = {};
   std::optional<bool> lossless = {};  // of a certificate
   bool empty() const { return tensors.empty() && entries.empty(); }
+  // What it says of these tensors, and of no other entry.
+  FilledRecord of_tensors(const std::vector<std::string>& fqns) const;
 };
 
 // A trainer masks by lost.json, which has every box; what travels inside a checkpoint has at most

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/checked.h"
@@ -265,9 +267,8 @@ Result<std::vector<std::string>> left_behind(const Checkpoint& checkpoint,
                                              const std::vector<std::string>& dropped,
                                              Progress* progress) {
   SHW_TRY(std::vector<std::string> names, entries_of_other_ranks(checkpoint, progress));
-  std::erase_if(names, [&](const std::string& fqn) {
-    return std::find(dropped.begin(), dropped.end(), fqn) != dropped.end();
-  });
+  const std::unordered_set<std::string_view> gone(dropped.begin(), dropped.end());
+  std::erase_if(names, [&](const std::string& fqn) { return gone.contains(fqn); });
   return names;
 }
 

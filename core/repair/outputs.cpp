@@ -133,12 +133,7 @@ void add_only_in_planner(const Provenance& provenance, Outputs& outputs) {
 void add_filled(FilledRecord filled, Outputs& outputs) {
   for (const FilledTensor& tensor : filled.tensors) outputs.filled.push_back(tensor.fqn);
   outputs.filled_text = [filled = std::move(filled)](const std::vector<std::string>& fqns) {
-    std::set<std::string_view> wanted(fqns.begin(), fqns.end());
-    FilledRecord own;
-    for (const FilledTensor& tensor : filled.tensors) {
-      if (wanted.contains(tensor.fqn)) own.tensors.push_back(tensor);
-    }
-    return filled_attribute(own);
+    return filled_attribute(filled.of_tensors(fqns));
   };
 }
 

@@ -240,11 +240,7 @@ class Lowering {
     }
     lowered_.outputs.filled_text = [record =
                                         std::move(record)](const std::vector<std::string>& fqns) {
-      FilledRecord own;
-      for (const FilledTensor& tensor : record.tensors) {
-        if (std::find(fqns.begin(), fqns.end(), tensor.fqn) != fqns.end())
-          own.tensors.push_back(tensor);
-      }
+      const FilledRecord own = record.of_tensors(fqns);
       return own.empty() ? std::string() : filled_to_json(own, kMaxFilledBoxes);
     };
   }
