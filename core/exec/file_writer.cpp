@@ -16,18 +16,17 @@ constexpr std::size_t kRunTiles = 256;
 
 }  // namespace
 
-FileWriter::FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-                       WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
-                       SourceSums& sums, Progress* progress)
-    : run_(run),
-      laid_out_(run.laid_out),
-      directory_(directory),
+FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
+    : run_(with.run),
+      laid_out_(with.run.laid_out),
+      directory_(with.directory),
       done_(done),
-      progress_(progress),
-      came_along_(came_along),
+      progress_(with.progress),
+      came_along_(with.came_along),
       payloads_(
-          run.program, run.inputs, shares, [&directory] { return directory.create_scratch(); },
-          executors, sums, progress),
+          with.run.program, with.run.inputs, with.shares,
+          [&directory = with.directory] { return directory.create_scratch(); }, with.executors,
+          with.sums, with.progress),
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {
@@ -169,9 +168,9 @@ ElementSums FileWriter::elements_of(const OpenFile::Tile& tile) const {
   return sums;
 }
 
-std::vector<std::optional<ElementSums>> FileWriter::take_elements() {
+MadeElements FileWriter::take_elements() {
   parts_ = {};
-  std::vector<std::optional<ElementSums>> elements(laid_out_.made.size());
+  MadeElements elements(laid_out_.made.size());
   for (const OpenFile& file : files_) {
     if (!file.is_finished) continue;
     for (const OpenFile::Tile& tile : file.tiles) elements[tile.made] = elements_of(tile);

@@ -22,13 +22,24 @@ using FileDone = std::function<Status(const DurableFile& file)>;
 // Large parts are cut into pieces of it, so that one file, or one tile, keeps every thread busy.
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 
+// What the files of a run are written with. All of it outlives whoever writes.
+struct FileWriting {
+  const FolderRun& run;
+  const MemoryShares& shares;
+  const Executors& executors;
+  const std::vector<bool>& there;  // by index in LaidOut::files: what is not written any more
+  WritableDirectory& directory;
+  PassingItems& came_along;  // what is copied as it is goes by here,
+  SourceSums& sums;          // and what is read to make something here
+  Progress* progress;
+};
+// What the tiles that were written must hold, by index in LaidOut::made; nothing of those that were
+// there.
+using MadeElements = std::vector<std::optional<ElementSums>>;
+
 class FileWriter {
  public:
-  // Refers to all of them. What is copied as it is goes by at `came_along`,
-  // what is read to make something at `sums`.
-  FileWriter(const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-             WritableDirectory& directory, const FileDone& done, PassingItems& came_along,
-             SourceSums& sums, Progress* progress);
+  FileWriter(const FileWriting& with, const FileDone& done);
 
   // Adds the part as it is, or in pieces that threads may write at once.
   void add(const FilePart& part, std::uint64_t piece_bytes);
@@ -54,9 +65,8 @@ class FileWriter {
   Status write_run(std::span<const FilePart> parts);
 
   Payloads& payloads() { return payloads_; }
-  // What tiles must hold, by index in LaidOut::made; nothing of those that were not written here.
-  // The last that is asked for: the parts are gone then.
-  std::vector<std::optional<ElementSums>> take_elements();
+  // Of those that were written here. The last that is asked for: the parts are gone then.
+  MadeElements take_elements();
 
  private:
   // A file that is open from its first part to its last.

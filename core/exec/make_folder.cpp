@@ -131,12 +131,13 @@ Status make_files(Making& making) {
   }
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
+  const FileWriting with{run,          making.shares,  making.executors,
+                         there,        *making.folder, making.came_along,
+                         *making.sums, making.progress};
   if (making.team != nullptr) {
     making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
     SHW_CHECK(copy_in_team(making, copies));
-    SHW_TRY(making.made,
-            write_in_team(run, making.shares, making.executors, there, *making.folder,
-                          *making.team_journal, making.came_along, *making.sums, making.progress));
+    SHW_TRY(making.made, write_in_team(with, *making.team_journal));
     SHW_CHECK(making.sums->share(*making.team));
     add_noted_elements(run.laid_out, making.noted.files, making.made);
     SHW_TRY(making.traffic, traffic_of_all(*making.team));
@@ -145,8 +146,7 @@ Status make_files(Making& making) {
   }
   SHW_CHECK(copy_files(making, copies));
   auto done = [&](const DurableFile& file) { return making.journal->add(file); };
-  SHW_TRY(making.made, write_files(run, making.shares, making.executors, there, *making.folder,
-                                   done, making.came_along, *making.sums, making.progress));
+  SHW_TRY(making.made, write_files(with, done));
   add_noted_elements(run.laid_out, making.noted.files, making.made);
   making.device = making.executors.use();
   return {};

@@ -30,17 +30,14 @@ std::vector<std::size_t> begins_of_runs(const FileWriter& writer) {
 
 }  // namespace
 
-Result<std::vector<std::optional<ElementSums>>> write_files(
-    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-    const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
-    PassingItems& came_along, SourceSums& sums, Progress* progress) {
-  FileWriter writer(run, shares, executors, directory, done, came_along, sums, progress);
-  SHW_TRY(const std::vector<bool> has_parts, add_parts(run.laid_out, there, writer));
+Result<MadeElements> write_files(const FileWriting& with, const FileDone& done) {
+  FileWriter writer(with, done);
+  SHW_TRY(const std::vector<bool> has_parts, add_parts(with.run.laid_out, with.there, writer));
   writer.expect(writer.parts());
   const std::vector<std::size_t> runs = begins_of_runs(writer);
   std::vector<std::uint32_t> files;
   for (std::size_t i = 0; i + 1 < runs.size(); ++i) files.push_back(writer.parts()[runs[i]].file);
-  SHW_CHECK(each_in_turns(files, decodes_items(run.program), [&](std::size_t i) {
+  SHW_CHECK(each_in_turns(files, decodes_items(with.run.program), [&](std::size_t i) {
     return writer.write_run(writer.parts().subspan(runs[i], runs[i + 1] - runs[i]));
   }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {

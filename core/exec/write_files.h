@@ -6,12 +6,7 @@
 
 namespace shw {
 
-// All but those that are `there`, by index in LaidOut::files. What their tiles must hold, by index
-// in LaidOut::made; nothing of tiles that were there. What is copied goes by at `came_along`, what
-// is read at `sums`.
-Result<std::vector<std::optional<ElementSums>>> write_files(
-    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-    const std::vector<bool>& there, WritableDirectory& directory, const FileDone& done,
-    PassingItems& came_along, SourceSums& sums, Progress* progress);
+// `done` hears of every file.
+Result<MadeElements> write_files(const FileWriting& with, const FileDone& done);
 
 }  // namespace shw

@@ -38,15 +38,14 @@ bool is_sent_something(const FolderRun& run, const DealtFiles& dealt, std::size_
 
 class TeamWriting {
  public:
-  TeamWriting(const FolderRun& run, const MemoryShares& shares, Team& team, DealtFiles dealt,
-              FileWriter& writer, TeamJournal& journal, Progress* progress)
-      : run_(run),
-        shares_(shares),
-        team_(team),
+  TeamWriting(const FileWriting& with, DealtFiles dealt, FileWriter& writer, TeamJournal& journal)
+      : run_(with.run),
+        shares_(with.shares),
+        team_(*with.run.team),
         dealt_(std::move(dealt)),
         writer_(writer),
         journal_(journal),
-        progress_(progress) {}
+        progress_(with.progress) {}
 
   Status plan(const std::vector<bool>& there);
   Status write_all();
@@ -338,8 +337,7 @@ Status TeamWriting::write_all() {
 }
 
 // What each has read for a tile, told to all: (tile, a, b, out of range) of those that were made.
-Result<std::vector<std::optional<ElementSums>>> share_elements(
-    Team& team, std::vector<std::optional<ElementSums>> own) {
+Result<MadeElements> share_elements(Team& team, MadeElements own) {
   std::vector<std::uint64_t> rows;
   for (std::size_t tile = 0; tile < own.size(); ++tile) {
     if (!own[tile]) continue;
@@ -363,19 +361,16 @@ Result<std::vector<std::optional<ElementSums>>> share_elements(
 
 }  // namespace
 
-Result<std::vector<std::optional<ElementSums>>> write_in_team(
-    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-    const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
-    PassingItems& came_along, SourceSums& sums, Progress* progress) {
+Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal) {
+  Team& team = *with.run.team;
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
-  FileWriter writer(run, shares, executors, directory, done, came_along, sums, progress);
-  SHW_TRY(auto machines, machines_of(*run.team));
-  TeamWriting writing(run, shares, *run.team, deal_files(run, there, machines), writer, journal,
-                      progress);
-  SHW_CHECK(writing.plan(there));
+  FileWriter writer(with, done);
+  SHW_TRY(auto machines, machines_of(team));
+  TeamWriting writing(with, deal_files(with.run, with.there, machines), writer, journal);
+  SHW_CHECK(writing.plan(with.there));
   SHW_CHECK(writing.write_all());
-  SHW_CHECK(came_along.share(*run.team));
-  return share_elements(*run.team, writer.take_elements());
+  SHW_CHECK(with.came_along.share(team));
+  return share_elements(team, writer.take_elements());
 }
 
 }  // namespace shw

@@ -16,9 +16,6 @@ namespace shw {
 
 // As write_files(), on every worker of the team; `journal` hears of every file, and all know of all
 // that came along.
-Result<std::vector<std::optional<ElementSums>>> write_in_team(
-    const FolderRun& run, const MemoryShares& shares, const Executors& executors,
-    const std::vector<bool>& there, WritableDirectory& directory, TeamJournal& journal,
-    PassingItems& came_along, SourceSums& sums, Progress* progress);
+Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal);
 
 }  // namespace shw
