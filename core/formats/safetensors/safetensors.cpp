@@ -68,6 +68,85 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
   return below;
 }
 
+// What is read, and what the index beside it says.
+struct FoundFiles {
+  std::vector<std::string> paths;
+  std::optional<std::string> index_path = {};
+  std::optional<WeightMap> index = {};      // nothing where there is none that can be used
+  std::optional<std::uint64_t> total = {};  // that it tells
+  std::optional<Finding> finding = {};      // why it cannot
+};
+
+Result<FoundFiles> find_files(const Directory& directory) {
+  FoundFiles found;
+  SHW_TRY(found.paths, list_files(directory));
+  found.index_path = find_safetensors_index(directory);
+  if (!found.index_path) return found;
+  found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
+  if (!found.index) return found;
+  auto chosen = named_files(found.paths, *found.index);
+  if (!chosen.empty()) {
+    found.paths = std::move(chosen);
+    return found;
+  }
+  found.finding = without_its_files(directory, kIndexNames, *found.index_path, *found.index);
+  found.index.reset();
+  return found;
+}
+
+// Each of them, as far as it can be read.
+Result<std::vector<Result<FileHeader>>> read_files(const Directory& directory,
+                                                   const std::vector<std::string>& paths,
+                                                   Progress* progress) {
+  if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
+  std::vector<Result<FileHeader>> read(paths.size());
+  each_range(paths.size(), 1, [&](std::size_t i, std::size_t) {
+    if (is_cancelled(progress)) return;
+    read[i] = read_file(directory, paths[i], progress);
+    if (progress != nullptr) progress->add(1);
+  });
+  if (!is_cancelled(progress)) return read;
+  leave_behind(std::move(read));
+  return cancelled_error();
+}
+
+// What an unreadable file held is known from the index alone. Of many such files one pass over it
+// is enough.
+void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
+                const WeightMap* index) {
+  if (errors.empty()) return;
+  std::unordered_map<std::string_view, std::vector<std::string>> tensors_of;
+  for (const Error& error : errors) tensors_of[error.place.file];
+  if (index != nullptr) {
+    for (const auto& [fqn, path] : *index) {
+      auto found = tensors_of.find(path);
+      if (found != tensors_of.end()) found->second.push_back(fqn);
+    }
+  }
+  for (const Error& error : errors) {
+    const std::string& path = error.place.file;
+    builder.file(path);
+    builder.add_finding(unread_file(path, error, std::move(tensors_of[path]), "tensor"));
+  }
+}
+
+// Those that could be read; the others are told. An error where there is none.
+Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder,
+                                               std::vector<Result<FileHeader>> read,
+                                               const WeightMap* index) {
+  std::vector<FileHeader> files;
+  std::vector<Error> errors;
+  for (auto& file : read) {
+    if (file)
+      files.push_back(std::move(*file));
+    else
+      errors.push_back(std::move(file).error());
+  }
+  if (files.empty()) return tl::unexpected<Error>(std::move(errors.front()));
+  add_unread(builder, errors, index);
+  return files;
+}
+
 // A chunk on its way into the columns.
 struct Piece {
   const FileHeader* file;
@@ -178,19 +257,6 @@ void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
-// What it held is known from the index alone.
-void add_unread(CheckpointBuilder& builder, const Error& error, const WeightMap* index) {
-  const std::string& path = error.place.file;
-  builder.file(path);
-  std::vector<std::string> tensors;
-  if (index != nullptr) {
-    for (const auto& [fqn, said] : *index) {
-      if (said == path) tensors.push_back(fqn);
-    }
-  }
-  builder.add_finding(unread_file(path, error, std::move(tensors), "tensor"));
-}
-
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
     if (problem.is_cut_off) continue;  // short-file says which tensors lie there
@@ -249,78 +315,62 @@ std::vector<std::string> promised_parts(const WeightMap& map,
   return missing;
 }
 
+void add_tensors(CheckpointBuilder& builder, Pieces pieces, const Progress* progress) {
+  for (std::size_t first = 0, last = 0; first < pieces.size() && !is_cancelled(progress);
+       first = last) {
+    while (last < pieces.size() && pieces[last].tensor == pieces[first].tensor) ++last;
+    add_tensor(builder, pieces.subspan(first, last - first));
+  }
+}
+
+// Whether all files are there that should be.
+void check_files(CheckpointBuilder& builder, const FoundFiles& found,
+                 const std::vector<FileHeader>& files, bool sharded, const Directory& directory) {
+  if (!found.index) {
+    if (is_one_file(directory)) return;
+    for (const std::string& path : missing_parts(found.paths)) builder.file(path);
+    return;
+  }
+  const IndexedFiles indexed{*found.index_path,
+                             *found.index,
+                             indexed_files(files),
+                             found.total,
+                             promised_parts(*found.index, found.paths),
+                             true};
+  check_index(builder, indexed);
+  check_unnamed(builder, indexed);
+  check_passed_over(builder, kIndexNames, *found.index_path, *found.index, directory);
+  if (!sharded) check_promises(builder, indexed);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(std::vector<std::string> paths, list_files(*directory));
-  std::optional<Finding> index_finding;
-  auto index_path = find_safetensors_index(*directory);
-  std::optional<WeightMap> index;
-  std::optional<std::uint64_t> total;
-  if (index_path) index = read_weight_map(*directory, *index_path, index_finding, &total);
-  if (index) {
-    auto chosen = named_files(paths, *index);
-    if (chosen.empty())
-      index_finding = without_its_files(*directory, kIndexNames, *index_path, *index);
-    if (chosen.empty()) index.reset();
-    if (!chosen.empty()) paths = std::move(chosen);
-  }
-  if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
-  std::vector<Result<FileHeader>> read(paths.size());
-  each_range(paths.size(), 1, [&](std::size_t i, std::size_t) {
-    if (is_cancelled(progress)) return;
-    read[i] = read_file(*directory, paths[i], progress);
-    if (progress != nullptr) progress->add(1);
-  });
-  if (is_cancelled(progress)) {
-    leave_behind(std::move(read));
-    return cancelled_error();
-  }
-
+  SHW_TRY(FoundFiles found, find_files(*directory));
+  SHW_TRY(auto read, read_files(*directory, found.paths, progress));
   CheckpointBuilder builder;
-  std::vector<FileHeader> files;
-  bool sharded = false;
-  for (auto& file : read) {
-    if (!file) {
-      add_unread(builder, file.error(), index ? &*index : nullptr);
-      continue;
-    }
-    sharded = sharded || file->sharding.has_value();
-    files.push_back(std::move(*file));
-  }
-  if (files.empty()) return tl::unexpected<Error>(std::move(read.front()).error());
-
+  SHW_TRY(std::vector<FileHeader> files,
+          readable_files(builder, std::move(read), found.index ? &*found.index : nullptr));
+  const bool sharded = std::any_of(
+      files.begin(), files.end(), [](const FileHeader& file) { return file.sharding.has_value(); });
   builder.set_format(sharded ? kHfShardedFormat : kSafetensorsFormat);
   builder.set_directory(directory);
   builder.set_provenance(provenance_of(files));
   std::vector<Piece> pieces = gather(files, progress);
-  if (!index_path && !sharded) {
+  if (!found.index_path && !sharded) {
     if (auto several = find_side_by_side(*directory, pieces))
       return tl::unexpected<Error>(std::move(*several));
   }
-  for (std::size_t first = 0, last = 0; first < pieces.size() && !is_cancelled(progress);
-       first = last) {
-    while (last < pieces.size() && pieces[last].tensor == pieces[first].tensor) ++last;
-    add_tensor(builder, Pieces(pieces).subspan(first, last - first));
-  }
+  add_tensors(builder, pieces, progress);
   for (const FileHeader& file : files) {
     builder.file(file.path);
     add_problems(builder, file);
     add_repeated(builder, file);
     check_sharding(builder, file);
   }
-  if (index) {
-    const IndexedFiles indexed{
-        *index_path, *index, indexed_files(files), total, promised_parts(*index, paths), true};
-    check_index(builder, indexed);
-    check_unnamed(builder, indexed);
-    check_passed_over(builder, kIndexNames, *index_path, *index, *directory);
-    if (!sharded) check_promises(builder, indexed);
-  } else if (!is_one_file(*directory)) {
-    for (const std::string& path : missing_parts(paths)) builder.file(path);
-  }
-  if (index_finding) builder.add_finding(std::move(*index_finding));
+  check_files(builder, found, files, sharded, *directory);
+  if (found.finding) builder.add_finding(std::move(*found.finding));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   if (!is_cancelled(progress)) return checkpoint;
