@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
@@ -150,25 +151,36 @@ Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
   return {};
 }
 
-// Whether it holds anything below that group, or could: what it holds may not be known.
-bool has_group(const Hdf5Walk& walk, const std::string& group) {
-  auto lies_below = [&](const std::string& path) {
-    return path.starts_with(group) && (path.size() == group.size() || path[group.size()] == '/');
-  };
-  auto is_below = [&](const auto& named) { return lies_below(named.first); };
-  return std::any_of(walk.arrays.begin(), walk.arrays.end(),
-                     [&](const auto& array) { return lies_below(array.path); }) ||
-         std::any_of(walk.lost_links.begin(), walk.lost_links.end(), is_below) ||
-         std::any_of(walk.links_outside.begin(), walk.links_outside.end(), is_below);
-}
+// All names of a file, sorted: an index may name as many groups as there are datasets.
+class NamesInFile {
+ public:
+  explicit NamesInFile(const Hdf5Walk& walk) {
+    for (const Hdf5NamedArray& array : walk.arrays) names_.push_back(array.path);
+    for (const auto& [path, error] : walk.lost_links) names_.push_back(path);
+    for (const auto& [path, file] : walk.links_outside) names_.push_back(path);
+    std::sort(names_.begin(), names_.end());
+  }
+  // Whether it holds anything below that group, or could: what it holds may not be known.
+  bool has_group(const std::string& group) const {
+    if (std::binary_search(names_.begin(), names_.end(), group)) return true;
+    const std::string below = group + "/";
+    auto first = std::lower_bound(names_.begin(), names_.end(), below);
+    return first != names_.end() && first->starts_with(below);
+  }
+
+ private:
+  std::vector<std::string_view> names_;
+};
 
 // What the index places in a file that does not have it is as gone as with the file.
 void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
                         const std::vector<Hdf5Shard>& shards) {
+  if (index.empty()) return;
+  std::map<std::string_view, NamesInFile> files;
+  for (const Hdf5Shard& shard : shards) files.try_emplace(shard.path, shard.walk);
   for (const auto& [group, file] : index) {
-    auto shard = std::find_if(shards.begin(), shards.end(),
-                              [&, name = file](const Hdf5Shard& one) { return one.path == name; });
-    if (shard == shards.end() || has_group(shard->walk, group)) continue;
+    auto found = files.find(file);
+    if (found == files.end() || found->second.has_group(group)) continue;
     Finding finding = bad_record(
         group,
         fmt::format("The index places {} in {}, and nothing of it lies there.", group, file));
@@ -176,6 +188,12 @@ void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
     builder.add_finding(std::move(finding));
     builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
   }
+}
+
+std::map<std::string_view, std::vector<std::string>> groups_by_file(const KerasIndex& index) {
+  std::map<std::string_view, std::vector<std::string>> groups;
+  for (const auto& [group, file] : index) groups[file].push_back(group);
+  return groups;
 }
 
 }  // namespace
@@ -194,6 +212,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
   CheckpointBuilder builder;
   builder.set_format(kHdf5Format);
   builder.set_directory(directory);
+  auto indexed = groups_by_file(listed.index);
   std::vector<Hdf5Shard> shards;
   for (std::size_t i = 0; i < read.size(); ++i) {
     builder.file(listed.files[i]);
@@ -201,12 +220,10 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
       shards.push_back(std::move(*read[i]));
       continue;
     }
-    std::vector<std::string> groups;
-    for (const auto& [group, file] : listed.index) {
-      if (file != listed.files[i]) continue;
-      builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
-      groups.push_back(group);
-    }
+    // What it held is known from the index alone.
+    std::vector<std::string>& groups = indexed[listed.files[i]];
+    for (const std::string& group : groups)
+      builder.add_stray({group, std::nullopt, {builder.file(listed.files[i]), 0, 0}});
     builder.add_finding(unread_file(listed.files[i], read[i].error(), std::move(groups), "group"));
   }
   if (shards.empty()) {

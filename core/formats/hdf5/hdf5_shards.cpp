@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/lfs_pointer.h"
@@ -86,9 +88,9 @@ Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
   if (indices.empty()) return listed;
   SHW_TRY(listed.index, read_keras_index(directory, indices[0]));
   listed.files.clear();
+  std::set<std::string_view> known;
   for (const auto& [group, file] : listed.index) {
-    if (std::find(listed.files.begin(), listed.files.end(), file) == listed.files.end())
-      listed.files.push_back(file);
+    if (known.insert(file).second) listed.files.push_back(file);
   }
   return listed;
 }
