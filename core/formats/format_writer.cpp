@@ -1,5 +1,7 @@
 #include "core/formats/format_writer.h"
 
+#include <algorithm>
+
 #include "core/base/checked.h"
 
 namespace shw {
@@ -7,6 +9,12 @@ namespace shw {
 const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer) {
   bool same_form = outputs.source != nullptr && outputs.source->format().writer == &writer;
   return same_form ? outputs.source : nullptr;
+}
+
+bool is_whole(const OutputTensor& tensor) {
+  if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
+  const Extents& offsets = tensor.tiles[0].box.offsets;
+  return std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
 }
 
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile) {

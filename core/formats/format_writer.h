@@ -151,6 +151,8 @@ struct FormatWriter {
 const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer);
 // The bytes that a tile takes; nothing where its box or dtype cannot be.
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
+// It is to be written in one piece.
+bool is_whole(const OutputTensor& tensor);
 // The bytes of a storage at a place of a file that is made, where nothing may move apart.
 void put_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
                  LaidOut& laid_out);

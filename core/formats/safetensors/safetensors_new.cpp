@@ -21,12 +21,6 @@ std::string joined_all(const std::vector<std::string>& names) {
   return text;
 }
 
-bool is_whole(const OutputTensor& tensor) {
-  if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
-  const Extents& offsets = tensor.tiles[0].box.offsets;
-  return std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
-}
-
 std::uint64_t tensor_bytes(const OutputTensor& tensor) {
   std::uint64_t bytes = 0;
   for (const OutputTile& tile : tensor.tiles) bytes += bytes_of(tensor, tile).value_or(0);

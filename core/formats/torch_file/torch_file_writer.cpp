@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <unordered_set>
@@ -24,12 +23,6 @@ namespace {
 
 constexpr const char* kModelFile = "model.pt";
 
-bool is_whole_tensor(const OutputTensor& tensor) {
-  if (tensor.tiles.size() != 1 || !same(tensor.tiles[0].box.sizes, tensor.shape)) return false;
-  const Extents& offsets = tensor.tiles[0].box.offsets;
-  return std::all_of(offsets.begin(), offsets.end(), [](std::int64_t at) { return at == 0; });
-}
-
 // A quantised tensor has scales beside its elements, which no checkpoint that is read keeps.
 bool has_torch_word(Dtype dtype) {
   return dtype != Dtype::kUnknown && !name(dtype).starts_with("q");
@@ -41,7 +34,7 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
   for (const OutputTensor& tensor : outputs.tensors) {
     if (!has_torch_word(tensor.dtype))
       refused.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
-    else if (!is_whole_tensor(tensor) || !bytes_of(tensor, tensor.tiles[0]))
+    else if (!is_whole(tensor) || !bytes_of(tensor, tensor.tiles[0]))
       refused.push_back(tensor.fqn + " (in pieces)");
   }
   for (const OutputObject& object : outputs.objects) {
