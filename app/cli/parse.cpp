@@ -147,8 +147,8 @@ void add_transport_option(CLI::App& verb, Options& options) {
               {"auto", "mpi", "nccl"});
 }
 
-// Where a result goes, and in which form.
-void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
+// Of elements that are printed.
+void add_value_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'l')) {
     verb.add_flag("--values", options.values, "print elements, row-major");
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
@@ -160,6 +160,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         ->type_name("N")
         ->capture_default_str();
   }
+}
+
+// Where a result goes.
+void add_place_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'o')) {
     verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
   }
@@ -168,6 +172,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
                   "replace .metadata in the checkpoint itself; `undo` takes it back");
   }
   if (takes(shape, 'i') || takes(shape, 'y')) verb.add_flag("-y,--yes", options.yes, "do not ask");
+}
+
+// The form of another one than was opened.
+void add_form_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'c')) {
     verb.add_option("--placements", options.placements,
                     "placements by shell patterns of names; without: Shard(0) on the first axis")
@@ -186,6 +194,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         ->transform(CLI::Validator(whole_bytes, ""))         // the last one is the first to look
         ->type_name("BYTES");
   }
+}
+
+// What is to be done.
+void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'p')) {
     verb.add_option("--plan", options.plan, "a plan that `plan --json` printed, or one of steps")
         ->type_name("FILE");
@@ -199,6 +211,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
                     "what stands where elements are lost; cast: masters from the model")
         ->type_name("zero|cast|from:CHECKPOINT");
   }
+}
+
+// What it may take.
+void add_memory_option(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'b')) {
     verb.add_option_function<std::string>(
             "--memory",
@@ -211,8 +227,10 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
             "what may be taken of memory to move or compare bytes: 256M, 4G; 1G without")
         ->type_name("BYTES");
   }
-  if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
-  if (takes(shape, 'u')) add_transport_option(verb, options);
+}
+
+// What stands beside a result, and how it refers to what it was made of.
+void add_beside_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'h')) {
     verb.add_flag(
         "--integrity", options.integrity,
@@ -224,6 +242,18 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
         {"absolute", "relative"});
     verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
   }
+}
+
+// What is made, of what, and how. In the order in which --help tells them.
+void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
+  add_value_options(verb, shape, options);
+  add_place_options(verb, shape, options);
+  add_form_options(verb, shape, options);
+  add_plan_options(verb, shape, options);
+  add_memory_option(verb, shape, options);
+  if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
+  if (takes(shape, 'u')) add_transport_option(verb, options);
+  add_beside_options(verb, shape, options);
   if (takes(shape, 'P'))
     verb.add_flag("--plain", options.plain, "draw in ASCII and without colour");
   if (takes(shape, 'k'))
