@@ -14,15 +14,6 @@ namespace {
 constexpr std::uint32_t kMaxInferred = 400'000;  // chunks; more would delay the picture
 constexpr std::uint32_t kMaxColumns = 64;        // narrower than a rank's cell can be seen
 
-// Axes of one part say nothing.
-std::vector<MeshAxis> real_axes(const Mesh& mesh) {
-  std::vector<MeshAxis> axes;
-  for (const MeshAxis& axis : mesh.axes) {
-    if (axis.size > 1) axes.push_back(axis);
-  }
-  return axes;
-}
-
 // The mesh of a tensor with a finding if there is one, else the one that most entries name.
 std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
   if (snapshot.spec == nullptr) return {};
@@ -33,14 +24,14 @@ std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
     for (const Finding& finding : snapshot.report->findings) {
       for (const std::string& subject : finding.subjects) {
         if (const SpecEntry* entry = snapshot.spec->find(subject); fits(entry))
-          return real_axes(*entry->mesh);
+          return long_axes(*entry->mesh);
       }
     }
   }
   std::vector<MeshAxis> best;
   for (const auto& [fqn, entry] : snapshot.spec->entries) {
     if (!fits(&entry)) continue;
-    auto axes = real_axes(*entry.mesh);
+    auto axes = long_axes(*entry.mesh);
     if (axes.size() > best.size()) best = std::move(axes);
   }
   return best;
@@ -141,7 +132,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
   if (info->ranks > 0) info->shares = shares_of(*snapshot.checkpoint, std::max(ranks, highest + 1));
   const char* source = "said by you";
   if (snapshot.mesh && snapshot.mesh->size() == std::int64_t{ranks})
-    info->axes = real_axes(*snapshot.mesh);
+    info->axes = long_axes(*snapshot.mesh);
   if (info->axes.empty()) {
     source = "named by the spec";
     info->axes = from_spec(snapshot, ranks);

@@ -26,14 +26,6 @@ std::string mesh_line(const Mesh& mesh) {
   return text.empty() ? "one rank" : text;
 }
 
-// What is put into the line to take a guess over: "dp=4,tp=2".
-std::string mesh_words(const Mesh& mesh) {
-  std::string text;
-  for (const MeshAxis& axis : mesh.axes)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.size);
-  return text;
-}
-
 std::string source_text(const MeshGuess& guess) {
   if (guess.source == "given") return "said by you";
   if (guess.source == "spec") return "named by the spec";
@@ -55,7 +47,7 @@ void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess&
     ImGui::PushID(number);
     float wide = text_width(frame.fonts.small, "take over") + frame.px(18);
     if (chip_button(frame, "take", column.right - wide, middle, "take over", &width))
-      state.mesh_text = mesh_words(guess.mesh);
+      state.mesh_text = typed_as(guess.mesh);
     mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
   }
@@ -163,7 +155,7 @@ void draw_axes(Frame& frame, DeskState& state, Column& column) {
   }
   if (moved) {
     std::swap(mesh->axes[*moved - 1], mesh->axes[*moved]);
-    state.mesh_text = mesh_words(*mesh);
+    state.mesh_text = typed_as(*mesh);
   }
   column.y += frame.px(32);
 }

@@ -10,14 +10,6 @@ namespace {
 
 constexpr std::size_t kMaxAxes = 5;  // of more than one rank: 120 orders to try
 
-std::vector<MeshAxis> long_axes(const Mesh& mesh) {
-  std::vector<MeshAxis> axes;
-  for (const MeshAxis& axis : mesh.axes) {
-    if (axis.size > 1) axes.push_back(axis);
-  }
-  return axes;
-}
-
 const MeshAxis* find_axis(const Mesh& mesh, std::string_view name) {
   auto found = std::find_if(mesh.axes.begin(), mesh.axes.end(),
                             [&](const MeshAxis& axis) { return axis.name == name; });

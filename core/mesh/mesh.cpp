@@ -222,6 +222,21 @@ std::string to_text(const Mesh& mesh) {
   return text;
 }
 
+std::string typed_as(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.size);
+  return text;
+}
+
+std::vector<MeshAxis> long_axes(const Mesh& mesh) {
+  std::vector<MeshAxis> axes;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size > 1) axes.push_back(axis);
+  }
+  return axes;
+}
+
 Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
   // ceil without a sum that may leave int64.
   std::int64_t step = extent / parts + (extent % parts != 0 ? 1 : 0);

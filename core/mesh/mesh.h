@@ -47,7 +47,10 @@ std::string to_text(const Placement& placement);
 std::string to_text(const std::vector<Placement>& placements);  // "Shard(2), Shard(0)"
 // "dp=4,tp=2" or "dp:4,tp:2".
 Result<Mesh> parse_mesh(std::string_view text);
-std::string to_text(const Mesh& mesh);  // "dp 4 x tp 2"
+std::string to_text(const Mesh& mesh);   // "dp 4 x tp 2"
+std::string typed_as(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads
+// Those of more than one rank: the others cut nothing.
+std::vector<MeshAxis> long_axes(const Mesh& mesh);
 
 // torch.chunk: part `index` of `extent` cut into `parts`: {offset, size}; empty parts start at
 // `extent` (torch >= 2.8).

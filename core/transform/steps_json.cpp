@@ -37,13 +37,6 @@ StepJson texts_of(const std::vector<Placement>& placements) {
   return list;
 }
 
-std::string typed(const Mesh& mesh) {
-  std::string text;
-  for (const MeshAxis& axis : mesh.axes)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", axis.name, axis.size);
-  return text;
-}
-
 struct StepWriter {
   StepJson& out;
 
@@ -64,7 +57,7 @@ struct StepWriter {
   }
   void operator()(const ReshardStep& step) const {
     out["tensors"] = step.tensors;
-    out["mesh"] = typed(step.mesh);
+    out["mesh"] = typed_as(step.mesh);
     out["placements"] = texts_of(step.placements);
   }
   void operator()(const PermuteDimsStep& step) const {
