@@ -35,6 +35,8 @@ std::string human_count(std::uint64_t count) {
 }
 
 std::string human_seconds(double seconds) {
+  // What takes any time at all does not take none.
+  if (seconds > 0 && seconds < 0.001) return "1 ms";
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
   if (seconds < 59.5) return fmt::format("{:.{}f} s", seconds, seconds < 9.95 ? 1 : 0);
   // What lasts longer than anybody's life is not counted.

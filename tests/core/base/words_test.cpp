@@ -15,3 +15,9 @@ TEST_CASE("seconds are said in the unit that a person would use") {
   CHECK(human_seconds(48'000) == "13 h 20 min");
   CHECK(human_seconds(1e300).ends_with(" h 47 min"));
 }
+
+TEST_CASE("what takes any time at all is not said to take none") {
+  CHECK(human_seconds(1e-9) == "1 ms");
+  CHECK(human_seconds(0.0004) == "1 ms");
+  CHECK(human_seconds(0.0014) == "1 ms");
+}
