@@ -31,12 +31,16 @@ std::string_view name(OperationKind kind);  // "relabel", "retile", "permute-blo
 struct Operation {
   OperationKind kind = OperationKind::kRelabel;
   std::string rule;                   // the finding that asks for it
-  std::vector<std::string> subjects;  // FQNs
+  std::vector<std::string> subjects;  // FQNs; of kRewriteMetadata also files and other entries
   std::string text;  // "relabel 64 tiles: [288, 8192, 640] becomes [288, 4096, 1280]"
   std::int64_t tiles = 0;
   std::uint64_t bytes_moved = 0;
   std::int64_t elements_lost = 0;
   bool lossless = true;
+  // That it changes: of those that the metadata alone names nothing becomes another.
+  std::size_t tensors() const {
+    return kind == OperationKind::kRewriteMetadata ? 0 : subjects.size();
+  }
 };
 
 enum class Fill : std::uint8_t {

@@ -185,9 +185,8 @@ std::string plan_section(const ReportInput& input) {
       "</th><th class=\"n\">bytes moved</th><th class=\"n\">elements lost</th></tr>";
   for (const Operation& operation : input.plan->operations) {
     html += "<tr><td class=\"o\"><code>" + std::string(name(operation.kind)) + "</code></td><td>" +
-            escaped(operation.text) + "</td><td class=\"n\">" +
-            human_count(operation.subjects.size()) + "</td><td class=\"n\">" +
-            human_bytes(operation.bytes_moved) + "</td><td class=\"n" +
+            escaped(operation.text) + "</td><td class=\"n\">" + human_count(operation.tensors()) +
+            "</td><td class=\"n\">" + human_bytes(operation.bytes_moved) + "</td><td class=\"n" +
             (operation.elements_lost > 0 ? " bad" : "") + "\">" +
             human_count(static_cast<std::uint64_t>(operation.elements_lost)) + "</td></tr>";
   }

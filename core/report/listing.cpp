@@ -293,7 +293,7 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
     std::string number = std::to_string(i + 1);
     text +=
         padded(number, 3) + "  " + inked(style, Ink::kBold, std::string(name(operation.kind))) +
-        "   " + plural(operation.subjects.size(), "tensor") +
+        (operation.tensors() > 0 ? "   " + plural(operation.tensors(), "tensor") : "") +
         (operation.tiles > 0 ? ", " + plural(static_cast<std::uint64_t>(operation.tiles), "tile")
                              : "") +
         inked(style, Ink::kQuiet, "   for " + operation.rule) + "\n";

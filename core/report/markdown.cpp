@@ -82,7 +82,7 @@ std::string plan_list(const ReportInput& input) {
         "|---|---|---:|---:|---:|\n";
     for (const Operation& operation : input.plan->operations) {
       text += "| " + code_span(name(operation.kind)) + " | " + table_cell(prose(operation.text)) +
-              " | " + human_count(operation.subjects.size()) + " | " +
+              " | " + human_count(operation.tensors()) + " | " +
               human_bytes(operation.bytes_moved) + " | " +
               human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
     }

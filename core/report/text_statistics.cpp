@@ -63,6 +63,17 @@ std::string line_of(const StatisticsLayout& layout, const std::string& name,
   return line;
 }
 
+// What a narrow terminal does without, said; empty where nothing is.
+std::string left_out_of(const StatisticsLayout& layout) {
+  std::vector<std::string> titles;
+  for (std::size_t c = 0; c < kStatisticsColumns; ++c) {
+    if (!layout.shown[c]) titles.emplace_back(kStatisticsTitles[c]);
+  }
+  if (titles.empty()) return "";
+  return "no room for " + some_of(titles, titles.size()) + ": --json and a wider terminal have " +
+         (titles.size() == 1 ? "it" : "them");
+}
+
 // "4 tensors · 1 with NaN · 1 not whole"
 std::string sum_of(std::span<const TensorStatistics> tensors, const TextStyle& style) {
   const std::string separator = style.utf8 ? " · " : ", ";
@@ -97,7 +108,10 @@ std::string statistics_to_text(std::span<const TensorStatistics> tensors, const 
     std::string why = printable(statistics_caveat(tensor));
     if (!why.empty()) text += wrapped(why, 4, width) + "\n";
   }
-  return text + inked(style, Ink::kQuiet, sum_of(tensors, style)) + "\n";
+  text += inked(style, Ink::kQuiet, sum_of(tensors, style)) + "\n";
+  const std::string left_out = left_out_of(layout);
+  if (!left_out.empty()) text += inked(style, Ink::kQuiet, wrapped(left_out, 0, width)) + "\n";
+  return text;
 }
 
 }  // namespace shw

@@ -29,10 +29,11 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
       finding.subjects.emplace_back(fqn);
   }
   if (finding.subjects.empty()) return;
+  const bool is_one = finding.subjects.size() == 1;
   finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
-                  (finding.subjects.size() == 1 ? "is" : "are") + " not in " + expected_in(facts) +
-                  " (" + some_of(finding.subjects) +
-                  "): nothing is expected of them, so less was checked.";
+                  (is_one ? "is" : "are") + " not in " + expected_in(facts) + " (" +
+                  some_of(finding.subjects) + "): nothing is expected of " +
+                  (is_one ? "it" : "them") + ", so less was checked.";
   finding.evidence = {{"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
 }
@@ -55,7 +56,7 @@ const Rule kUnexpectedKey = {
 )",
          .remedy =
              "Nothing has to be done. Beside missing keys it often means that names changed."},
-    .words = {.text = "nothing is expected of them", .as_info = true},
+    .words = {.text = "not in what is expected", .as_info = true},
     .run = find_unexpected_keys,
 };
 

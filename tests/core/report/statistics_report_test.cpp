@@ -126,3 +126,14 @@ TEST_CASE("statistics as text fit the terminal, and the sick stand first") {
           std::string::npos);
   }
 }
+
+TEST_CASE("a narrow terminal says which columns it has no room for") {
+  std::vector<TensorStatistics> tensors{
+      counted_tensor("model.layers.11.mlp.experts.down_proj.weight", 0, 0)};
+  auto text_at = [&](int width) {
+    return statistics_to_text(tensors, {.colour = false, .utf8 = true, .width = width});
+  };
+  CHECK(text_at(100).find("no room for ") != std::string::npos);
+  CHECK(text_at(100).find("denormal") != std::string::npos);
+  CHECK(text_at(200).find("no room for ") == std::string::npos);
+}

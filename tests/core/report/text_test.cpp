@@ -4,6 +4,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
+#include "core/report/listing.h"
 #include "core/report/text_words.h"
 
 using namespace shw;
@@ -105,6 +106,50 @@ TEST_CASE("a clean checkpoint has no finding and says what was not judged") {
   CHECK(text.find("not judged: names, shapes and row order") != std::string::npos);
   std::replace(text.begin(), text.end(), '\n', ' ');  // lines wrap anywhere
   CHECK(text.find("(--spec or --against)") != std::string::npos);
+}
+
+TEST_CASE("a shape that is covered while elements are lost is complete as recorded alone") {
+  auto checkpoint = demo();
+  auto report = check(*checkpoint, CheckOptions{Depth::kMetadata, demo_spec(), std::nullopt});
+  REQUIRE(report.has_value());
+  REQUIRE_FALSE(report->findings.empty());
+  report->findings[0].consequence = Consequence::kDataLost;
+  std::string text = check_to_text(*checkpoint, *report, {});
+  CHECK(text.substr(0, text.find('\n')).ends_with("coverage complete as recorded"));
+}
+
+TEST_CASE("one tensor that nothing is expected of is spoken of as one") {
+  auto checkpoint = demo();
+  auto cause_of = [&](const char* fewer) {
+    auto part = parse_spec(fewer, "spec.json");
+    REQUIRE(part.has_value());
+    auto report = check(
+        *checkpoint, CheckOptions{Depth::kMetadata, std::make_shared<Spec>(*part), std::nullopt});
+    REQUIRE(report.has_value());
+    for (const Finding& finding : report->findings)
+      if (finding.rule == "unexpected-key") return finding.cause;
+    return std::string();
+  };
+  CHECK(cause_of(R"J({"model.layers.3.moe.experts.down_proj.weight": {"shape": [288, 8192, 640]},
+      "model.layers.3.moe.experts.up_proj.weight": {"shape": [288, 2560, 2048]}})J")
+            .find("nothing is expected of it, so") != std::string::npos);
+  CHECK(
+      cause_of(R"J({"model.layers.3.moe.experts.down_proj.weight": {"shape": [288, 8192, 640]}})J")
+          .find("nothing is expected of them, so") != std::string::npos);
+}
+
+TEST_CASE("metadata that is written anew is not counted as a tensor") {
+  Plan plan;
+  Operation rewrite;
+  rewrite.kind = OperationKind::kRewriteMetadata;
+  rewrite.rule = "portability";
+  rewrite.subjects = {".metadata"};
+  plan.operations.push_back(rewrite);
+  std::string text = plan_to_text(plan, {});
+  CHECK(text.find("tensor,") == std::string::npos);
+  CHECK(text.find("1 tensor") == std::string::npos);
+  CHECK(text.find("rewrite-metadata   for portability") != std::string::npos);
+  CHECK(text.find(".metadata\n") != std::string::npos);
 }
 
 TEST_CASE("names from files cannot speak to the terminal") {
