@@ -217,6 +217,11 @@ void scroll(Frame& frame, DeskState& state, const BytesWindow& window) {
   }
 }
 
+// As recorded, which may be less than nothing.
+std::string grouped(std::int64_t number) {
+  return number < 0 ? std::to_string(number) : human_count(static_cast<std::uint64_t>(number));
+}
+
 void draw_record(Frame& frame, Column& column, const BytesWindow& window) {
   std::string record = "in no record of the index";
   if (window.record) record = window.record->name;
@@ -227,7 +232,8 @@ void draw_record(Frame& frame, Column& column, const BytesWindow& window) {
   column.y += frame.px(20);
   if (window.record) {
     const ItemPlace& place = window.record->place;
-    size += fmt::format("; recorded at {}, {} bytes", place.offset, place.length);
+    size += fmt::format("; recorded at byte {}, {} bytes", grouped(place.offset),
+                        grouped(place.length));
   }
   text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
             frame.theme.quiet, elide_middle(size, column.width(), measure));
@@ -236,19 +242,25 @@ void draw_record(Frame& frame, Column& column, const BytesWindow& window) {
     paragraph(frame, column, frame.fonts.small, frame.theme.bad, wrong);
 }
 
+// "u8 80, u16 19280, ...": little-endian, those that do not reach beyond the bytes.
+std::string whole_numbers(BytesView bytes) {
+  std::string text;
+  for (std::size_t width = 1; width <= std::min<std::size_t>(8, bytes.size()); width *= 2) {
+    std::uint64_t number = 0;
+    for (std::size_t b = width; b-- > 0;)
+      number = number << 8 | std::to_integer<std::uint64_t>(bytes[b]);
+    text += fmt::format("{}u{} {}", text.empty() ? "" : ", ", 8 * width, number);
+  }
+  return text;
+}
+
 // What the chosen byte begins: in the chunk's dtype, and as a whole number.
 void draw_value(Frame& frame, Column& column, const BytesWindow& window, std::uint64_t at) {
   std::string value = verbs::value_at(window, at), index = verbs::index_at(window, at);
   std::string text = fmt::format("byte {} = {}", human_count(at), hex(at));
   if (const BytePart* part = part_at(window.parts, at))
-    text += fmt::format(", {} of {}", human_count(at - part->first), part->name);
-  std::uint64_t number = 0, in = at - window.first;
-  int there = static_cast<int>(std::min<std::uint64_t>(8, window.bytes.size() - in));
-  for (int b = there; b-- > 0;)
-    number = number << 8 |
-             std::to_integer<std::uint64_t>(window.bytes[in + static_cast<std::size_t>(b)]);
-  text += fmt::format("   as u8 {}, u16 {}, u32 {}, u64 {}", number & 0xFF, number & 0xFFFF,
-                      number & 0xFFFFFFFF, number);
+    text += fmt::format(", byte {} of {}", human_count(at - part->first), part->name);
+  text += "   as " + whole_numbers(BytesView(window.bytes).subspan(at - window.first));
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(9),
             frame.theme.quiet, elide_middle(text, column.width(), measure));

@@ -136,9 +136,9 @@ Below fit_below(const Frame& frame, float width, float room, float list_wants) {
 void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& below) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
-       mesh.ranks == 0   ? "·  WRITERS NOT KNOWN"
-       : mesh.ranks == 1 ? "·  1 RANK"
-                         : "·  " + human_count(mesh.ranks) + " RANKS");
+       mesh.ranks == 0   ? "·  WRITERS  NOT  KNOWN"
+       : mesh.ranks == 1 ? "·  1  RANK"
+                         : "·  " + human_count(mesh.ranks) + "  RANKS");
   // Beside the head: what was inferred and why, and a line to say it in.
   const char* label = frame.snapshot.mesh ? "said" : "why?";
   float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;

@@ -169,7 +169,8 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));
   row(frame, rows, "opened", frame.snapshot.said.checkpoint, frame.theme.text);
-  if (!error.place.file.empty()) row(frame, rows, "file", error.place.file, frame.theme.text);
+  if (!error.place.file.empty() && error.place.file != frame.snapshot.said.checkpoint)
+    row(frame, rows, "file", error.place.file, frame.theme.text);
   if (error.place.offset)
     row(frame, rows, "at byte", human_count(*error.place.offset), frame.theme.bad);
   if (!error.place.tensor.empty()) row(frame, rows, "tensor", error.place.tensor, frame.theme.text);

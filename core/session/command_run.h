@@ -28,6 +28,7 @@ Result<Change> select_difference(const Snapshot& before, const Command& command,
                                  Progress* progress);
 
 // On the plan (plan_run.cpp).
+tl::unexpected<Error> not_planned();
 void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_plan_undo(const Snapshot& before, const Command& command, Progress* progress);

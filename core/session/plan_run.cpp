@@ -8,10 +8,6 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> not_planned() {
-  return fail(ErrorKind::kUsage, "plan it first");
-}
-
 // What is carried out already is not changed any more.
 Status check_editable(const Snapshot& snapshot) {
   if (snapshot.edits == nullptr) return not_planned();
@@ -20,6 +16,10 @@ Status check_editable(const Snapshot& snapshot) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> not_planned() {
+  return fail(ErrorKind::kUsage, "no repair is planned: check, and plan what was found");
+}
 
 // The plan that stands is what everybody else looks at.
 void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {

@@ -37,7 +37,7 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
 }  // namespace
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
-  if (before.plan == nullptr) return fail(ErrorKind::kUsage, "plan it first");
+  if (before.plan == nullptr) return not_planned();
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.said.checkpoint;
   options.out = verbs::expanded_path(options.out);
