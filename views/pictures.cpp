@@ -113,9 +113,9 @@ void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, con
   if (!after && !beside && wide <= room)
     draw_extents(frame, draw, mono, at.x, below, panel.shape, other, frame.theme.text,
                  frame.theme.bad);
-  else if (!after && !beside)
+  else if (!after && !beside)  // a number without its middle would be another number
     text_from(draw, mono, at.x, below, frame.theme.quiet,
-              elide_middle(to_text(ExtentsView(panel.shape)), room, fit(mono)));
+              elide_end(times_text(panel.shape), room, fit(mono)));
   else
     text_from(draw, frame.fonts.small, at.x, below, frame.theme.quiet,
               elide_end(panel.caption, room, fit(frame.fonts.small)));

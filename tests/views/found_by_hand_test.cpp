@@ -204,3 +204,45 @@ TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
   driver.frame();
   CHECK(is_said(driver, "logs is no checkpoint"));
 }
+
+TEST_CASE("the bytes say what they are in words, and no number that reaches beyond them") {
+  Driver driver(
+      make::with_bytes(make::demo(),
+                       verbs::BytesRecord{"model.weight", ChunkId{0}, {FileId{0}, 1000, 280}}),
+      {2560, 1440});
+  driver.frame();
+  driver.frame();
+  CHECK(is_said(driver, "byte 24 of local header of archive/data/0"));
+  CHECK(is_said(driver, "recorded at byte 1,000, 280 bytes"));
+  CHECK(is_said(driver, "u64 "));
+  driver.desk.bytes.chosen = 2045;  // three bytes before the last that is there
+  driver.frame();
+  CHECK(is_said(driver, "as u8 253, u16 65277"));
+  CHECK_FALSE(is_said(driver, "u32 "));
+}
+
+TEST_CASE("a shape that has no room loses its spaces before it loses a number's middle") {
+  bool was_narrow = false;
+  for (float width = 640; width <= 1280; width += 16) {
+    CAPTURE(width);
+    Driver driver(make::demo_planned(), {width, 500});
+    driver.frame();
+    driver.frame();
+    for (const TextMark& mark : driver.marks.texts)
+      CHECK_FALSE((mark.text.starts_with('[') && mark.text.find("…") != std::string::npos));
+    was_narrow = was_narrow || is_said(driver, "288×4096×1280");
+  }
+  CHECK(was_narrow);
+}
+
+TEST_CASE("an error about what was opened names it once") {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->said.checkpoint = "/runs/7/orbax";
+  snapshot->error = Error{ErrorKind::kUnsupported, "is an Orbax checkpoint", {"/runs/7/orbax"}, ""};
+  Driver driver(snapshot);
+  driver.frame();
+  driver.frame();
+  CHECK(is_said(driver, "opened"));
+  CHECK_FALSE(std::any_of(driver.marks.texts.begin(), driver.marks.texts.end(),
+                          [](const TextMark& mark) { return mark.text == "file"; }));
+}
