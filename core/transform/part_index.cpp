@@ -57,15 +57,16 @@ std::vector<const Part*> PartIndex::near(const Box& tile) const {
 }
 
 const Part* PartIndex::whole_at(const Box& tile) const {
+  auto is_it = [&](const Part& part) { return part.box == tile; };
+  if (!index_) {
+    const auto found = std::find_if(tensor_.parts.begin(), tensor_.parts.end(), is_it);
+    return found == tensor_.parts.end() ? nullptr : &*found;
+  }
   const Part* whole = nullptr;
-  auto look = [&](const Part& part) {
-    if (part.box == tile) whole = &part;
+  index_->any_near(tile, [&](std::uint32_t i) {
+    if (is_it(tensor_.parts[i])) whole = &tensor_.parts[i];
     return whole != nullptr;
-  };
-  if (index_)
-    index_->any_near(tile, [&](std::uint32_t i) { return look(tensor_.parts[i]); });
-  else
-    std::any_of(tensor_.parts.begin(), tensor_.parts.end(), look);
+  });
   return whole;
 }
 
