@@ -4,7 +4,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/outlook_words.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/plan_parts.h"

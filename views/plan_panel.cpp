@@ -4,7 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/outlook_words.h"
 #include "views/actions.h"
 #include "views/parts.h"
 #include "views/plan_parts.h"

@@ -20,7 +20,7 @@
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
 #include "core/io/owner.h"
-#include "core/repair/certificate.h"
+#include "core/repair/proof/certificate.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
 

@@ -4,7 +4,7 @@
 #include "app/cli/verbs.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"

@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/base/team.h"
 #include "core/model/checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/report/listing.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"

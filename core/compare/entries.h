@@ -5,7 +5,7 @@
 
 #include "core/base/progress.h"
 #include "core/compare/difference.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/facts/gone.h"
+#include "core/facts/storage/gone.h"
 
 namespace shw {
 namespace {

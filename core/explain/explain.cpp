@@ -5,7 +5,7 @@
 
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
-#include "core/facts/optimizer_states.h"
+#include "core/facts/states/optimizer_states.h"
 
 namespace shw {
 namespace {

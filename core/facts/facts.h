@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/cut_orders.h"
-#include "core/facts/derived_layout.h"
-#include "core/facts/filled.h"
-#include "core/facts/optimizer_settings.h"
-#include "core/facts/unlisted_tiles.h"
-#include "core/facts/value_looks.h"
+#include "core/facts/layout/cut_orders.h"
+#include "core/facts/layout/derived_layout.h"
+#include "core/facts/states/optimizer_settings.h"
+#include "core/facts/storage/filled.h"
+#include "core/facts/storage/unlisted_tiles.h"
+#include "core/facts/values/value_looks.h"
 
 namespace shw {
 

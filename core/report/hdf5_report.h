@@ -19,7 +19,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/report/report.h"
 
 namespace shw {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/outlook_words.h"
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "core/base/checked.h"
-#include "core/facts/filled.h"
-#include "core/facts/gone.h"
+#include "core/facts/storage/filled.h"
+#include "core/facts/storage/gone.h"
 #include "core/model/named_only.h"
 #include "core/report/json.h"
 #include "core/report/report.h"

@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "core/base/checked.h"
-#include "core/facts/filled.h"
-#include "core/facts/gone.h"
+#include "core/facts/storage/filled.h"
+#include "core/facts/storage/gone.h"
 #include "core/model/named_only.h"
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/outlook_words.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 

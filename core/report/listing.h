@@ -9,8 +9,8 @@
 
 #include "core/formats/items.h"
 #include "core/model/checkpoint.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/report/text_words.h"
 
 namespace shw {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/report/listing.h"
 #include "core/report/palette.h"
 #include "core/tiles/slice.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/model/checkpoint.h"
-#include "core/repair/certificate.h"
+#include "core/repair/proof/certificate.h"
 #include "core/spec/spec.h"
 
 namespace shw {

@@ -1,5 +1,5 @@
 #include "core/report/page_parts.h"
-#include "core/repair/planned_tiling.h"
+#include "core/repair/plan/planned_tiling.h"
 #include "core/spec/expected_tiling.h"
 
 #include <algorithm>

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/base/words.h"  // human_bytes, human_count, plural
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/model/checkpoint.h"
-#include "core/repair/apply.h"
-#include "core/repair/certificate.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/proof/certificate.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 
 namespace shw {

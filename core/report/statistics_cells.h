@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 
 namespace shw {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/report/listing.h"
 
 namespace shw {

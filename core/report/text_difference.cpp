@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/words.h"
-#include "core/facts/name_families.h"
+#include "core/facts/names/name_families.h"
 #include "core/report/difference_report.h"
 #include "core/report/text.h"
 #include "core/tensor/statistics.h"

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "core/base/leave_behind.h"
-#include "core/facts/data_checks.h"
-#include "core/facts/equal_tensors.h"
 #include "core/facts/facts.h"
-#include "core/facts/states_spec.h"
+#include "core/facts/reference/equal_tensors.h"
+#include "core/facts/states/states_spec.h"
+#include "core/facts/storage/data_checks.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/team.h"
-#include "core/facts/counted_chunks.h"
+#include "core/facts/values/counted_chunks.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/rules/rules.h"

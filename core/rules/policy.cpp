@@ -6,9 +6,9 @@
 
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
-#include "core/facts/gone.h"
-#include "core/facts/optimizer_states.h"
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/facts/storage/gone.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/formats/plain_value.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"

@@ -6,9 +6,9 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/facts/optimizer_states.h"
-#include "core/facts/reference_bytes.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -1,7 +1,7 @@
 #include "core/session/command_run.h"
 
 #include "core/formats/open.h"
-#include "core/repair/in_place.h"
+#include "core/repair/run/in_place.h"
 
 namespace shw {
 namespace {

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/repair/in_place.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/in_place.h"
 
 namespace shw {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/repair/plan_without.h"
+#include "core/repair/plan/plan_without.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {

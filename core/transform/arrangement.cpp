@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/model/named_only.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/box_index.h"

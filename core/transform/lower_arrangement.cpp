@@ -9,7 +9,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/words.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/carried_values.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/model/reachable.h"

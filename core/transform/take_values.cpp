@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/model/reachable.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/element_text.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/io/source.h"
 
 namespace shw::verbs {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/repair/certificate.h"
+#include "core/repair/proof/certificate.h"
 
 namespace shw::verbs {
 

@@ -5,8 +5,8 @@
 #include "core/exec/partial_folder.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan_fingerprint.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/run/apply.h"
 #include "core/verbs/browse.h"
 #include "core/verbs/output_place.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/repair/repair_result.h"
+#include "core/repair/run/repair_result.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "core/exec/partial_folder.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan.h"
-#include "core/repair/request.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
+#include "core/repair/run/request.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::verbs {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/repair/repair_result.h"
+#include "core/repair/run/repair_result.h"
 
 namespace shw {
 class Store;

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "core/base/parallel.h"
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/formats/element_pass.h"
 #include "core/tensor/statistics.h"
 #include "core/tensor/statistics_counter.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/exec/forecast.h"
-#include "core/repair/outlook.h"
+#include "core/repair/run/outlook.h"
 #include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
 

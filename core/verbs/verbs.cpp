@@ -2,7 +2,7 @@
 
 #include "core/exec/device_numbers.h"
 #include "core/exec/team_device.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
 #include "core/formats/replicas.h"
 #include "core/io/source.h"

@@ -12,7 +12,7 @@
 #include "app/answer.h"
 #include "app/process.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 
 using namespace shw::test;
 namespace fs = std::filesystem;

@@ -209,7 +209,9 @@ TEST_CASE("a planted violation of the layers is found, and what is allowed is no
   CHECK(planted("core", "core/a.cpp", "#  include <imgui.h>\n").size() == 1);
   CHECK(planted("core", "core/a.h", "#include <nlohmann/json.hpp>\n").size() == 1);
   CHECK(planted("core", "core/a.cpp", "#include <nlohmann/json.hpp>\n").empty());
-  CHECK(planted("core", "core/rules/tiles/a.cpp", "#include \"core/repair/plan.h\"\n").size() == 1);
+  CHECK(
+      planted("core", "core/rules/tiles/a.cpp", "#include \"core/repair/plan/plan.h\"\n").size() ==
+      1);
   CHECK(planted("core", "core/rules/tiles/a.cpp", "#include \"core/facts/facts.h\"\n").empty());
   CHECK(planted("core", "core/spec/a.cpp", "#include \"core/rules/check.h\"\n").size() == 1);
   CHECK(planted("core", "core/mesh/a.h", "#include \"core/spec/spec.h\"\n").size() == 1);

@@ -1,7 +1,7 @@
 // S4 (ISEEKYAN/Megatron-LM #61), S5 E1 (TransformerEngine #2713), failures.md 0.7.12: the saver
 // knew the mesh without one of its axes. Ranks that differ on that axis alone published the same
 // boxes, deduplication kept one of each, and the tensor is shorter by the size of the axis.
-#include "core/facts/dropped_axes.h"
+#include "core/facts/layout/dropped_axes.h"
 
 #include <fmt/core.h>
 
@@ -10,11 +10,11 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/facts/derived_layout.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/side_masters.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/derived_layout.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/states/side_masters.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/facts/facts.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/spec_layout.h"
 #include "core/rules/rules.h"
 
 namespace shw {

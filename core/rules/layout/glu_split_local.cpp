@@ -11,8 +11,8 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/split_pairs.h"
-#include "core/facts/survivors.h"
+#include "core/facts/layout/survivors.h"
+#include "core/facts/states/split_pairs.h"
 #include "core/rules/layout/wrong_request.h"
 #include "core/rules/rules.h"
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/facts/derived_layout.h"
 #include "core/facts/facts.h"
-#include "core/facts/rank_orders.h"
+#include "core/facts/layout/derived_layout.h"
+#include "core/facts/layout/rank_orders.h"
 #include "core/mesh/infer.h"
 #include "core/rules/rules.h"
 

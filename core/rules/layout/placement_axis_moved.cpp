@@ -6,10 +6,10 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/facts/expert_family.h"
 #include "core/facts/facts.h"
-#include "core/facts/grown_axis.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/grown_axis.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/names/expert_family.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -1,9 +1,9 @@
 // S5 E2. FSDP cut what TP had cut before (StridedShard), but the boxes were recorded as if FSDP had
 // cut first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost, the tiling is
 // perfect, and only writers and spec together tell.
-#include "core/facts/cut_orders.h"
 #include "core/facts/facts.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/cut_orders.h"
+#include "core/facts/layout/spec_layout.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/rules.h"
 

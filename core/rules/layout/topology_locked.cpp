@@ -7,9 +7,9 @@
 #include <cctype>
 #include <numeric>
 
-#include "core/facts/cut_orders.h"
 #include "core/facts/facts.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/cut_orders.h"
+#include "core/facts/layout/spec_layout.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -9,9 +9,9 @@
 #include "core/base/checked.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/reference_bytes.h"
-#include "core/facts/spec_layout.h"
-#include "core/facts/survivors.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/layout/survivors.h"
+#include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -10,8 +10,8 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/spec_layout.h"
-#include "core/facts/survivors.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/layout/survivors.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/rules.h"
 

@@ -19,13 +19,13 @@
 #include <map>
 #include <set>
 
-#include "core/facts/derived_layout.h"
-#include "core/facts/dropped_axes.h"
 #include "core/facts/facts.h"
-#include "core/facts/optimizer_states.h"
-#include "core/facts/parallel_names.h"
-#include "core/facts/router_law.h"
-#include "core/facts/spec_layout.h"
+#include "core/facts/layout/derived_layout.h"
+#include "core/facts/layout/dropped_axes.h"
+#include "core/facts/layout/router_law.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/names/parallel_names.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {

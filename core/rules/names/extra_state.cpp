@@ -8,7 +8,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/name_families.h"
+#include "core/facts/names/name_families.h"
 #include "core/rules/rules.h"
 
 namespace shw {

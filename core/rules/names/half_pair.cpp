@@ -6,7 +6,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/optimizer_states.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -5,7 +5,7 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/optimizer_states.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {

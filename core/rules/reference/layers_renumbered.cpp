@@ -18,9 +18,9 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/layer_numbers.h"
-#include "core/facts/optimizer_states.h"
-#include "core/facts/reference_bytes.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
 namespace shw {

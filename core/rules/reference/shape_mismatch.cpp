@@ -10,7 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/grown_axis.h"
+#include "core/facts/layout/grown_axis.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/facts/facts.h"
-#include "core/facts/reference_bytes.h"
+#include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
 namespace shw {

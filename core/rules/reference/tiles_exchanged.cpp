@@ -9,8 +9,8 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/reference_bytes.h"
-#include "core/facts/tile_pattern.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tile_pattern.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/facts/tile_places.h"
+#include "core/facts/reference/tile_places.h"
 
 namespace shw {
 

@@ -13,12 +13,12 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/facts/comparison_words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/grown_axis.h"
-#include "core/facts/reference_bytes.h"
-#include "core/facts/transposed_law.h"
+#include "core/facts/layout/grown_axis.h"
+#include "core/facts/reference/comparison_words.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/transposed_law.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
 

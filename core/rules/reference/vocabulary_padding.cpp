@@ -8,8 +8,8 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/padding.h"
-#include "core/facts/reference_bytes.h"
+#include "core/facts/layout/padding.h"
+#include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -1,7 +1,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -5,7 +5,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/orphans.h"
+#include "core/facts/storage/orphans.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "core/base/checked.h"
-#include "core/facts/orphans.h"
+#include "core/facts/storage/orphans.h"
 #include "core/formats/items.h"
 
 namespace shw {

@@ -10,10 +10,10 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/many_values.h"
-#include "core/facts/name_families.h"
-#include "core/facts/optimizer_states.h"
-#include "core/facts/value_pairs.h"
+#include "core/facts/names/name_families.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/facts/values/many_values.h"
+#include "core/facts/values/value_pairs.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -4,9 +4,9 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/locate_rows.h"
-#include "core/facts/reference_bytes.h"
-#include "core/facts/value_reader.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/values/locate_rows.h"
+#include "core/facts/values/value_reader.h"
 #include "core/rules/rules.h"
 
 namespace shw {

@@ -9,7 +9,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/optimizer_steps.h"
+#include "core/facts/states/optimizer_steps.h"
 #include "core/rules/rules.h"
 #include "core/rules/values/stale_steps.h"
 

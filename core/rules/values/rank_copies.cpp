@@ -8,7 +8,7 @@
 #include "core/base/checked.h"
 #include "core/base/packed.h"
 #include "core/base/words.h"
-#include "core/facts/value_reader.h"
+#include "core/facts/values/value_reader.h"
 #include "core/tensor/element_difference.h"
 #include "core/tensor/strided_copy.h"
 

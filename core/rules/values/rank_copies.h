@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/side_masters.h"
+#include "core/facts/states/side_masters.h"
 
 namespace shw {
 

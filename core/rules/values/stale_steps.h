@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/facts/moment_pairs.h"
+#include "core/facts/states/moment_pairs.h"
 
 namespace shw {
 

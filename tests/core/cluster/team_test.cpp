@@ -9,9 +9,9 @@
 #include "core/base/packed.h"
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/formats/open.h"
-#include "core/repair/item_hashes.h"
+#include "core/repair/proof/item_hashes.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -9,8 +9,8 @@
 #include "core/formats/box_reader.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
-#include "core/repair/verify.h"
-#include "core/repair/verify_words.h"
+#include "core/repair/proof/verify.h"
+#include "core/repair/proof/verify_words.h"
 #include "core/transform/drawn_plan.h"
 #include "core/transform/lower.h"
 

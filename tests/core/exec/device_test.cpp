@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "core/io/store.h"
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/resume.h"
 

@@ -1,7 +1,7 @@
 // Elements that all have the same bytes are counted at once, to the same sums.
 #include <doctest/doctest.h>
 
-#include "core/facts/tensor_statistics.h"
+#include "core/facts/values/tensor_statistics.h"
 #include "core/formats/element_pass.h"
 #include "core/formats/open.h"
 #include "core/tensor/statistics_counter.h"

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "core/facts/tensor_pieces.h"
+#include "core/facts/values/tensor_pieces.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw::test {

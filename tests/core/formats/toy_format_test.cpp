@@ -8,7 +8,7 @@
 #include "core/formats/box_reader.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/report/listing.h"
 #include "core/report/map_text.h"
 #include "core/report/report.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/formats/open.h"
-#include "core/repair/verify.h"
+#include "core/repair/proof/verify.h"
 
 namespace shw {
 

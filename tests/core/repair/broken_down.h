@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
-#include "core/repair/verify.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/proof/verify.h"
+#include "core/repair/run/apply.h"
+#include "core/temporary_folder.h"
 
 namespace shw::test {
 

@@ -6,9 +6,9 @@
 
 #include "core/formats/items.h"
 #include "core/formats/open.h"
-#include "core/repair/agreement.h"
-#include "core/repair/digests.h"
-#include "core/repair/item_hashes.h"
+#include "core/repair/proof/agreement.h"
+#include "core/repair/proof/digests.h"
+#include "core/repair/proof/item_hashes.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

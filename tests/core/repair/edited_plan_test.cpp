@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

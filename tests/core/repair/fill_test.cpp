@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
-#include "core/repair/lost.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
+#include "core/repair/run/lost.h"
 #include "core/report/listing.h"
 #include "core/temporary_folder.h"
 

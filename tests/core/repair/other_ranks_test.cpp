@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/repair/apply.h"
-#include "core/repair/outlook_words.h"
+#include "core/repair/run/apply.h"
+#include "core/repair/run/outlook_words.h"
 #include "core/rules/make_rank_local.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"

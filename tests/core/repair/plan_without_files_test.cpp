@@ -5,8 +5,8 @@
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

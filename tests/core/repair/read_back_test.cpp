@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "core/io/faulty_store.h"
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/row_plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/model/builder.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 
 namespace shw {
 

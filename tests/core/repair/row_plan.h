@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 
 namespace shw {
 

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/box_reader.h"
 #include "core/formats/items.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
-#include "core/repair/carry_out.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
+#include "core/repair/run/carry_out.h"
 #include "core/spec/spec.h"
 #include "core/temporary_folder.h"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
 

@@ -8,13 +8,13 @@
 
 #include "core/base/hash.h"
 #include "core/formats/dcp/dcp_format_writer.h"
-#include "core/repair/apply.h"
-#include "core/repair/carry_out.h"
-#include "core/repair/lost.h"
+#include "core/repair/lower/outputs.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/outputs.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/repair/repaired.h"
+#include "core/repair/run/apply.h"
+#include "core/repair/run/carry_out.h"
+#include "core/repair/run/lost.h"
 #include "core/temporary_folder.h"
 #include "core/tiles/exact_tiling.h"
 

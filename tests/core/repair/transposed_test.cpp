@@ -7,11 +7,11 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
-#include "core/repair/lower.h"
+#include "core/repair/lower/lower.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
-#include "core/repair/reorder.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/plan/reorder.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

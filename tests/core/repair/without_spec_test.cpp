@@ -7,10 +7,10 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
-#include "core/repair/lower.h"
+#include "core/repair/lower/lower.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/facts/integrity.h"
-#include "core/repair/apply.h"
+#include "core/facts/storage/integrity.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/row_plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/base/until_cancelled.h"
-#include "core/facts/data_checks.h"
 #include "core/facts/facts.h"
+#include "core/facts/storage/data_checks.h"
 #include "core/io/source.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/on_fixtures.h"

@@ -2,7 +2,7 @@
 // that is like it and healthy.
 #include <doctest/doctest.h>
 
-#include "core/facts/moment_laws.h"
+#include "core/facts/states/moment_laws.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"

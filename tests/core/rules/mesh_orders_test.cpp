@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/facts/rank_orders.h"
+#include "core/facts/layout/rank_orders.h"
 #include "core/rules/layouts.h"
 
 using namespace shw;

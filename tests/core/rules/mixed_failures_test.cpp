@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/repair/plan.h"
-#include "core/repair/planned_states.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/plan/planned_states.h"
 #include "core/rules/layout/made.h"
 #include "core/rules/layouts.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
 #include "core/io/source.h"
 #include "core/rules/check.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
 

@@ -3,14 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include "core/facts/filled.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/items.h"
 #include "core/formats/table.h"
-#include "core/repair/certificate.h"
-#include "core/repair/kept_plan.h"
-#include "core/repair/make_arranged.h"
-#include "core/repair/plan_fingerprint.h"
-#include "core/repair/verify.h"
+#include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/proof/certificate.h"
+#include "core/repair/proof/verify.h"
+#include "core/repair/run/make_arranged.h"
 #include "core/transform/random_steps.h"
 #include "core/transform/steps_json.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/formats/items.h"
 #include "core/formats/table.h"
-#include "core/repair/make_arranged.h"
+#include "core/repair/run/make_arranged.h"
 #include "core/transform/lower.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/random_steps.h"

@@ -3,9 +3,9 @@
 #include <fstream>
 
 #include "core/make_zip.h"
-#include "core/repair/apply.h"
-#include "core/repair/certificate.h"
-#include "core/repair/verify.h"
+#include "core/repair/proof/certificate.h"
+#include "core/repair/proof/verify.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"

@@ -4,7 +4,7 @@
 #include "core/formats/carried_values.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
-#include "core/repair/verify.h"
+#include "core/repair/proof/verify.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/make_zip.h"
-#include "core/repair/certificate.h"
-#include "core/repair/verify.h"
+#include "core/repair/proof/certificate.h"
+#include "core/repair/proof/verify.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/temporary_folder.h"

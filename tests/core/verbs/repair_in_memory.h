@@ -12,8 +12,8 @@
 #include "core/io/memory_store.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
-#include "core/repair/apply.h"
 #include "core/repair/row_plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/killed_repair.h"
 

@@ -5,8 +5,8 @@
 
 #include "core/exec/journal.h"
 #include "core/io/faulty_store.h"
-#include "core/repair/apply.h"
 #include "core/repair/row_plan.h"
+#include "core/repair/run/apply.h"
 #include "core/verbs/repair_in_memory.h"
 
 using namespace shw;

@@ -38,7 +38,7 @@ struct Counted {
   StatisticsSums sums;
 };
 
-// As core/facts/tensor_statistics.cpp goes: what is read comes in pieces.
+// As core/facts/values/tensor_statistics.cpp goes: what is read comes in pieces.
 std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, unsigned threads,
                                    const std::vector<std::byte>& part) {
   std::vector<std::unique_ptr<NumberCounter>> counters;

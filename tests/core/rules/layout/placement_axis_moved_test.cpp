@@ -1,9 +1,9 @@
 // S1: spec/failures.md section 2, its fixtures and its negatives.
-#include "core/facts/grown_axis.h"
+#include "core/facts/layout/grown_axis.h"
 
 #include <doctest/doctest.h>
 
-#include "core/facts/expert_family.h"
+#include "core/facts/names/expert_family.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 #include "core/unnamed_format.h"

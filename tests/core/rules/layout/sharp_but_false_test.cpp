@@ -1,6 +1,6 @@
 // What looks like one failure and is another, or none: random layouts with the truth beside them
 // brought these to light, where a sharp answer was wrong or a true cause had a wrong name.
-#include "core/facts/expert_family.h"
+#include "core/facts/names/expert_family.h"
 #include "core/rules/layout/made.h"
 
 using namespace shw;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

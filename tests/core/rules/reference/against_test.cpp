@@ -6,10 +6,10 @@
 #include <numeric>
 #include <random>
 
-#include "core/facts/block_compare.h"
 #include "core/facts/in_pieces.h"
-#include "core/repair/apply.h"
+#include "core/facts/reference/block_compare.h"
 #include "core/repair/make_checkpoint.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/rules/reference/against_support.h"
 #include "core/spec/spec_from_checkpoint.h"

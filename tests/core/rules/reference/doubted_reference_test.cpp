@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/formats/open.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

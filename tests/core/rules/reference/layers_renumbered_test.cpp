@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/facts/layer_numbers.h"
+#include "core/facts/names/layer_numbers.h"
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;

@@ -2,7 +2,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/facts/tile_jigsaw.h"
+#include "core/facts/reference/tile_jigsaw.h"
 #include "core/repair/against_source.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/reference/against_support.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/hash.h"
-#include "core/facts/integrity.h"
+#include "core/facts/storage/integrity.h"
 #include "core/formats/open.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"

@@ -7,9 +7,9 @@
 
 #include "core/model/builder.h"
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/formats/dcp/dcp_support.h"
-#include "core/repair/apply.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
 #include "core/transform/arrangement.h"

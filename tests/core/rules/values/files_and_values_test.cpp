@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "core/facts/side_masters.h"
+#include "core/facts/states/side_masters.h"
 #include "core/model/builder.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"

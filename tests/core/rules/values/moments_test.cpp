@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/facts/locate_rows.h"
-#include "core/facts/moment_laws.h"
-#include "core/facts/optimizer_settings.h"
+#include "core/facts/states/moment_laws.h"
+#include "core/facts/states/optimizer_settings.h"
+#include "core/facts/values/locate_rows.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/saved_model.h"
 #include "core/temporary_folder.h"

@@ -3,10 +3,10 @@
 
 #include <limits>
 
-#include "core/facts/optimizer_steps.h"
+#include "core/facts/states/optimizer_steps.h"
 #include "core/repair/against_source.h"
-#include "core/repair/apply.h"
-#include "core/repair/plan.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;

@@ -1,0 +1,204 @@
+#include "core/facts/layout/cut_orders.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/layout/spec_layout.h"
+#include "core/mesh/error_models.h"
+
+namespace shw {
+namespace {
+
+// Axes that cut something into more than one part; nothing unless two of them cut one dimension.
+std::vector<std::size_t> competing(const SpecEntry& entry) {
+  auto order = cut_order(entry);
+  if (!order) return {};
+  std::vector<std::size_t> axes;
+  std::map<std::size_t, int> cuts;
+  for (std::size_t axis : *order) {
+    auto d = cut_dim(entry.placements[axis], entry.shape.size());
+    if (!d || entry.mesh->axes[axis].size < 2) continue;
+    axes.push_back(axis);
+    ++cuts[*d];
+  }
+  bool two =
+      std::any_of(cuts.begin(), cuts.end(), [](const auto& item) { return item.second > 1; });
+  // Five axes are more than anybody shards one tensor by; 120 orders are enough to try.
+  if (!two || axes.size() > 5) return {};
+  return axes;
+}
+
+// One tensor whose chunks may lie as another order cuts.
+struct Question {
+  const CheckInput& input;
+  TensorId tensor{};
+  const RankMap& ranks;
+  const Cutter& expected;
+
+  std::optional<std::int64_t> rank_of(ChunkId chunk) const {
+    auto writer = input.checkpoint.writer(chunk);
+    return writer ? ranks.of(*writer) : std::nullopt;
+  }
+};
+
+struct Explained {
+  bool lies = false;       // all chunks lie so, and at least one elsewhere than the spec says
+  std::vector<Box> boxes;  // where each belongs; empty where that is not known of all
+};
+
+enum class HeldAs : std::uint8_t { kExpected, kRecorded, kUnknown };
+
+// An uneven extent gives another order other sizes: then the item tells how it was cut.
+HeldAs held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
+  ExtentsView recorded = q.input.checkpoint.sizes(chunk);
+  if (q.expected.gives_sizes(rank, recorded)) return HeldAs::kExpected;
+  if (index_of(chunk) >= q.input.headers.size()) return HeldAs::kUnknown;
+  const Result<ItemHeader>& header = q.input.headers[index_of(chunk)];
+  if (!header) return HeldAs::kUnknown;
+  if (header->sizes.size() == recorded.size() && q.expected.gives_sizes(rank, header->sizes))
+    return HeldAs::kExpected;
+  return same(header->sizes, recorded) ? HeldAs::kRecorded : HeldAs::kUnknown;
+}
+
+// Nothing is allocated for a chunk before it is known that all lie so: there may be millions.
+Explained explained_by(const Question& q, const Cutter& saved) {
+  const Checkpoint& c = q.input.checkpoint;
+  Explained out;
+  bool all_known = true, resized = false;
+  for (ChunkId chunk : c.chunks(q.tensor)) {
+    ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
+    const bool empty = volume(sizes) == 0;
+    auto rank = q.rank_of(chunk);
+    if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
+    if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
+    HeldAs held = held_by(q, chunk, *rank);
+    if (!empty && held == HeldAs::kRecorded) return {};  // it was cut so indeed
+    all_known = all_known && held == HeldAs::kExpected;
+    resized = resized || !q.expected.gives_sizes(*rank, sizes);
+    out.lies = out.lies || !empty;
+  }
+  if (!out.lies || !all_known) return out;
+  std::int64_t elements = 0;
+  out.boxes.reserve(c.chunks(q.tensor).size());
+  for (ChunkId chunk : c.chunks(q.tensor)) {
+    auto rank = q.rank_of(chunk);
+    Box box = rank ? q.expected.box(*rank) : box_of(c, chunk);
+    const bool stays = is_empty(box) && volume(c.sizes(chunk)) == 0;
+    out.boxes.push_back(stays ? box_of(c, chunk) : std::move(box));
+    elements += volume(out.boxes.back().sizes).value_or(0);
+  }
+  // Shards that were recorded as empty share one offset, and only one of them was kept.
+  if (resized && elements != volume(c.shape(q.tensor))) out.boxes.clear();
+  return out;
+}
+
+// Experts of all ranks are stacked in either order, so another one is told. Elsewhere: recorded
+// left to right where the spec is strided. The other way round the spec may be of another layout
+// that loads it, and nothing says that the bytes are not where they should be.
+bool speaks_of_damage(const OtherOrder& item) {
+  return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
+                                    std::is_sorted(item.saved.begin(), item.saved.end()));
+}
+
+// Without boxes: it lies so, and how much each item holds is not known or not as it should be.
+std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
+  const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+  if (entry == nullptr || !same(entry->shape, c.shape(tensor))) return std::nullopt;
+  std::vector<std::size_t> expected = competing(*entry);
+  if (expected.empty()) return std::nullopt;
+  RankMap ranks(input, *entry->mesh);
+  Cutter as_expected(*entry, expected);
+  Question question{input, tensor, ranks, as_expected};
+  std::vector<std::size_t> order = expected;
+  std::sort(order.begin(), order.end());
+  do {
+    if (order == expected) continue;
+    Explained found = explained_by(question, Cutter(*entry, order));
+    if (found.lies) return OtherOrder{tensor, entry, expected, order, std::move(found.boxes)};
+  } while (std::next_permutation(order.begin(), order.end()));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) {
+  std::string text;
+  for (std::size_t axis : order) text += (text.empty() ? "" : ", then ") + mesh.axes[axis].name;
+  return text;
+}
+
+namespace {
+
+// All chunks are those of `ranks` ranks that one axis cuts along one dimension, in their order.
+bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks) {
+  std::optional<std::size_t> dim;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    ExtentsView at = c.offsets(chunk), sizes = c.sizes(chunk), shape = c.shape(tensor);
+    if (sizes.size() != shape.size() || at.size() != shape.size()) return false;
+    if (volume(sizes) == 0) continue;
+    auto writer = c.writer(chunk);
+    if (!writer || *writer >= ranks) return false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes[d] == shape[d]) continue;
+      if (dim && *dim != d) return false;
+      dim = d;
+    }
+    if (!dim) return false;
+    Cut mine = chunk_of(shape[*dim], ranks, *writer);
+    if (at[*dim] != mine.offset || sizes[*dim] != mine.size) return false;
+  }
+  return dim.has_value();
+}
+
+// Of tensors without a layout in the spec, those that several ranks cut: they all lie as one axis
+// of all ranks cuts them. Of a mesh of several axes some tensor would show one of them.
+bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
+  constexpr int kTensors = 200;
+  const Checkpoint& c = input.checkpoint;
+  int looked_at = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    if (looked_at == kTensors) break;
+    if (layout_of(input, c.fqn(tensor)) != nullptr || c.chunks(tensor).size() < 2 ||
+        !c.writers_are_owners(tensor))
+      continue;
+    if (!is_cut_by_one_axis(c, tensor, mesh.size())) return false;
+    ++looked_at;
+  }
+  return looked_at > 0;
+}
+
+bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, const Mesh& mesh) {
+  Agreement agreement = layout_agreement(input, found, &mesh);
+  if (agreement.says_nothing()) agreement = layout_agreement(input, found);
+  if (agreement.says_nothing()) return rest_knows_one_axis(input, mesh);
+  return agreement.contradicts();
+}
+
+}  // namespace
+
+std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
+  std::vector<OtherOrder> out;
+  if (input.spec == nullptr) return out;
+  std::set<TensorId> found;
+  for (TensorId tensor : each_tensor(input)) {
+    auto item = other_order(input, tensor);
+    if (!item) continue;
+    found.insert(item->tensor);
+    if (!item->boxes.empty() && speaks_of_damage(*item)) out.push_back(std::move(*item));
+  }
+  // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
+  // Those of the same mesh are asked; where there are none, all; where the spec names no other,
+  // those that it does not speak of.
+  std::map<std::string, bool> contradicted;
+  std::erase_if(out, [&](const OtherOrder& item) {
+    auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));
+    if (added) at->second = is_contradicted(input, found, *item.entry->mesh);
+    return at->second;
+  });
+  return out;
+}
+
+}  // namespace shw

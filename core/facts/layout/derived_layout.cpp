@@ -1,0 +1,23 @@
+#include "core/facts/layout/derived_layout.h"
+
+#include <algorithm>
+
+namespace shw {
+
+CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout) {
+  CheckInput derived = input;
+  derived.spec = &layout.spec;
+  return derived;
+}
+
+std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside) {
+  std::int64_t ranks = input.ranks;
+  // A rank that had nothing to write may still have made its file.
+  for (const FileRow& file : input.checkpoint.files()) {
+    if (file.rank) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
+  }
+  for (std::int64_t rank : beside) ranks = std::max(ranks, rank + 1);
+  return ranks;
+}
+
+}  // namespace shw

@@ -1,0 +1,280 @@
+#include "core/facts/layout/rank_orders.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/facts/layout/spec_layout.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMaxAxes = 5;  // of more than one rank: 120 orders to try
+
+const MeshAxis* find_axis(const Mesh& mesh, std::string_view name) {
+  auto found = std::find_if(mesh.axes.begin(), mesh.axes.end(),
+                            [&](const MeshAxis& axis) { return axis.name == name; });
+  return found == mesh.axes.end() ? nullptr : &*found;
+}
+
+// The mesh of the spec with the sizes that were given; nothing where an axis was not.
+std::optional<Mesh> as_given(const Mesh& of_spec, const Mesh& given) {
+  Mesh out = of_spec;
+  for (MeshAxis& axis : out.axes) {
+    const MeshAxis* other = find_axis(given, axis.name);
+    if (other == nullptr && axis.size > 1) return std::nullopt;
+    if (other != nullptr) axis.size = other->size;
+  }
+  return out;
+}
+
+// `order` with those of its axes that `of_spec` has in the order that they have there.
+Mesh in_order_of(const Mesh& of_spec, const Mesh& order) {
+  Mesh out = order;
+  std::vector<MeshAxis> known;
+  for (const MeshAxis& axis : of_spec.axes) {
+    if (const MeshAxis* found = find_axis(order, axis.name)) known.push_back(*found);
+  }
+  auto next = known.begin();
+  for (MeshAxis& axis : out.axes) {
+    if (find_axis(of_spec, axis.name) != nullptr) axis = *next++;
+  }
+  return out;
+}
+
+// What is asked of the tensors on one mesh of the spec.
+struct OrderQuestion {
+  Mesh of_spec;
+  Mesh saved;                 // the same axes, as long as those that were given
+  std::vector<Mesh> orders;   // what is believed, then the spec's own where it is another, then all
+  std::vector<RankMap> maps;  // one an order
+  bool reordered = false;     // the spec says another order than what is believed
+  bool supported = false;     // a tensor lies by what is believed, and not by the spec's order
+  bool proved = false;        // nor whichever axis cut first
+  std::size_t last = 1;       // the order by which the last one lay
+  OrderContradicted found = {};
+};
+
+OrderQuestion question_of(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
+  OrderQuestion out{of_spec, std::move(saved), {}, {}};
+  Mesh order{long_axes(believed)};
+  Mesh own = in_order_of(of_spec, order);
+  out.reordered = own != order;
+  out.orders.push_back(order);
+  if (out.reordered) out.orders.push_back(own);
+  auto by_name = [](const MeshAxis& a, const MeshAxis& b) { return a.name < b.name; };
+  std::sort(order.axes.begin(), order.axes.end(), by_name);
+  do {
+    if (order.axes.size() > kMaxAxes) break;
+    if (std::find(out.orders.begin(), out.orders.end(), order) == out.orders.end())
+      out.orders.push_back(order);
+  } while (std::next_permutation(order.axes.begin(), order.axes.end(), by_name));
+  for (const Mesh& each : out.orders) out.maps.push_back(RankMap::counted_over(each, out.saved));
+  out.found = {of_spec, believed, {}, {}, false};
+  return out;
+}
+
+// One tensor that several ranks cut, on the mesh of a question.
+struct CutTensor {
+  const Checkpoint& checkpoint;
+  TensorId tensor{};
+  SpecEntry entry;                // on the mesh that saved it
+  std::vector<std::size_t> cuts;  // axes, in the order in which the spec's placements cut
+  bool competing = false;         // two of them cut one dimension
+
+  bool lies(const RankMap& ranks, std::span<const std::size_t> order) const;
+  bool lies(const RankMap& ranks) const { return lies(ranks, cuts); }
+  bool lies_in_any_order(const RankMap& ranks) const;
+};
+
+bool CutTensor::lies(const RankMap& ranks, std::span<const std::size_t> order) const {
+  Cutter cutter(entry, order);
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (volume(checkpoint.sizes(chunk)) == 0) continue;
+    auto writer = checkpoint.writer(chunk);
+    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    if (!rank || !cutter.gives(*rank, checkpoint.offsets(chunk), checkpoint.sizes(chunk)))
+      return false;
+  }
+  return true;
+}
+
+bool CutTensor::lies_in_any_order(const RankMap& ranks) const {
+  std::vector<std::size_t> order = cuts;
+  std::sort(order.begin(), order.end());
+  do {
+    if (lies(ranks, order)) return true;
+  } while (competing && order.size() <= kMaxAxes &&
+           std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+bool is_cut_by_several(const Checkpoint& c, TensorId tensor) {
+  if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return false;
+  std::optional<std::uint32_t> first;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    auto writer = c.writer(chunk);
+    if (!writer) return false;
+    if (first && *writer != *first) return true;
+    first = writer;
+  }
+  return false;
+}
+
+std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const SpecEntry& entry,
+                                    const Mesh& saved) {
+  auto order = cut_order(entry);
+  if (!order) return std::nullopt;
+  CutTensor out{c, tensor, entry, {}};
+  out.entry.mesh = saved;
+  std::set<std::size_t> dims;
+  for (std::size_t axis : *order) {
+    auto dim = cut_dim(entry.placements[axis], entry.shape.size());
+    if (!dim || saved.axes[axis].size < 2) continue;
+    out.cuts.push_back(axis);
+    out.competing = !dims.insert(*dim).second || out.competing;
+  }
+  return out;
+}
+
+void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
+  if (tensor.lies(question.maps[0])) {
+    if (!question.reordered) return;
+    question.supported = question.supported || !tensor.lies(question.maps[1]);
+    question.proved = question.proved || !tensor.lies_in_any_order(question.maps[1]);
+    return;
+  }
+  if (tensor.competing && !question.reordered) return;
+  auto lies_by = [&](std::size_t order) {
+    if (!tensor.lies(question.maps[order])) return false;
+    if (question.found.tensors.empty()) question.found.instead = question.orders[order];
+    question.found.tensors.push_back(tensor.tensor);
+    question.last = order;
+    return true;
+  };
+  // Thousands of tensors lie by the same order.
+  if (question.last < question.maps.size() && lies_by(question.last)) return;
+  for (std::size_t order = 1; order < question.maps.size(); ++order) {
+    if (order != question.last && lies_by(order)) return;
+  }
+  question.proved =
+      question.proved || (question.reordered && tensor.lies_in_any_order(question.maps[0]) &&
+                          !tensor.lies_in_any_order(question.maps[1]));
+}
+
+// By which orders all lie that tell orders apart.
+class Voices {
+ public:
+  explicit Voices(const OrderQuestion& question)
+      : question_(question), fits_(question.orders.size(), true) {}
+
+  void hear(const CutTensor& tensor) {
+    if (tensor.competing) return;
+    std::vector<bool> lies;
+    for (const RankMap& ranks : question_.maps) lies.push_back(tensor.lies(ranks));
+    const auto by = std::count(lies.begin(), lies.end(), true);
+    if (by == 0 || by == std::ssize(lies)) return;
+    ++count_;
+    for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
+  }
+  // One alone may be what is wrong.
+  std::optional<Mesh> agreed() const {
+    if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
+    const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
+    return question_.orders[static_cast<std::size_t>(found)];
+  }
+
+ private:
+  const OrderQuestion& question_;
+  std::vector<bool> fits_;  // one an order
+  std::size_t count_ = 0;
+};
+
+// The questions on the meshes of a spec, each asked once.
+class OrderQuestions {
+ public:
+  explicit OrderQuestions(const CheckInput& input) : input_(input) {}
+
+  // At most two: on the mesh as the spec has it, and on one as long as what was given.
+  std::vector<std::size_t> on(const Mesh& of_spec) {
+    auto known = std::find_if(known_.begin(), known_.end(),
+                              [&](const auto& one) { return one.first == of_spec; });
+    if (known != known_.end()) return known->second;
+    std::vector<std::size_t> out;
+    auto saved = input_.mesh ? as_given(of_spec, *input_.mesh) : std::nullopt;
+    if (saved) {
+      out.push_back(all.size());
+      all.push_back(question_of(of_spec, *saved, *input_.mesh));
+    }
+    if (saved != of_spec && of_spec.size() >= input_.ranks) {
+      out.push_back(all.size());
+      all.push_back(question_of(of_spec, of_spec, of_spec));
+    }
+    known_.emplace_back(of_spec, out);
+    return out;
+  }
+
+  std::vector<OrderQuestion> all;
+
+ private:
+  const CheckInput& input_;
+  std::vector<std::pair<Mesh, std::vector<std::size_t>>> known_;
+};
+
+// Every tensor that several ranks cut, for each question that it is asked.
+template <class Ask>
+void each_cut_tensor(const CheckInput& input, OrderQuestions& questions, Ask ask) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId tensor : each_tensor(input)) {
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr) continue;
+    const auto asked = questions.on(*entry->mesh);
+    if (!same(entry->shape, c.shape(tensor)) || !is_cut_by_several(c, tensor)) continue;
+    for (std::size_t i : asked) {
+      auto cut = cut_tensor(c, tensor, *entry, questions.all[i].saved);
+      if (cut) ask(*cut, i);
+    }
+  }
+}
+
+bool is_on_own_order(const OrderQuestion& question) {
+  return !question.reordered && question.saved == question.of_spec;
+}
+
+void hear_all(const CheckInput& input, OrderQuestions& questions) {
+  std::vector<std::optional<Voices>> voices;
+  for (const OrderQuestion& question : questions.all) {
+    const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
+    voices.push_back(is_asked ? std::optional<Voices>(question) : std::nullopt);
+  }
+  if (std::none_of(voices.begin(), voices.end(), [](const auto& one) { return one.has_value(); }))
+    return;
+  each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
+    if (voices[i]) voices[i]->hear(tensor);
+  });
+  for (std::size_t i = 0; i < voices.size(); ++i) {
+    if (voices[i]) questions.all[i].found.proved = voices[i]->agreed();
+  }
+}
+
+}  // namespace
+
+RankOrders judge_rank_orders(const CheckInput& input) {
+  RankOrders out;
+  if (input.spec == nullptr) return out;
+  OrderQuestions questions(input);
+  each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
+    ask_tensor(tensor, questions.all[i]);
+  });
+  hear_all(input, questions);
+  for (OrderQuestion& question : questions.all) {
+    question.found.is_disputed = question.supported;
+    if (!question.found.tensors.empty())
+      out.contradicted.push_back(std::move(question.found));
+    else if (question.reordered && !question.proved)
+      out.undecided.push_back(std::move(question.of_spec));
+  }
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,255 @@
+#include "core/facts/reference/block_compare.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+using SliceHashes = std::vector<std::uint64_t>;
+
+template <class Word>
+std::uint64_t word_at(const std::byte* element) {
+  Word word;
+  std::memcpy(&word, element, sizeof word);
+  return word;
+}
+
+// How many indices along a dimension stand together: the fewest that divide it evenly into at most
+// so many slices.
+std::int64_t indices_a_slice(std::int64_t count, std::int64_t most_slices) {
+  std::int64_t together = (count + most_slices - 1) / std::max<std::int64_t>(most_slices, 1);
+  while (together < count && count % together != 0) ++together;
+  return together;
+}
+
+// Slices along one dimension; each is a sum over its elements, each mixed with where it stands in
+// the slice, so that they may come in any order. Where it is not the last dimension, elements of a
+// row are neighbours in their slice too, and the sum is a fingerprint; else it is one of hashes.
+class SlicesAlong {
+ public:
+  SlicesAlong(ExtentsView shape, std::size_t dim, std::int64_t most_slices)
+      : dim_(dim), is_last_(dim + 1 == shape.size()) {
+    together_ = indices_a_slice(shape[dim], most_slices);
+    const auto count = static_cast<std::size_t>(shape[dim] / together_);
+    Extents others = copy_of(shape);
+    others[dim] = 1;
+    strides_ = row_major_strides(others);
+    strides_[dim] = 0;
+    apart_ = volume(others).value_or(0);
+    if (is_last_)
+      hashes_.resize(count);
+    else
+      sums_.resize(count);
+  }
+  std::size_t dim() const { return dim_; }
+  std::int64_t together() const { return together_; }
+
+  // A row of the tensor from `at` on.
+  void add(const Extents& at, BytesView row, std::size_t element) {
+    if (is_last_) {
+      add_hashes(at, row, element);
+      return;
+    }
+    const std::int64_t index = at[dim_],
+                       place = index % together_ * apart_ + index_at(at, strides_);
+    add_run(sums_[static_cast<std::size_t>(index / together_)], row.data(), element,
+            static_cast<std::uint64_t>(place), row.size() / element);
+  }
+
+  SliceHashes hashes() const {
+    if (is_last_) return hashes_;
+    SliceHashes out;
+    for (const Fingerprint& sum : sums_) out.push_back(splitmix64(sum.a) ^ sum.b);
+    return out;
+  }
+
+ private:
+  void add_hashes(const Extents& at, BytesView row, std::size_t element) {
+    switch (element) {
+      case 1:
+        return add_words<std::uint8_t>(at, row);
+      case 2:
+        return add_words<std::uint16_t>(at, row);
+      case 4:
+        return add_words<std::uint32_t>(at, row);
+      default:
+        return add_words<std::uint64_t>(at, row, element / 8);
+    }
+  }
+
+  static std::uint64_t key_of(std::int64_t place) {
+    constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
+    return splitmix64(static_cast<std::uint64_t>(place) * kGolden + kGolden);
+  }
+
+  // An element of more words than one is as many places in its slice.
+  template <class Word>
+  void add_words(const Extents& at, BytesView row, std::size_t words = 1) {
+    const std::int64_t first = at[dim_], outside = index_at(at, strides_);
+    const auto count = static_cast<std::int64_t>(row.size() / (sizeof(Word) * words));
+    for (std::size_t part = 0; part < words; ++part) {
+      const std::byte* from = row.data() + part * sizeof(Word);
+      const auto wide = static_cast<std::int64_t>(words), of = static_cast<std::int64_t>(part);
+      if (together_ == 1) {
+        const std::uint64_t key = key_of(outside * wide + of);
+        std::uint64_t* to = hashes_.data() + first;
+        for (std::int64_t i = 0; i < count; ++i)
+          to[i] += splitmix64(
+              word_at<Word>(from + static_cast<std::size_t>(i) * sizeof(Word) * words) + key);
+        continue;
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t index = first + i, place = index % together_ * apart_ + outside;
+        hashes_[static_cast<std::size_t>(index / together_)] +=
+            splitmix64(word_at<Word>(from + static_cast<std::size_t>(i) * sizeof(Word) * words) +
+                       key_of(place * wide + of));
+      }
+    }
+  }
+
+  const std::size_t dim_;
+  const bool is_last_;
+  std::int64_t together_ = 1;
+  Extents strides_;         // of the other dimensions
+  std::int64_t apart_ = 0;  // elements of an index
+  std::vector<Fingerprint> sums_;
+  SliceHashes hashes_;
+};
+
+// All that is held of one side.
+struct SlicedTensor {
+  std::vector<SlicesAlong> along;
+  Fingerprint all;
+};
+
+std::optional<SlicedTensor> sliced(const PiecedTensor& tensor, std::int64_t most_slices) {
+  SlicedTensor out;
+  const std::size_t element = size_of(tensor.dtype);
+  const Extents strides = row_major_strides(tensor.shape);
+  for (std::size_t dim = 0; dim < tensor.shape.size(); ++dim) {
+    if (tensor.shape[dim] > 1) out.along.emplace_back(tensor.shape, dim, most_slices);
+  }
+  const bool is_read = tensor.pass(whole(tensor.shape), [&](const Box& box, BytesView elements) {
+    add_box(out.all, box.sizes, elements, element, strides, index_at(box.offsets, strides));
+    each_row(box, elements, element, strides, [&](const Extents& at, std::int64_t, BytesView row) {
+      for (SlicesAlong& slices : out.along) slices.add(at, row, element);
+    });
+  });
+  return is_read ? std::optional(std::move(out)) : std::nullopt;
+}
+
+SliceHashes hash_blocks(const SliceHashes& slices, std::size_t block) {
+  SliceHashes hashes;
+  for (std::size_t i = 0; i < slices.size(); i += block)
+    hashes.push_back(XXH3_64bits(slices.data() + i, block * sizeof(std::uint64_t)));
+  return hashes;
+}
+
+bool same_multiset(SliceHashes a, SliceHashes b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+// Which block of the image each block of the truth is; nothing where two are equal or one is not
+// there.
+std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
+                                                      const SliceHashes& truth) {
+  std::unordered_map<std::uint64_t, std::int64_t> place;
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    if (!place.emplace(image[i], static_cast<std::int64_t>(i)).second) return std::nullopt;
+  }
+  std::vector<std::int64_t> order;
+  std::vector<bool> used(image.size(), false);
+  for (std::uint64_t hash : truth) {
+    auto found = place.find(hash);
+    if (found == place.end() || used[static_cast<std::size_t>(found->second)]) return std::nullopt;
+    used[static_cast<std::size_t>(found->second)] = true;
+    order.push_back(found->second);
+  }
+  return order;
+}
+
+// The image's fingerprint with every block where the truth has it. Hashes of slices only propose.
+std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const BlockOrder& order) {
+  std::vector<std::int64_t> belongs(order.order.size());
+  for (std::size_t i = 0; i < order.order.size(); ++i)
+    belongs[static_cast<std::size_t>(order.order[i])] = static_cast<std::int64_t>(i);
+  const std::size_t element = size_of(image.dtype), dim = order.dim;
+  const Extents strides = row_major_strides(image.shape);
+  Fingerprint sum;
+  auto take = [&](const Box& box, BytesView elements) {
+    const Extents inside = byte_strides(box.sizes, element);
+    // A block of the box at a time.
+    for (std::int64_t done = 0; done < box.sizes[dim];) {
+      const std::int64_t at = box.offsets[dim] + done, in_block = at % order.block;
+      Box part = box;
+      part.sizes[dim] = std::min(order.block - in_block, box.sizes[dim] - done);
+      part.offsets[dim] =
+          belongs[static_cast<std::size_t>(at / order.block)] * order.block + in_block;
+      each_canonical_pair(
+          pair_of(part.sizes, inside, done * inside[dim], strides, index_at(part.offsets, strides)),
+          [&](const LayoutPair& pair) { add_strided(sum, elements.data(), pair, element); });
+      done += part.sizes[dim];
+    }
+  };
+  return image.pass(whole(image.shape), take) ? std::optional(sum) : std::nullopt;
+}
+
+// Nothing where the image cannot be read again.
+std::optional<BlockComparison> compare_along(const PiecedTensor& image, const SlicesAlong& of_image,
+                                             const SlicesAlong& of_truth,
+                                             const Fingerprint& truth) {
+  const SliceHashes here = of_image.hashes(), there = of_truth.hashes();
+  if (!same_multiset(here, there)) return BlockComparison{BlockAnswer::kDiffers, {}};
+  for (std::size_t block = 1; block < here.size(); ++block) {
+    if (here.size() % block != 0) continue;
+    auto found = unique_order(hash_blocks(here, block), hash_blocks(there, block));
+    if (!found) continue;
+    BlockOrder order{of_image.dim(), static_cast<std::int64_t>(block) * of_image.together(),
+                     std::move(*found)};
+    auto moved = fingerprint_in(image, order);
+    if (!moved) return std::nullopt;
+    if (*moved != truth) return BlockComparison{BlockAnswer::kDiffers, {}};
+    coarsen(order);
+    return BlockComparison{BlockAnswer::kPermuted, std::move(order)};
+  }
+  return BlockComparison{BlockAnswer::kAmbiguous, {}};
+}
+
+}  // namespace
+
+std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const PiecedTensor& truth,
+                                              std::int64_t most_slices) {
+  if (image.dtype != truth.dtype || !same(image.shape, truth.shape))
+    return BlockComparison{BlockAnswer::kDiffers, {}};
+  auto here = sliced(image, most_slices);
+  auto there = here ? sliced(truth, most_slices) : std::nullopt;
+  if (!there) return std::nullopt;
+  if (here->all == there->all) return BlockComparison{};
+  BlockComparison best{BlockAnswer::kDiffers, {}};
+  for (std::size_t i = 0; i < here->along.size(); ++i) {
+    auto found = compare_along(image, here->along[i], there->along[i], there->all);
+    if (!found || found->answer == BlockAnswer::kPermuted) return found;
+    if (found->answer == BlockAnswer::kAmbiguous) best = std::move(*found);
+  }
+  return best;
+}
+
+std::uint64_t bytes_to_compare_blocks(ExtentsView shape) {
+  // Of both sides sums and hashes, their sorted copies, and a place in a table.
+  constexpr std::uint64_t kOfASlice = 128;
+  std::uint64_t slices = 0;
+  for (std::int64_t count : shape)
+    slices += static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 0, kMostSlices));
+  return slices * kOfASlice;
+}
+
+}  // namespace shw

@@ -1,0 +1,26 @@
+// What an order of blocks is called, by the kind of tensor that it is found in: the same order of
+// rows means gate and up in one tensor and heads in another.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/facts/reference/block_order.h"
+
+namespace shw {
+
+enum class RowKind : std::uint8_t {
+  kOther,
+  kGateUp,  // rows of gate and up
+  kHeads,   // rows of attention heads
+};
+RowKind row_kind_of(std::string_view fqn);
+
+struct OrderName {
+  std::string family;  // evidence, never changes; "unknown"
+  std::string says;    // "two halves (gate and up of a GLU) are swapped"
+  std::string link;
+};
+OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind kind);
+
+}  // namespace shw

@@ -1,0 +1,110 @@
+#include "core/facts/reference/reference_bytes.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "core/base/checked.h"
+#include "core/base/letter_case.h"
+#include "core/facts/evidence.h"
+#include "core/facts/reference/transposed_law.h"
+#include "core/facts/states/optimizer_states.h"
+
+namespace shw {
+namespace {
+
+// Weights that several matrices were fused into: where an order goes wrong.
+bool is_fused(std::string_view fqn) {
+  constexpr std::array<std::string_view, 17> kFused = {
+      "fc1",    "gate_up", "up_gate", "gateup", "w13",           "qkv",     "query_key_value",
+      "c_attn", "in_proj", "wqkv",    "wi",     "dense_h_to_4h", "experts", "w_in",
+      "mlp1",   "glu",     "kv_proj"};
+  const std::string name = lowered(fqn);
+  return std::any_of(kFused.begin(), kFused.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
+}
+
+// More chunks than ranks that wrote them: a rank that saved in parts.
+bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
+  std::map<std::uint32_t, int> by_writer;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (volume(checkpoint.sizes(chunk)) == 0) continue;
+    if (++by_writer[checkpoint.writer(chunk).value_or(0)] > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_read_whole(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
+         is_cut_by_its_writers(c, tensor);
+}
+
+std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
+                                     const std::set<TensorId>& right) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<std::string> left;
+  for (const OptimizerState& state : each_state(input)) {
+    bool asked = state.parameter && mended.contains(*state.parameter) &&
+                 same(c.shape(state.state), c.shape(*state.parameter));
+    if (!asked || mended.contains(state.state)) continue;
+    if (right.contains(state.state)) continue;
+    left.emplace_back(c.fqn(state.state));
+  }
+  return left;
+}
+
+Result<std::vector<std::string>> find_together(
+    const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
+    const std::function<Result<std::string>(std::size_t)>& find) {
+  std::vector<std::uint64_t> reads, holds;
+  std::uint64_t all = 0;
+  for (const ComparisonCost& cost : costs) {
+    reads.push_back(cost.reads);
+    holds.push_back(cost.holds);
+    all = checked_add(all, cost.reads).value_or(UINT64_MAX);
+  }
+  if (input.progress != nullptr && all != 0)
+    input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
+  return find_each(input.team, {step, reads, find, input.progress, {holds, input.memory}});
+}
+
+std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {
+  auto bytes = checked_mul(volume(checkpoint.shape(tensor)).value_or(0),
+                           std::int64_t{size_of(checkpoint.dtype(tensor))});
+  return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX / 4;
+}
+
+std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
+  // 4 MiB as they lie and as much put in order, cast, or decoded ahead.
+  constexpr std::uint64_t kMostHeld = std::uint64_t{16} << 20;
+  return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
+}
+
+bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other) {
+  return input.doubted_in_reference.contains(tensor) &&
+         !same(input.checkpoint.shape(tensor), input.reference->shape(other));
+}
+
+std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
+  if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
+    return std::nullopt;
+  auto other = input.counterparts[index_of(tensor)];
+  if (!other || is_beyond_comparison(input, tensor, *other) ||
+      input.reference->dtype(*other) != input.checkpoint.dtype(tensor))
+    return std::nullopt;
+  return other;
+}
+
+std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings) {
+  std::unordered_set<std::string_view> subjects;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kInfo || finding.diagnoses.empty()) continue;
+    for (const std::string& subject : finding.subjects) subjects.insert(subject);
+  }
+  return subjects;
+}
+
+}  // namespace shw

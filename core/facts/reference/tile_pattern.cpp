@@ -1,0 +1,145 @@
+#include "core/facts/reference/tile_pattern.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+
+namespace shw {
+namespace {
+
+// The cells of a grid of equal tiles, in row-major order, and which of them each tile moved from
+// and to.
+struct Grid {
+  Extents counts;
+  std::vector<std::int64_t> from_of;  // by true cell: the cell where its tile is recorded
+};
+
+std::optional<Grid> grid_of(const TilePlaces& places, const Extents& shape) {
+  if (places.moves.empty()) return std::nullopt;
+  const Extents& tile = places.moves.front().found.sizes;
+  Grid grid;
+  std::int64_t cells = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] % tile[d] != 0) return std::nullopt;
+    grid.counts.push_back(shape[d] / tile[d]);
+    cells *= grid.counts.back();
+  }
+  if (cells != places.tiles) return std::nullopt;
+  for (std::int64_t cell = 0; cell < cells; ++cell) grid.from_of.push_back(cell);
+  auto cell_of = [&](const Box& box) {
+    std::int64_t cell = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (box.sizes[d] != tile[d] || box.offsets[d] % tile[d] != 0) return std::int64_t{-1};
+      cell = cell * grid.counts[d] + box.offsets[d] / tile[d];
+    }
+    return cell;
+  };
+  for (const TileMove& move : places.moves) {
+    std::int64_t to = cell_of(move.found), from = cell_of(move.recorded);
+    if (to < 0 || from < 0 || from >= cells) return std::nullopt;
+    grid.from_of[static_cast<std::size_t>(to)] = from;
+  }
+  return grid;
+}
+
+Extents coordinates(std::int64_t cell, const Extents& counts) {
+  Extents at(counts.size());
+  for (std::size_t d = counts.size(); d-- > 0; cell /= counts[d]) at[d] = cell % counts[d];
+  return at;
+}
+
+// `expected` gives the recorded cell's coordinates for those of the true one.
+template <class Expected>
+bool follows(const Grid& grid, Expected expected) {
+  for (std::size_t cell = 0; cell < grid.from_of.size(); ++cell) {
+    Extents at = coordinates(static_cast<std::int64_t>(cell), grid.counts);
+    if (coordinates(grid.from_of[cell], grid.counts) != expected(at)) return false;
+  }
+  return true;
+}
+
+std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
+  for (std::size_t a = 0; a < grid.counts.size(); ++a) {
+    for (std::size_t b = a + 1; b < grid.counts.size(); ++b) {
+      if (grid.counts[a] < 2 || grid.counts[a] != grid.counts[b]) continue;
+      bool exchanged = follows(grid, [&](Extents at) {
+        std::swap(at[a], at[b]);
+        return at;
+      });
+      if (!exchanged) continue;
+      return TilePattern{"grid-transposed",
+                         fmt::format("the tiles of a grid of {} lie with dims {} and {} exchanged: "
+                                     "tile (i, j) lies at (j, i)",
+                                     to_text(grid.counts), a, b)};
+    }
+  }
+  return std::nullopt;
+}
+
+// All tiles counted row by row: recorded in the order of another axis first.
+std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
+  auto cells = static_cast<std::int64_t>(grid.from_of.size());
+  for (std::int64_t rows = 2; rows <= cells / 2; ++rows) {
+    if (cells % rows != 0) continue;
+    std::int64_t columns = cells / rows;
+    bool transposed = true;
+    for (std::int64_t cell = 0; cell < cells && transposed; ++cell)
+      transposed =
+          grid.from_of[static_cast<std::size_t>(cell)] == cell % columns * rows + cell / columns;
+    if (!transposed) continue;
+    return TilePattern{"axes-transposed",
+                       fmt::format("the tiles are counted along the axes of a mesh of {} x {} in "
+                                   "the other order",
+                                   rows, columns)};
+  }
+  return std::nullopt;
+}
+
+std::optional<TilePattern> along_one_dim(const Grid& grid) {
+  for (std::size_t d = 0; d < grid.counts.size(); ++d) {
+    std::int64_t count = grid.counts[d];
+    auto with = [&](auto place) {
+      return follows(grid, [&](Extents at) {
+        at[d] = place(at[d]);
+        return at;
+      });
+    };
+    if (count > 2 && with([&](std::int64_t at) { return count - 1 - at; }))
+      return TilePattern{"reversed", fmt::format("the tiles lie in reverse order along dim {}", d)};
+    for (std::int64_t by = 1; by < count; ++by) {
+      if (with([&](std::int64_t at) { return (at + by) % count; }))
+        return TilePattern{"rotated",
+                           fmt::format("every tile lies {} too far along dim {}, around the end",
+                                       plural(static_cast<std::size_t>(by), "place"), d)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TilePattern pattern_of(const TilePlaces& places, const Extents& shape) {
+  if (places.moves.size() == 2) return {"two-tiles", "two tiles have exchanged places"};
+  if (auto grid = grid_of(places, shape)) {
+    if (auto pattern = two_dims_exchanged(*grid)) return *pattern;
+    if (auto pattern = along_one_dim(*grid)) return *pattern;
+    if (auto pattern = counted_along_another_axis(*grid)) return *pattern;
+  }
+  return {"unknown", "tiles lie at each other's places, in an order that no known cause explains"};
+}
+
+std::optional<BlockOrder> as_block_order(const TilePlaces& places, const Extents& shape) {
+  auto grid = grid_of(places, shape);
+  if (!grid) return std::nullopt;
+  auto is_cut = [](std::int64_t count) { return count > 1; };
+  if (std::count_if(grid->counts.begin(), grid->counts.end(), is_cut) != 1) return std::nullopt;
+  auto dim = static_cast<std::size_t>(
+      std::find_if(grid->counts.begin(), grid->counts.end(), is_cut) - grid->counts.begin());
+  return BlockOrder{dim, shape[dim] / grid->counts[dim], grid->from_of};
+}
+
+}  // namespace shw

@@ -1,0 +1,286 @@
+#include "core/facts/reference/tile_places.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/base/parallel.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tile_content.h"
+#include "core/facts/reference/tile_jigsaw.h"
+#include "core/facts/values/value_reader.h"
+
+namespace shw {
+namespace {
+
+// Looking for the first gap costs the square of the tiles, for each tile that is put down.
+constexpr std::size_t kMostInJigsaw = 256;
+constexpr std::int64_t kSmallElements = 4096;
+// What different values must say together before an order is no chance: two floats of 32 bits,
+// eight small integers.
+constexpr std::size_t kTellingBits = 64;
+
+struct Tile {
+  ChunkId chunk{};
+  std::size_t index = 0;  // among the tensor's chunks
+  Box box;                // where it is recorded, with the item's own sizes
+  bool inside = false;    // of the reference's shape
+  bool in_place = false;
+  std::optional<std::string> start;
+  std::optional<BoxContent> content;
+};
+
+using Contents = std::pair<Extents, std::string>;  // sizes and hash
+
+class Solver {
+ public:
+  Solver(const CheckInput& input, TensorId tensor, TensorId other, Dtype dtype)
+      : input_(input),
+        tensor_(tensor),
+        shape_(copy_of(input.reference->shape(other))),
+        dtype_(dtype),
+        here_(input.checkpoint, tensor, dtype, input.progress, decoded_for_places(input)),
+        there_(*input.reference, other, dtype, input.progress, decoded_for_places(input)) {}
+
+  TilePlaces solve(bool every_byte) {
+    out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();
+    if (!collect_tiles() || !look_at_starts()) return std::move(out_);
+    bool all_start_right =
+        std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.in_place; });
+    out_.sampled = !every_byte && all_start_right;
+    if (out_.sampled) return answer(PlacesAnswer::kInPlace);
+    bool worth_reading = all_start_right || is_small() || any_may_be_elsewhere();
+    if (!worth_reading) return answer(PlacesAnswer::kStrange);
+    if (!look_at_contents()) return std::move(out_);
+    if (moved_.empty()) return answer(PlacesAnswer::kInPlace);
+    out_.telling = are_telling();
+    // A tile that is in its place by its bytes alone may be wanted elsewhere all the same.
+    if (exchange_places() || fit_together(/*all=*/false) || fit_together(/*all=*/true))
+      return answer(PlacesAnswer::kExchanged);
+    find_some();
+    return answer(out_.moves.empty() ? PlacesAnswer::kStrange : PlacesAnswer::kPartly);
+  }
+
+ private:
+  bool there_dtype_differs() const {
+    return input_.reference->dtype(*input_.counterparts[index_of(tensor_)]) != dtype_;
+  }
+
+  // Reading it all costs no more than asking whether to.
+  bool is_small() const { return volume(shape_).value_or(kSmallElements + 1) <= kSmallElements; }
+
+  TilePlaces answer(PlacesAnswer what) {
+    out_.answer = what;
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) tell_tiles();
+    return std::move(out_);
+  }
+
+  void tell_tiles() {
+    for (const Tile& tile : tiles_) {
+      std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
+      if (values.size() * bits_a_value() < kTellingBits) continue;
+      if (tile.in_place) {
+        out_.right.push_back(tile.index);
+        continue;
+      }
+      auto wanted = tile.inside ? there_.start_of(tile.box) : std::nullopt;
+      out_.strange.push_back({tile.index, *tile.start, wanted.value_or("")});
+    }
+  }
+
+  // Tiles as their items are; false where an item cannot be read, or they are not as many elements
+  // as the reference has.
+  bool collect_tiles() {
+    const Checkpoint& c = input_.checkpoint;
+    auto chunks = c.chunks(tensor_);
+    std::int64_t elements = 0;
+    for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+      ChunkId chunk = chunks[i];
+      const auto& header = input_.headers[index_of(chunk)];
+      if (!header || header->dtype != c.dtype(tensor_)) return false;
+      std::int64_t own = volume(header->sizes).value_or(0);
+      auto sum = checked_add(elements, own);
+      if (!sum || header->sizes.size() != shape_.size()) return false;
+      elements = *sum;
+      if (own == 0) continue;
+      Tile tile;
+      tile.chunk = chunk;
+      tile.index = i;
+      tile.box = {copy_of(c.offsets(chunk)), header->sizes};
+      tile.inside = lies_inside(tile.box.offsets, tile.box.sizes, shape_);
+      tiles_.push_back(std::move(tile));
+    }
+    out_.tiles = static_cast<std::int64_t>(tiles_.size());
+    return elements == volume(shape_) && elements > 0;
+  }
+
+  bool look_at_starts() {
+    for (Tile& tile : tiles_) {
+      tile.start = here_.start_of(tile.chunk, tile.box.sizes);
+      if (!tile.start) return false;
+      tile.in_place = tile.inside && there_.start_of(tile.box) == tile.start;
+    }
+    return true;
+  }
+
+  // Whether a tile begins as the reference does at another place: at that of another tile, or, for
+  // tiles of different sizes, at the first gap. What begins nowhere lies nowhere, which is how
+  // another step of the training looks: then nothing more is read.
+  bool any_may_be_elsewhere() {
+    std::set<Contents> starts;
+    std::vector<Box> right;
+    for (const Tile& tile : tiles_) {
+      if (auto start = tile.inside ? there_.start_of(tile.box) : std::nullopt)
+        starts.emplace(tile.box.sizes, *start);
+      if (tile.in_place) right.push_back(tile.box);
+    }
+    auto gap =
+        tiles_.size() - right.size() <= kMostInJigsaw ? first_gap(shape_, right) : std::nullopt;
+    return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
+      if (tile.in_place) return false;
+      if (starts.contains({tile.box.sizes, *tile.start})) return true;
+      return gap && lies_inside(*gap, tile.box.sizes, shape_) &&
+             there_.start_of({*gap, tile.box.sizes}) == tile.start;
+    });
+  }
+
+  bool look_at_contents() {
+    for (Tile& tile : tiles_) {
+      tile.content = here_.content_of(tile.chunk, tile.box.sizes);
+      if (!tile.content) return false;
+      if (tile.in_place) tile.in_place = holds(tile, tile.box);
+      if (!tile.in_place) moved_.push_back(&tile);
+    }
+    return true;
+  }
+
+  bool holds(const Tile& tile, const Box& box) {
+    if (there_.start_of(box) != tile.start) return false;
+    auto content = there_.content_of(box);
+    return content && content->hash == tile.content->hash;
+  }
+
+  bool are_telling() const {
+    std::set<std::uint64_t> values;
+    for (const Tile* tile : moved_)
+      values.insert(tile->content->values.begin(), tile->content->values.end());
+    return values.size() * bits_a_value() >= kTellingBits;
+  }
+  std::size_t bits_a_value() const { return has_values(dtype_) ? 8 * size_of(dtype_) : 8; }
+
+  // The tiles that are not in place take each other's places, size by size.
+  bool exchange_places() {
+    std::map<Contents, std::vector<Box>> wanted;
+    for (const Tile* tile : moved_) {
+      auto content = tile->inside ? there_.content_of(tile->box) : std::nullopt;
+      if (!content) return false;
+      wanted[{tile->box.sizes, content->hash}].push_back(tile->box);
+    }
+    std::map<std::size_t, Box> places;
+    for (const Tile* tile : moved_) {
+      auto found = wanted.find({tile->box.sizes, tile->content->hash});
+      if (found == wanted.end() || found->second.empty()) return false;
+      places[tile->index] = found->second.back();
+      found->second.pop_back();
+    }
+    return take(places);
+  }
+
+  // Tiles of different sizes leave other places than they take.
+  bool fit_together(bool all) {
+    std::map<Contents, std::size_t> kind_of;
+    std::vector<TileKind> kinds;
+    std::vector<const Tile*> first;
+    std::vector<Box> fixed;
+    for (const Tile& tile : tiles_) {
+      if (tile.in_place && !all) {
+        fixed.push_back(tile.box);
+        continue;
+      }
+      auto [at, added] = kind_of.try_emplace({tile.box.sizes, tile.content->hash}, kinds.size());
+      if (added) {
+        kinds.push_back({tile.box.sizes, {}});
+        first.push_back(&tile);
+      }
+      kinds[at->second].tiles.push_back(tile.index);
+    }
+    if (tiles_.size() - fixed.size() > kMostInJigsaw) return false;
+    auto found =
+        put_together(shape_, fixed, std::move(kinds),
+                     [&](std::size_t kind, const Box& box) { return holds(*first[kind], box); });
+    return found && take({found->begin(), found->end()});
+  }
+
+  // The answer, if all boxes fill the shape exactly.
+  bool take(const std::map<std::size_t, Box>& places) {
+    std::vector<Box> boxes = chunk_boxes(input_.checkpoint, tensor_);  // empty ones keep theirs
+    FlatBoxes flat;
+    flat.ndim = shape_.size();
+    std::vector<TileMove> moves;
+    for (const Tile& tile : tiles_) {
+      auto found = places.find(tile.index);
+      const Box& box = found == places.end() ? tile.box : found->second;
+      if (box != tile.box) moves.push_back({tile.box, box});
+      flat.add(box.offsets, box.sizes, static_cast<std::uint32_t>(tile.index));
+      boxes[tile.index] = box;
+    }
+    if (!is_full_grid(shape_, flat)) {
+      TilingDefects defects = find_defects(shape_, flat);
+      if (!defects.complete || !defects.gaps.empty() || !defects.overlaps.empty()) return false;
+    }
+    out_.boxes = std::move(boxes);
+    out_.moves = std::move(moves);
+    return true;
+  }
+
+  // Which of them are found at one other tile's place, and only there.
+  void find_some() {
+    std::map<Contents, std::vector<const Tile*>> there;
+    for (const Tile& tile : tiles_) {
+      if (!tile.inside) continue;
+      if (auto content = there_.content_of(tile.box))
+        there[{tile.box.sizes, content->hash}].push_back(&tile);
+    }
+    out_.telling = false;
+    for (const Tile* tile : moved_) {
+      auto found = there.find({tile->box.sizes, tile->content->hash});
+      if (found == there.end()) {
+        ++out_.nowhere;
+        continue;
+      }
+      bool tells = tile->content->values.size() * bits_a_value() >= kTellingBits;
+      if (found->second.size() != 1 || !tells) continue;
+      out_.telling = true;
+      if (found->second.front()->in_place) ++out_.doubled;
+      out_.moves.push_back({tile->box, found->second.front()->box});
+    }
+  }
+
+  const CheckInput& input_;
+  TensorId tensor_;
+  Extents shape_;
+  Dtype dtype_;
+  TensorBoxes here_, there_;
+  std::vector<Tile> tiles_;
+  std::vector<Tile*> moved_;
+  TilePlaces out_;
+};
+
+}  // namespace
+
+std::uint64_t decoded_for_places(const CheckInput& input) {
+  return std::min(kDecodedForBoxes, input.memory / (4 * worker_count()));
+}
+
+TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte) {
+  const Checkpoint& reference = *input.reference;
+  auto dtype = common_dtype(input.checkpoint.dtype(tensor), reference.dtype(other));
+  bool readable = dtype && input.checkpoint.directory() != nullptr &&
+                  reference.directory() != nullptr && !input.headers.empty() &&
+                  judge_tiling(reference, other).tiling == Tiling::kExact;
+  if (!readable) return {};
+  return Solver(input, tensor, other, *dtype).solve(every_byte);
+}
+
+}  // namespace shw

@@ -1,0 +1,388 @@
+#include "core/facts/states/local_states.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/layout/cut_orders.h"
+#include "core/facts/layout/off_the_grid.h"
+#include "core/facts/layout/rank_doubt.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/states/split_pairs.h"
+#include "core/mesh/error_models.h"
+#include "core/mesh/infer.h"
+
+namespace shw {
+namespace {
+
+// One chunk from the origin that is the whole tensor: what a plain tensor leaves.
+std::optional<ChunkId> only_chunk(const Checkpoint& c, TensorId state) {
+  auto chunks = c.chunks(state);
+  if (chunks.size() != 1) return std::nullopt;
+  ExtentsView offsets = c.offsets(chunks[0]);
+  bool at_origin = std::all_of(offsets.begin(), offsets.end(), [](auto o) { return o == 0; });
+  if (!at_origin || !same(c.sizes(chunks[0]), c.shape(state))) return std::nullopt;
+  return chunks[0];
+}
+
+bool has_elements(ExtentsView sizes) {
+  return volume(sizes).value_or(1) != 0;
+}
+
+// An empty shard keeps all extents but the one that was cut.
+bool is_empty_shard(ExtentsView sizes, ExtentsView shape) {
+  if (sizes.size() != shape.size() || has_elements(sizes)) return false;
+  std::size_t differing = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (sizes[d] != shape[d]) ++differing;
+  }
+  return differing == 1;
+}
+
+Box empty_box(ExtentsView shape) {
+  return Box{copy_of(shape), Extents(shape.size(), 0)};
+}
+
+// The dimension along which its chunks part, where it is one.
+std::optional<std::size_t> only_cut_dim(const Checkpoint& c, TensorId tensor) {
+  std::optional<std::size_t> dim;
+  const ExtentsView shape = c.shape(tensor);
+  for (ChunkId chunk : c.chunks(tensor)) {
+    const ExtentsView sizes = c.sizes(chunk);
+    if (sizes.size() != shape.size()) return std::nullopt;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes[d] == shape[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  return dim;
+}
+
+// Where the rows of a writer lie: by the chunks of the parameter, whose places may be wrong
+// themselves (cut_orders.h), and by the spec. Where both are there they have to agree.
+class Places {
+ public:
+  explicit Places(const CheckInput& input) : input_(input), off_the_grid_(input) {}
+
+  bool is_off_the_grid(const SpecEntry& entry) {
+    for (std::size_t axis = 0; axis < entry.placements.size(); ++axis) {
+      if (off_the_grid_(entry, axis)) return true;
+    }
+    return false;
+  }
+
+  // Buckets cut this parameter: a chunk has a size that no reading of its placements gives, not
+  // even one of torch's wrong ones. What other tensors of its layout look like says nothing of it.
+  bool is_in_buckets(TensorId parameter) const {
+    const Checkpoint& c = input_.checkpoint;
+    const SpecEntry* entry = layout_of(input_, c.fqn(parameter));
+    if (entry == nullptr || !same(entry->shape, c.shape(parameter))) return false;
+    const RankMap ranks(input_, *entry->mesh);
+    for (ChunkId chunk : c.chunks(parameter)) {
+      auto writer = c.writer(chunk);
+      auto rank = writer ? ranks.of(*writer) : std::nullopt;
+      if (!rank || !has_elements(c.sizes(chunk))) continue;
+      bool fits = false;
+      for (OffsetModel model :
+           {OffsetModel::kByIndex, OffsetModel::kExplicitOrder, OffsetModel::kFirstRow}) {
+        auto box = recorded_box(model, entry->shape, *entry->mesh, entry->placements, *rank);
+        fits = fits || (box && same(box->sizes, c.sizes(chunk)));
+      }
+      if (!fits) return true;
+    }
+    return false;
+  }
+
+  // Of every chunk of the parameter, in their order: where its elements belong. Until another one
+  // is asked for: its states stand together.
+  const std::vector<Box>& of_chunks(TensorId parameter) {
+    if (last_ == parameter) return boxes_;
+    last_ = parameter;
+    boxes_.clear();
+    if (auto found = orders().find(parameter); found != orders().end())
+      return boxes_ = found->second;
+    return boxes_ = chunk_boxes(input_.checkpoint, parameter);
+  }
+
+  // Other tensors lie in another order of the axes than was recorded, and no spec says whether this
+  // one does, whose chunks as many ranks hold along one dimension.
+  bool may_lie_otherwise(TensorId parameter) {
+    const Checkpoint& c = input_.checkpoint;
+    if (layout_of(input_, c.fqn(parameter)) != nullptr || orders().empty()) return false;
+    const auto dim = only_cut_dim(c, parameter);
+    return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
+  }
+
+  // By the spec; nothing where it does not say it, or speaks of another size than was saved.
+  std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
+    if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
+    auto rank = rank_on(input_, *entry->mesh, local.writer);
+    if (!rank) return std::nullopt;
+    auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
+    bool fits = box && same(box->sizes, input_.checkpoint.sizes(local.chunk));
+    return fits ? std::optional(std::move(*box)) : std::nullopt;
+  }
+
+ private:
+  using Orders = std::map<TensorId, std::vector<Box>>;
+  const Orders& orders() {
+    if (orders_) return *orders_;
+    orders_.emplace();
+    const Checkpoint& c = input_.checkpoint;
+    for (OtherOrder& order : find_other_orders(input_)) {
+      if (const auto dim = only_cut_dim(c, order.tensor))
+        cuts_in_other_order_.emplace(*dim, c.chunks(order.tensor).size());
+      orders_->emplace(order.tensor, std::move(order.boxes));
+    }
+    return *orders_;
+  }
+
+  const CheckInput& input_;
+  OffTheGrid off_the_grid_;
+  std::optional<Orders> orders_;                                       // found when first asked for
+  std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
+  std::optional<TensorId> last_;
+  std::vector<Box> boxes_;  // of that
+};
+
+constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank wrote";
+constexpr const char* kNoChunk =
+    "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
+    "needs the mesh: --mesh, or a spec";
+constexpr const char* kReplicaChunk =
+    "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
+
+// What the writer itself wrote of the parameter.
+struct OwnChunks {
+  bool any = false;
+  std::vector<Box> alike;  // where those of the state's size belong
+};
+
+OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& local,
+                     const std::vector<Box>& boxes) {
+  OwnChunks own;
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(parameter)) {
+    const Box& box = boxes[at++];
+    if (c.writer(chunk) != local.writer || !has_elements(c.sizes(chunk))) continue;
+    if (!lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(parameter))) continue;
+    own.any = true;
+    if (same(c.sizes(chunk), c.sizes(local.chunk))) own.alike.push_back(box);
+  }
+  return own;
+}
+
+// A replica wrote for it: the mesh tells which.
+void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector<Box>& boxes,
+                  LocalState& local) {
+  if (input.mesh == nullptr || local.writer >= input.mesh->size()) return;
+  InferredBox inferred = infer_box(input.checkpoint, *input.mesh, parameter, local.writer);
+  if (inferred.is_ambiguous) {
+    local.why_not =
+        "which rows these writers hold is open: several placements on the mesh that was given "
+        "explain the chunks of the parameters; a spec names them, --spec";
+    return;
+  }
+  if (!inferred.box || !same(inferred.box->sizes, input.checkpoint.sizes(local.chunk))) return;
+  if (std::find(boxes.begin(), boxes.end(), *inferred.box) == boxes.end()) return;
+  local.home = std::move(*inferred.box);
+  local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
+}
+
+// The parameter is damaged itself: its chunks tell nothing.
+void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
+                  LocalState& local) {
+  if (held && !places.is_off_the_grid(*entry)) {
+    local.home = *held;
+    local.source = "the spec's mesh and placements";
+  } else {
+    local.why_not =
+        "the parameters of these states are damaged themselves, and no spec says which rows the "
+        "writers hold";
+  }
+}
+
+// Of ranks that no cutting axis tells apart one wrote the chunk of all: its place is theirs,
+// wherever it lies.
+std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const SpecEntry* entry,
+                              const std::vector<Box>& boxes, const LocalState& local) {
+  const Checkpoint& c = input.checkpoint;
+  if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
+  const RankMap ranks(input, *entry->mesh);
+  const auto mine = place_of(ranks, *entry, local.writer);
+  std::optional<Box> found;
+  std::set<std::vector<std::int64_t>> places;  // two chunks of one: another mesh cut these
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(parameter)) {
+    const Box& box = boxes[at++];
+    auto writer = c.writer(chunk);
+    if (volume(c.sizes(chunk)) == 0) continue;
+    const auto place = writer ? place_of(ranks, *entry, *writer) : std::nullopt;
+    if (!mine || !place || !places.insert(*place).second) return std::nullopt;
+    if (place == mine) found = box;
+  }
+  return found && same(found->sizes, c.sizes(local.chunk)) ? found : std::nullopt;
+}
+
+// Spec and chunks both tell, and have to agree.
+void hold_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
+                         LocalState& local) {
+  const bool own_agrees = std::find(own.alike.begin(), own.alike.end(), held) != own.alike.end();
+  if (own_agrees || (!own.any && replica == held)) {
+    local.home = held;
+    local.source = own.any ? kOwnChunk : kReplicaChunk;
+  } else if (own.any) {
+    local.why_not =
+        "the spec gives the writers of these states other rows than the chunks of their "
+        "parameters have: which of them is right comes first";
+  }
+}
+
+// The rows of the parameter that the writer of the state owns. `held`: by the spec.
+void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
+               const std::optional<Box>& held, LocalState& local) {
+  const Checkpoint& c = input.checkpoint;
+  const bool is_in_doubt =
+      entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
+  local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
+  if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
+  const std::vector<Box>& boxes = places.of_chunks(parameter);
+  OwnChunks own = own_chunks(c, parameter, local, boxes);
+  // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
+  // itself wrote does (failures.md 0.7.2, 0.7.13).
+  if (held && !is_empty(*held) && !places.is_in_buckets(parameter))
+    return hold_against_chunks(
+        *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
+        local);
+  if (places.may_lie_otherwise(parameter)) {
+    local.why_not =
+        "other tensors of this checkpoint lie in another order of the mesh's axes than was "
+        "recorded, and no spec says whether the parameters of these states do: --spec";
+  } else if (own.alike.size() == 1) {
+    local.home = own.alike.front();
+    local.source = kOwnChunk;
+  } else if (own.any) {
+    local.why_not =
+        "the writers of these states wrote no chunk of their parameters that has the size of the "
+        "state, or more than one";
+  } else if (auto replica = of_replica(input, parameter, entry, boxes, local)) {
+    local.home = std::move(*replica);
+    local.source = kReplicaChunk;
+  } else if ((held && is_empty(*held)) || is_empty_shard(c.sizes(local.chunk), local.expected)) {
+    local.home = empty_box(local.expected);
+    local.source = "the rank owns no row of the parameter";
+  } else if (entry == nullptr) {
+    ask_the_mesh(input, parameter, boxes, local);
+  }
+}
+
+// Has the state the size of any chunk of the parameter? Enough to say what happened, not where the
+// survivor belongs.
+bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
+  if (is_empty_shard(sizes, c.shape(parameter))) return true;
+  if (c.chunks(parameter).size() < 2) return false;
+  for (ChunkId chunk : c.chunks(parameter)) {
+    if (same(c.sizes(chunk), sizes)) return true;
+  }
+  return false;
+}
+
+// As large as the spec has it, of itself or of its parameter; as the parameter was saved where no
+// spec says it.
+ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId tensor : {state.state, *state.parameter}) {
+    const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(c.fqn(tensor));
+    if (entry != nullptr) return entry->shape;
+  }
+  return c.shape(*state.parameter);
+}
+
+std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerState& state,
+                                       Places& places) {
+  const Checkpoint& c = input.checkpoint;
+  ExtentsView expected = expected_shape(input, state);
+  if (same(c.shape(state.state), expected)) return std::nullopt;
+  if (c.shape(state.state).size() != expected.size()) return std::nullopt;
+  auto chunk = only_chunk(c, state.state);
+  auto writer = chunk ? c.writer(*chunk) : std::nullopt;
+  if (!writer) return std::nullopt;
+  LocalState local{state, copy_of(expected), *writer, *chunk, std::nullopt, {}, {}};
+  const SpecEntry* entry = layout_of(input, c.fqn(state.state));
+  if (entry == nullptr) entry = layout_of(input, c.fqn(*state.parameter));
+  const auto held = places.by_spec(entry, local);
+  find_home(input, places, *state.parameter, entry, held, local);
+  bool is_a_shard = local.home || held || looks_local(c, *state.parameter, c.sizes(*chunk));
+  return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
+}
+
+// A checkpoint of the optimizer alone: the spec says what the state should be.
+std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
+                                  Places& places) {
+  const Checkpoint& c = input.checkpoint;
+  const SpecEntry* entry = layout_of(input, c.fqn(state.state));
+  if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
+  if (c.shape(state.state).size() != entry->shape.size()) return std::nullopt;
+  auto chunk = only_chunk(c, state.state);
+  auto writer = chunk ? c.writer(*chunk) : std::nullopt;
+  if (!writer) return std::nullopt;
+  LocalState local{state, entry->shape, *writer, *chunk, std::nullopt, {}, {}};
+  local.home = places.by_spec(entry, local);
+  if (!local.home || places.is_off_the_grid(*entry)) return std::nullopt;
+  local.source = "the spec's mesh and placements";
+  return local;
+}
+
+// The spec expects the state to be as small as it is.
+bool is_as_expected(const CheckInput& input, TensorId state) {
+  const SpecEntry* entry =
+      input.spec == nullptr ? nullptr : input.spec->find(input.checkpoint.fqn(state));
+  return entry != nullptr && same(input.checkpoint.shape(state), entry->shape);
+}
+
+}  // namespace
+
+// Plain tensors of one kind that are wrong but not in this way speak against it: a factored or
+// quantised optimizer has states of other shapes by design. What is in several chunks is no plain
+// tensor, and wrong in a way of its own.
+std::vector<LocalState> local_states(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
+  std::set<TensorId> split = split_locally(input);
+  std::map<std::string, std::vector<LocalState>> hits;
+  std::map<std::string, std::size_t> misses;
+  Places places(input);
+  for (const OptimizerState& state : each_state(input)) {
+    if (split.contains(state.state) || c.shape(state.state).empty()) continue;
+    if (is_as_expected(input, state.state)) continue;
+    if (state.parameter) {
+      if (same(c.shape(state.state), c.shape(*state.parameter))) continue;
+      if (auto local = by_parameter(input, state, places))
+        hits[state.kind].push_back(std::move(*local));
+      else if (only_chunk(c, state.state))
+        ++misses[state.kind];
+    } else if (auto local = by_spec(input, state, places)) {
+      hits[state.kind].push_back(std::move(*local));
+    }
+  }
+  std::vector<LocalState> all;
+  for (auto& [kind, locals] : hits) {
+    if (locals.size() < 9 * misses[kind]) continue;
+    // A counter of one element beside parameters that are cut into single elements says nothing.
+    bool only_counters = std::all_of(locals.begin(), locals.end(), [&](const LocalState& local) {
+      return local.state.role == StateRole::kOther &&
+             volume(c.shape(local.state.state)).value_or(0) <= 1;
+    });
+    if (only_counters) continue;
+    std::move(locals.begin(), locals.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::set<TensorId> saved_as_global(const CheckInput& input) {
+  std::set<TensorId> states;
+  for (const LocalState& local : local_states(input)) states.insert(local.state.state);
+  return states;
+}
+
+}  // namespace shw

@@ -1,0 +1,296 @@
+#include "core/facts/states/optimizer_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace shw {
+namespace {
+
+// Below this the square of the gradient is lost in the smallest float.
+constexpr double kSquareIsLost = 1e-12;
+constexpr std::int64_t kEnough = 8;       // elements that say something
+constexpr std::size_t kMostJudged = 256;  // steps; kMostPairs parameters each
+constexpr std::size_t kMostPairs = 4;
+constexpr double kBehindByFar = 10;
+constexpr double kAheadByFar = 10;  // times what most have
+
+struct Seen {
+  std::int64_t said = 0;  // elements with both moments
+  std::int64_t nonzero = 0, above = 0, unlike = 0;
+};
+
+// The part of the bound of spec P15 that `step` steps can reach.
+double constant_after(double step, const Betas& betas) {
+  double ratio = betas.first * betas.first / betas.second;
+  double sum = ratio == 1 ? step : (1 - std::pow(ratio, step)) / (1 - ratio);
+  return (1 - betas.first) * (1 - betas.first) / (1 - betas.second) * sum;
+}
+
+double median_ratio(const TensorValues& mean, const TensorValues& square) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < count_in(mean); ++i) {
+    double m = value_at(mean.dtype, mean.bytes, i), v = value_at(square.dtype, square.bytes, i);
+    if (std::abs(m) > kSquareIsLost && v > 0 && std::isfinite(v)) ratios.push_back(m * m / v);
+  }
+  if (ratios.empty()) return 0;
+  auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return *middle;
+}
+
+struct Covered {
+  const SavedStep* step = nullptr;
+  const ParamGroup* group = nullptr;     // whose step it is
+  std::string key;                       // or whose parameter's
+  bool maps = true;                      // false: its parameters are named in another way
+  std::vector<const MomentPair*> pairs;  // of the parameters that it counts for, small ones first
+};
+
+std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimizer,
+                              const std::vector<MomentPair>& pairs) {
+  std::map<std::string_view, const MomentPair*> by_key;
+  for (const MomentPair& pair : pairs) {
+    if (pair.prefix == optimizer.prefix && volume(c.shape(pair.mean)).value_or(0) > 0)
+      by_key[pair.key] = &pair;
+  }
+  std::vector<Covered> out;
+  auto add = [&](Covered& covered, const std::string& key) {
+    if (auto found = by_key.find(key); found != by_key.end())
+      covered.pairs.push_back(found->second);
+  };
+  for (const auto& [key, step] : optimizer.steps) {
+    Covered covered{&step, nullptr, key, true, {}};
+    add(covered, key);
+    out.push_back(std::move(covered));
+  }
+  // Numbers in the lists and names in the states: nothing says which is which.
+  bool maps = std::any_of(by_key.begin(), by_key.end(), [&](const auto& known) {
+    return optimizer.group_of.contains(std::string(known.first));
+  });
+  for (const ParamGroup& group : optimizer.groups) {
+    if (!group.step) continue;
+    Covered covered{&*group.step, &group, "", maps || group.params.empty(), {}};
+    for (const std::string& param : group.params) add(covered, param);
+    out.push_back(std::move(covered));
+  }
+  for (Covered& covered : out) {
+    std::stable_sort(covered.pairs.begin(), covered.pairs.end(), [&](auto* a, auto* b) {
+      return volume(c.shape(a->mean)) < volume(c.shape(b->mean));
+    });
+    if (covered.pairs.size() > kMostPairs) covered.pairs.resize(kMostPairs);
+  }
+  return out;
+}
+
+bool is_half_precision(const Checkpoint& c, const MomentPair& pair) {
+  return c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16;
+}
+
+StepVerdict judge_step(const CheckInput& input, const SavedOptimizer& optimizer,
+                       const Covered& covered, ValueBudget& budget, std::string& why) {
+  bool nothing_to_say = covered.pairs.empty() && covered.maps;
+  StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
+  for (const MomentPair* pair : covered.pairs) {
+    // Half precision loses small squares, and is often scaled: nothing can be said of it.
+    if (is_half_precision(input.checkpoint, *pair)) continue;
+    auto mean = read_values(input, pair->mean, budget);
+    auto square = mean ? read_values(input, pair->square, budget) : std::nullopt;
+    if (!mean || !square) continue;
+    StepVerdict one =
+        judge_step(*mean, *square, covered.step->step, betas_of(optimizer, pair->key));
+    if (one == StepVerdict::kImpossible) {
+      why = "the moments of " + pair->key;
+      return one;
+    }
+    if (one == StepVerdict::kFits) verdict = one;
+  }
+  return verdict;
+}
+
+std::optional<double> latest_of(const SavedOptimizer& optimizer) {
+  std::optional<double> latest;
+  auto add = [&](const SavedStep& step) {
+    if (step.step && std::isfinite(*step.step) && (!latest || *step.step > *latest))
+      latest = step.step;
+  };
+  for (const auto& [key, step] : optimizer.steps) add(step);
+  for (const ParamGroup& group : optimizer.groups) {
+    if (group.step) add(*group.step);
+  }
+  return latest;
+}
+
+// The step of the same parameters in the reference.
+std::optional<double> step_then(const Covered& covered, const SavedOptimizer& earlier) {
+  if (covered.group == nullptr) {
+    auto found = earlier.steps.find(covered.key);
+    return found == earlier.steps.end() ? std::nullopt : found->second.step;
+  }
+  for (const ParamGroup& group : earlier.groups) {
+    bool same_group = group.name == covered.group->name && group.params == covered.group->params;
+    if (same_group && group.step) return group.step->step;
+  }
+  return std::nullopt;
+}
+
+// NaN, infinity, less than none: nothing counts so.
+bool is_count(const SavedStep& step) {
+  return !step.step || (std::isfinite(*step.step) && *step.step >= 0);
+}
+
+// The step that three quarters stand at, of four or more; nothing where fewer agree. Sorted.
+std::optional<double> step_of_most(const std::vector<Covered>& steps) {
+  std::vector<double> counts;
+  for (const Covered& covered : steps) {
+    if (is_count(*covered.step) && covered.step->step) counts.push_back(*covered.step->step);
+  }
+  if (counts.size() < 4) return std::nullopt;
+  double middle = counts[counts.size() / 2];
+  auto [first, last] = std::equal_range(counts.begin(), counts.end(), middle);
+  bool most = static_cast<std::size_t>(last - first) * 4 >= counts.size() * 3;
+  return most && middle >= 2 ? std::optional(middle) : std::nullopt;
+}
+
+std::string step_words(double step) {
+  PlainValue value;
+  value.kind = PlainValue::Kind::kNumber;
+  value.number = step;
+  return to_text(value);
+}
+
+// Updated a thousand times while those that it stood with were updated a hundred times.
+bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double most,
+               std::string& why) {
+  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+  if (!then || then != latest_of(*earlier) || *then > most) return false;
+  why = "the reference, where it has " + step_words(*then) + " as the latest of the others";
+  return true;
+}
+
+// A step that went back beside others that did not.
+bool went_back(const Covered& covered, const SavedOptimizer* earlier, double latest,
+               std::string& why) {
+  auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
+  auto latest_then = then ? latest_of(*earlier) : std::nullopt;
+  if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
+    return false;
+  why = "the reference, which has " + step_words(*then) + " there";
+  return true;
+}
+
+}  // namespace
+
+StepVerdict judge_step(const TensorValues& mean, const TensorValues& square,
+                       std::optional<double> step, const std::optional<Betas>& betas) {
+  double taken = step.value_or(0);
+  bool narrow = mean.dtype == Dtype::kBfloat16 || square.dtype == Dtype::kBfloat16;
+  double slack = narrow ? 0.05 : 0.02;
+  double ratio = taken == 1 ? median_ratio(mean, square) : 0;
+  double most = betas && taken >= 1 ? constant_after(taken, *betas) : 0;
+  Seen seen;
+  for (std::size_t i = 0; i < count_in(mean); ++i) {
+    double m = value_at(mean.dtype, mean.bytes, i), v = value_at(square.dtype, square.bytes, i);
+    if (!std::isfinite(m) || !std::isfinite(v)) continue;
+    if (m != 0 || v != 0) ++seen.nonzero;
+    if (std::abs(m) <= kSquareIsLost || v <= 0) continue;
+    ++seen.said;
+    if (std::abs(m * m / v - ratio) > slack * ratio) ++seen.unlike;
+    if (m * m > most * v * (1 + slack)) ++seen.above;
+  }
+  if (taken < 1) return seen.nonzero > 0 ? StepVerdict::kImpossible : StepVerdict::kFits;
+  if (seen.nonzero == 0) return StepVerdict::kFits;
+  if (seen.said < kEnough) return StepVerdict::kUnknown;
+  if (taken == 1 && seen.unlike * 100 > seen.said) return StepVerdict::kImpossible;
+  if (taken != 1 && betas && seen.above > 0) return StepVerdict::kImpossible;
+  return taken == 1 ? StepVerdict::kFits : StepVerdict::kUnknown;
+}
+
+namespace {
+
+StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
+                       const SavedOptimizer* earlier, const Covered& covered, double latest,
+                       std::size_t& judged, ValueBudget& budget, std::string& why) {
+  StepVerdict verdict = judged++ < kMostJudged ? judge_step(input, optimizer, covered, budget, why)
+                                               : StepVerdict::kUnknown;
+  if (verdict == StepVerdict::kUnknown && went_back(covered, earlier, latest, why))
+    verdict = StepVerdict::kImpossible;
+  return verdict;
+}
+
+// Steps that no moments are needed for: no counts, and those that are far ahead of most. What is
+// left is compared. How many of the wrong ones are kept by parameter.
+std::int64_t take_out_odd_ones(std::vector<Covered>& steps, const SavedOptimizer* earlier,
+                               StepCheck& out) {
+  std::optional<double> most = step_of_most(steps);
+  bool ahead = most && *out.latest > *most * kAheadByFar;
+  std::int64_t wrong = 0;
+  auto is_wrong = [&](const Covered& covered, std::string why) {
+    out.wrong.push_back({covered.step, std::move(why)});
+    wrong += covered.group == nullptr ? 1 : 0;
+  };
+  std::erase_if(steps, [&](const Covered& covered) {
+    const SavedStep& step = *covered.step;
+    std::string why;
+    if (!is_count(step)) {
+      is_wrong(covered, "what a step is, a count of updates");
+      out.no_counts = true;
+      return true;
+    }
+    if (!ahead || step.step.value_or(0) <= *most * kAheadByFar) return false;
+    if (ran_ahead(covered, earlier, *most, why))
+      is_wrong(covered, std::move(why));
+    else
+      out.ahead.push_back(&step);
+    return true;
+  });
+  if (ahead) out.latest = most;
+  if (!out.ahead.empty()) out.others_agree = false;
+  return wrong;
+}
+
+}  // namespace
+
+StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
+                      const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
+                      ValueBudget& budget) {
+  StepCheck out;
+  out.latest = latest_of(optimizer);
+  std::vector<Covered> steps = steps_of(input.checkpoint, optimizer, pairs);
+  std::stable_sort(steps.begin(), steps.end(), [](const Covered& a, const Covered& b) {
+    return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
+           std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
+  });
+  // Of those by parameter.
+  std::int64_t wrong = take_out_odd_ones(steps, earlier, out), right = 0;
+  // After one step nobody can be behind.
+  const bool compared = out.latest && *out.latest >= 2;
+  std::size_t judged = 0;
+  for (const Covered& covered : steps) {
+    const SavedStep& step = *covered.step;
+    std::int64_t by_parameter = covered.group == nullptr ? 1 : 0;
+    if (out.latest && step.step == out.latest) {
+      right += by_parameter;
+      if (step.tensor && out.tensor_donor == nullptr) out.tensor_donor = &step;
+      if (step.object && out.object_donor == nullptr) out.object_donor = &step;
+      continue;
+    }
+    if (!compared) continue;
+    std::string why;
+    StepVerdict verdict =
+        verdict_of(input, optimizer, earlier, covered, *out.latest, judged, budget, why);
+    if (verdict == StepVerdict::kImpossible) {
+      out.wrong.push_back({&step, why});
+      wrong += by_parameter;
+      continue;
+    }
+    if (!covered.pairs.empty() || !covered.maps) out.others_agree = false;
+    bool far = step.step.value_or(0) <= 1 && *out.latest >= kBehindByFar;
+    if (verdict == StepVerdict::kUnknown && far) out.unknown.push_back(&step);
+  }
+  out.is_exception = wrong * 3 <= right;
+  return out;
+}
+
+}  // namespace shw

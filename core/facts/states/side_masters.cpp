@@ -1,0 +1,235 @@
+#include "core/facts/states/side_masters.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/mesh/error_models.h"
+#include "core/tensor/cast.h"
+
+namespace shw {
+namespace {
+
+// Elements of one survivor to compare: enough to tell two tensors apart, little enough to read for
+// each of thousands of experts.
+constexpr std::int64_t kCompared = 4096;
+
+// "optimizer_rank_3.pt": 3.
+std::optional<std::int64_t> rank_of_file(std::string_view path) {
+  std::size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  std::string_view extension = path.substr(dot);
+  if (extension != ".pt" && extension != ".pth" && extension != ".bin") return std::nullopt;
+  std::string_view stem = path.substr(0, dot);
+  std::size_t digits = stem.size();
+  while (digits > 0 && stem[digits - 1] >= '0' && stem[digits - 1] <= '9') --digits;
+  if (digits == stem.size() || stem.find("rank") == std::string_view::npos) return std::nullopt;
+  std::int64_t rank = 0;
+  auto [end, code] = std::from_chars(stem.data() + digits, stem.data() + stem.size(), rank);
+  if (code != std::errc{} || end != stem.data() + stem.size()) return std::nullopt;
+  return rank;
+}
+
+bool is_master(const std::vector<PathPart>& path) {
+  return std::any_of(path.begin(), path.end(), [](const PathPart& part) {
+    const auto* name = std::get_if<std::string>(&part);
+    return name != nullptr && role_of_kind(*name) == StateRole::kMaster;
+  });
+}
+
+// Row-major and little-endian: its elements are one range of the file.
+bool is_one_range(const SideTensor& tensor) {
+  return !tensor.big_endian && same(tensor.strides, row_major_strides(tensor.sizes));
+}
+
+SidePiece as_piece(const std::string& file, const SideTensor& tensor, Extents at) {
+  std::uint64_t size = size_of(tensor.dtype);
+  SidePiece piece;
+  piece.file = file;
+  piece.offset = tensor.payload_offset + static_cast<std::uint64_t>(tensor.storage_offset) * size;
+  piece.length = static_cast<std::uint64_t>(volume(tensor.sizes).value_or(0)) * size;
+  piece.dtype = tensor.dtype;
+  piece.sizes = tensor.sizes;
+  piece.at = std::move(at);
+  return piece;
+}
+
+struct Part {
+  std::int64_t rank = 0;  // who wrote the file
+  Box box;
+};
+
+// Which ranks' files together make up the tensor: one for each distinct box.
+std::optional<std::vector<Part>> master_parts(const CheckInput& input, const SideMasters& masters,
+                                              const SpecEntry& entry) {
+  std::vector<Part> parts;
+  std::set<Extents> seen;
+  std::int64_t covered = 0;
+  for (const auto& [writer, file] : masters.ranks) {
+    auto rank = rank_on(input, *entry.mesh, static_cast<std::uint32_t>(writer));
+    if (!rank) return std::nullopt;
+    auto box = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
+    if (!box) return std::nullopt;
+    if (is_empty(*box) || !seen.insert(box->offsets).second) continue;
+    covered += volume(box->sizes).value_or(0);
+    parts.push_back({writer, std::move(*box)});
+  }
+  // Boxes of one layout are disjoint: enough of them are all of them.
+  if (covered != volume(entry.shape)) return std::nullopt;
+  return parts;
+}
+
+// Elements at the beginning of a survivor's item that equal the master of its writer, cast to the
+// tensor's dtype; nothing where one differs or cannot be read.
+std::optional<std::int64_t> equal_elements(const CheckInput& input, const Survivor& survivor,
+                                           Dtype dtype, const SideMasters::RankFile& file,
+                                           const SideTensor& master) {
+  const Checkpoint& c = input.checkpoint;
+  const Result<ItemHeader>& header = input.headers[index_of(survivor.chunk)];
+  auto item = c.item(survivor.chunk);
+  if (!header || !item || header->dtype != dtype || header->compressed || header->big_endian ||
+      header->conjugate || header->negative ||
+      !same(header->strides, row_major_strides(header->sizes)) || !is_one_range(master))
+    return std::nullopt;
+  std::int64_t count = std::min(kCompared, volume(header->sizes).value_or(0));
+  auto elements = static_cast<std::uint64_t>(count);
+  auto source = c.directory()->open(c.file(item->file).path);
+  if (!source) return std::nullopt;
+  std::uint64_t size = size_of(dtype);
+  auto saved = read_bytes(
+      **source, header->payload_offset + static_cast<std::uint64_t>(header->storage_offset) * size,
+      elements * size);
+  SidePiece piece = as_piece(file.path, master, {});
+  auto raw = read_bytes(*file.source, piece.offset, elements * size_of(master.dtype));
+  if (!saved || !raw) return std::nullopt;
+  auto cast = cast_elements(master.dtype, *raw, dtype);
+  if (!cast || *cast != *saved) return std::nullopt;
+  return count;
+}
+
+bool fits_masters(const SideMasters& masters, const std::string& place,
+                  const std::vector<Part>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    const auto& of_rank = masters.ranks.at(part.rank).masters;
+    auto found = of_rank.find(place);
+    return found != of_rank.end() && found->second.sizes == part.box.sizes &&
+           is_one_range(found->second);
+  });
+}
+
+}  // namespace
+
+std::string place_of(const std::vector<PathPart>& path) {
+  std::string text;
+  for (const PathPart& part : path) {
+    if (!text.empty()) text += '.';
+    const auto* name = std::get_if<std::string>(&part);
+    text += name != nullptr ? *name : std::to_string(std::get<std::int64_t>(part));
+  }
+  return text;
+}
+
+std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint) {
+  std::map<std::int64_t, RankTensors> out;
+  if (checkpoint.directory() == nullptr) return out;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced || !file.safe || file.kind != EntryKind::kFile) continue;
+    auto rank = rank_of_file(file.path);
+    if (!rank || out.contains(*rank)) continue;
+    auto source = checkpoint.directory()->open(file.path);
+    auto tensors = source ? read_side_tensors(*source) : Result<SideFile>(SideFile{});
+    if (!source || !tensors) continue;
+    out.emplace(*rank, RankTensors{file.path, *source, std::move(tensors->tensors)});
+  }
+  return out;
+}
+
+std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
+  SideMasters out;
+  for (auto& [rank, file] : read_rank_files(checkpoint)) {
+    SideMasters::RankFile found{file.path, file.source, {}};
+    for (SideTensor& tensor : file.tensors) {
+      bool of_this_rank =
+          !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
+      if (is_master(tensor.path) && of_this_rank)
+        found.masters.emplace(place_of(tensor.path), std::move(tensor));
+    }
+    if (!found.masters.empty()) out.ranks.emplace(rank, std::move(found));
+  }
+  if (out.ranks.empty()) return std::nullopt;
+  return out;
+}
+
+std::optional<SideRestore> restore_from_side(const CheckInput& input, const SideMasters& masters,
+                                             const DroppedAxis& dropped) {
+  const Checkpoint& c = input.checkpoint;
+  if (!dropped.placed || dropped.survivors.empty() || input.headers.empty()) return std::nullopt;
+  auto parts = master_parts(input, masters, *dropped.entry);
+  if (!parts) return std::nullopt;
+  std::optional<SideRestore> found;
+  for (const auto& [place, first] : masters.ranks.begin()->second.masters) {
+    if (!fits_masters(masters, place, *parts)) continue;
+    SideRestore restore;
+    restore.master = place;
+    bool equal = true;
+    for (const Survivor& survivor : dropped.survivors) {
+      auto writer = c.writer(survivor.chunk);
+      auto file = writer ? masters.ranks.find(*writer) : masters.ranks.end();
+      equal = file != masters.ranks.end() && file->second.masters.contains(place);
+      if (!equal) break;
+      auto count = equal_elements(input, survivor, c.dtype(dropped.tensor), file->second,
+                                  file->second.masters.at(place));
+      equal = count.has_value();
+      if (!equal) break;
+      restore.compared += *count;
+    }
+    if (!equal) continue;
+    // Two masters with the same values: nothing tells which one it is.
+    if (found) return std::nullopt;
+    for (const Part& part : *parts) {
+      const SideMasters::RankFile& file = masters.ranks.at(part.rank);
+      restore.pieces.push_back(as_piece(file.path, file.masters.at(place), part.box.offsets));
+    }
+    found = std::move(restore);
+  }
+  return found;
+}
+
+std::optional<std::string> contradicted_by_masters(const CheckInput& input,
+                                                   const SideMasters& masters,
+                                                   const DroppedAxis& dropped,
+                                                   std::int64_t& comparisons) {
+  constexpr std::int64_t kSure = 16;  // equal elements that are no chance
+  const Checkpoint& c = input.checkpoint;
+  if (!dropped.placed || input.headers.empty()) return std::nullopt;
+  Dtype dtype = c.dtype(dropped.tensor);
+  for (const Survivor& survivor : dropped.survivors) {
+    auto writer = c.writer(survivor.chunk);
+    if (!writer) continue;
+    std::vector<std::string> others;
+    bool own = false;
+    for (const auto& [rank, file] : masters.ranks) {
+      for (const auto& [place, master] : file.masters) {
+        if (!same(master.sizes, c.sizes(survivor.chunk))) continue;
+        if (--comparisons < 0) return std::nullopt;
+        auto count = equal_elements(input, survivor, dtype, file, master);
+        if (!count || *count < kSure) continue;
+        own = own || rank == static_cast<std::int64_t>(*writer);
+        if (rank != static_cast<std::int64_t>(*writer))
+          others.push_back(place + " in " + file.path);
+      }
+    }
+    if (own || others.size() != 1) continue;
+    return fmt::format(
+        "rank {} wrote {} at {}, but its values are those of {}: the names of the files are no "
+        "guide to where survivors belong",
+        *writer, c.fqn(dropped.tensor), to_text(c.offsets(survivor.chunk)), others.front());
+  }
+  return std::nullopt;
+}
+
+}  // namespace shw

@@ -1,0 +1,105 @@
+#include "core/facts/states/states_spec.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "core/base/until_cancelled.h"
+
+namespace shw {
+namespace {
+
+std::vector<ChunkId> by_place(const Checkpoint& c, TensorId tensor) {
+  std::vector<ChunkId> chunks;
+  for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
+  std::sort(chunks.begin(), chunks.end(), [&](ChunkId a, ChunkId b) {
+    ExtentsView x = c.offsets(a), y = c.offsets(b);
+    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  });
+  return chunks;
+}
+
+bool is_same_box(const Checkpoint& c, ChunkId a, ChunkId b) {
+  return same(c.offsets(a), c.offsets(b)) && same(c.sizes(a), c.sizes(b));
+}
+
+// The order of the chunks is that of their writers, and which replica wrote may differ.
+bool lies_alike(const Checkpoint& c, TensorId a, TensorId b) {
+  auto ours = c.chunks(a), theirs = c.chunks(b);
+  if (!same(c.shape(a), c.shape(b)) || ours.size() != theirs.size()) return false;
+  bool in_order = true;
+  for (std::uint32_t i = 0; in_order && i < ours.size(); ++i)
+    in_order = is_same_box(c, ours[i], theirs[i]);
+  if (in_order) return true;
+  std::vector<ChunkId> first = by_place(c, a), second = by_place(c, b);
+  return std::equal(first.begin(), first.end(), second.begin(),
+                    [&](ChunkId x, ChunkId y) { return is_same_box(c, x, y); });
+}
+
+// How large the tiles of a tensor are, by writer; under none, of all.
+std::map<std::optional<std::uint32_t>, std::set<Extents>> tile_sizes(const Checkpoint& c,
+                                                                     TensorId tensor) {
+  std::map<std::optional<std::uint32_t>, std::set<Extents>> sizes;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    sizes[std::nullopt].insert(copy_of(c.sizes(chunk)));
+    if (auto writer = c.writer(chunk)) sizes[writer].insert(copy_of(c.sizes(chunk)));
+  }
+  return sizes;
+}
+
+bool is_shorter(ExtentsView a, ExtentsView b) {
+  if (a.size() != b.size() || same(a, b)) return false;
+  return std::equal(a.begin(), a.end(), b.begin(), [](auto x, auto y) { return x <= y; });
+}
+
+}  // namespace
+
+bool is_short_of_parameter(const Checkpoint& c, const OptimizerState& state) {
+  if (!state.parameter || !state.parameter_is_sure || state.role == StateRole::kOther) return false;
+  if (!is_shorter(c.shape(state.state), c.shape(*state.parameter))) return false;
+  const auto known = tile_sizes(c, *state.parameter);
+  std::size_t tiles = 0;
+  for (ChunkId tile : c.chunks(state.state)) {
+    if (volume(c.sizes(tile)) == 0) continue;
+    auto writer = c.writer(tile);
+    auto own = known.find(writer);
+    if (own == known.end()) own = known.find(std::nullopt);  // a replica wrote for this rank
+    if (!writer || own == known.end() || !own->second.contains(copy_of(c.sizes(tile))))
+      return false;
+    ++tiles;
+  }
+  return tiles > 1;
+}
+
+namespace {
+
+// One of the two may have lost an axis and the other not.
+bool is_held_to(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
+  if (lies_alike(c, state.state, *state.parameter)) return true;
+  if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);
+  return same(c.shape(state.state), entry.shape) && c.chunks(state.state).size() > 1;
+}
+
+}  // namespace
+
+std::shared_ptr<const Spec> with_states(const Checkpoint& checkpoint,
+                                        std::shared_ptr<const Spec> spec,
+                                        const std::vector<OptimizerState>& states,
+                                        const Progress* progress) {
+  std::shared_ptr<Spec> more;
+  for (const OptimizerState& state : until_cancelled(states, progress)) {
+    if (!state.parameter || !state.parameter_is_sure) continue;
+    const SpecEntry* entry = spec->find(checkpoint.fqn(*state.parameter));
+    if (entry == nullptr || spec->find(checkpoint.fqn(state.state)) != nullptr) continue;
+    if (!is_held_to(checkpoint, state, *entry)) continue;
+    if (more == nullptr) more = std::make_shared<Spec>(*spec);
+    SpecEntry& own = more->entries[std::string(checkpoint.fqn(state.state))] = *entry;
+    own.dtype.reset();
+  }
+  return more != nullptr ? more : spec;
+}
+
+}  // namespace shw

@@ -1,0 +1,175 @@
+#include "core/facts/storage/data_checks.h"
+
+#include <functional>
+#include <numeric>
+#include <string>
+
+#include "core/base/in_runs.h"
+#include "core/base/packed.h"
+#include "core/base/parallel.h"
+#include "core/facts/values/tensor_statistics.h"
+#include "core/formats/file_check.h"
+#include "core/formats/inlined_check.h"
+#include "core/formats/item_checks.h"
+#include "core/formats/item_pass.h"
+#include "core/tensor/statistics_counter.h"
+
+namespace shw {
+namespace {
+
+void pack_check(Packer& words, const DataCheck& check) {
+  words.add(static_cast<std::uint64_t>(check.crc));
+  words.add(std::uint64_t{check.expected});
+  words.add(std::uint64_t{check.actual});
+  words.add(check.record);
+  words.add(check.record_offset);
+  words.add(check.record_length);
+  std::vector<std::uint64_t> counts;
+  if (check.floats) {
+    for (std::int64_t one : {check.floats->count, check.floats->nan, check.floats->infinite,
+                             check.floats->denormal, check.floats->zero})
+      counts.push_back(static_cast<std::uint64_t>(one));
+  }
+  words.add(counts);
+}
+
+Result<DataCheck> unpack_check(Unpacker& words) {
+  DataCheck check;
+  SHW_TRY(std::uint64_t crc, words.number());
+  if (crc > static_cast<std::uint64_t>(DataCheck::Crc::kDiffers))
+    return fail(ErrorKind::kIo, "another worker says nonsense of an item");
+  check.crc = static_cast<DataCheck::Crc>(crc);
+  SHW_TRY(std::uint64_t expected, words.number());
+  SHW_TRY(std::uint64_t actual, words.number());
+  check.expected = static_cast<std::uint32_t>(expected);
+  check.actual = static_cast<std::uint32_t>(actual);
+  SHW_TRY(check.record, words.text());
+  SHW_TRY(check.record_offset, words.number());
+  SHW_TRY(check.record_length, words.number());
+  SHW_TRY(auto counts, words.numbers());
+  if (counts.size() == 5) {
+    auto at = [&](std::size_t i) { return static_cast<std::int64_t>(counts[i]); };
+    check.floats = FloatCounts{at(0), at(1), at(2), at(3), at(4)};
+  }
+  return check;
+}
+
+// One thing and its answer, or why there is none, as words.
+std::string in_words(const Result<DataCheck>& check) {
+  Packer words;
+  words.add(std::uint64_t{check.has_value()});
+  if (check)
+    pack_check(words, *check);
+  else
+    words.add(check.error());
+  return packed_text(words.take());
+}
+
+Result<Result<DataCheck>> from_words(const std::string& text) {
+  Unpacker words(std::as_bytes(std::span(text)));
+  SHW_TRY(std::uint64_t is_good, words.number());
+  if (is_good != 0) {
+    SHW_TRY(DataCheck check, unpack_check(words));
+    return Result<DataCheck>(std::move(check));
+  }
+  SHW_TRY(Error error, words.error());
+  return Result<DataCheck>(tl::unexpected<Error>(std::move(error)));
+}
+
+std::uint64_t length_of(const std::optional<ItemPlace>& item) {
+  return item && item->length > 0 ? static_cast<std::uint64_t>(item->length) : 0;
+}
+
+// Alone every answer is kept as it comes: as words millions of them would take hundreds of
+// megabytes. `keep` hears of each thing once, from several threads.
+Status check_each(Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+                  Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
+                  const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
+  if (team == nullptr) {
+    return each_in_runs(costs, [&](std::size_t i) -> Status {
+      if (is_cancelled(progress)) return cancelled_error();
+      keep(i, check(i));
+      return {};
+    });
+  }
+  EachWork work{step, costs, {}, progress};
+  work.find = [&](std::size_t i) -> Result<std::string> {
+    Result<DataCheck> found = check(i);
+    if (!found && found.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(found).error());
+    return in_words(found);
+  };
+  SHW_TRY(std::vector<std::string> told, find_each(team, work));
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    SHW_TRY(Result<DataCheck> one, from_words(told[i]));
+    keep(i, std::move(one));
+  }
+  return {};
+}
+
+// The same where there are few: in the order of the things.
+Result<std::vector<Result<DataCheck>>> check_few(
+    Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+    Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
+  std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
+  SHW_CHECK(check_each(team, step, costs, progress, check,
+                       [&](std::size_t i, Result<DataCheck> one) { out[i] = std::move(one); }));
+  return out;
+}
+
+// By chunk; looked at in the order in which their items lie.
+Result<ItemDataChecks> check_items(const Checkpoint& checkpoint, const ItemHeaders& headers,
+                                   Progress* progress, Team* team, CountedChunks* counted) {
+  const std::vector<ChunkId> order = chunks_on_disk(checkpoint);
+  std::vector<std::uint64_t> costs;
+  costs.reserve(order.size());
+  for (ChunkId chunk : order) costs.push_back(length_of(checkpoint.item(chunk)));
+  Pool<StatisticsCounter> counters([] { return std::make_unique<StatisticsCounter>(); });
+  Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
+  auto check = [&](std::size_t i) -> Result<DataCheck> {
+    const ChunkId chunk = order[i];
+    const Result<ItemHeader> found = headers[index_of(chunk)];
+    const ItemHeader* header = found ? &*found : nullptr;
+    if (counted == nullptr || team != nullptr || !has_numbers(checkpoint, chunk))
+      return checks.take()->check(chunk, progress, header, nullptr);
+    auto counter = counters.take();
+    ItemNumbers numbers{*counter};
+    auto done = checks.take()->check(chunk, progress, header, &numbers);
+    if (done && numbers.sums) counted->add(chunk, *numbers.sums);
+    return done;
+  };
+  ItemDataChecksBuilder out(checkpoint.chunk_count());
+  SHW_CHECK(check_each(
+      team, "read items", costs, progress, check,
+      [&](std::size_t i, Result<DataCheck> one) { out.set(index_of(order[i]), std::move(one)); }));
+  return out.take();
+}
+
+}  // namespace
+
+Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders& headers,
+                                 Progress* progress, Team* team, CountedChunks* counted) {
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes, checkpoint.tensor_bytes(), /*bytes=*/true);
+  DataChecks data;
+  SHW_TRY(data.chunks, check_items(checkpoint, headers, progress, team, counted));
+  std::vector<std::uint64_t> costs;
+  for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
+  SHW_TRY(data.objects, check_few(team, "read entries", costs, progress, [&](std::size_t i) {
+            return check_object_data(checkpoint, i, progress);
+          }));
+  SHW_CHECK(check_inlined_data(checkpoint, data.objects, progress));
+  if (!has_file_checks(checkpoint)) return data;
+  costs.clear();
+  for (const FileRow& file : checkpoint.files()) costs.push_back(file.size);
+  if (progress != nullptr)
+    progress->begin(Phase::kReadingBytes,
+                    std::accumulate(costs.begin(), costs.end(), std::uint64_t{0}),
+                    /*bytes=*/true);
+  SHW_TRY(data.files, check_few(team, "read files", costs, progress, [&](std::size_t i) {
+            return check_file_data(checkpoint, FileId{static_cast<std::uint32_t>(i)}, progress);
+          }));
+  return data;
+}
+
+}  // namespace shw

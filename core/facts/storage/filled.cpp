@@ -1,0 +1,287 @@
+#include "core/facts/storage/filled.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+
+#include "core/base/until_cancelled.h"
+#include "core/base/words.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/tiles/coverage.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMaxSideFile = std::uint64_t{256} << 20;
+constexpr std::string_view kInHeaders = "__metadata__";  // of safetensors files
+constexpr std::size_t kMaxDisagreements = 8;
+
+struct Source {
+  std::string name;
+  FilledRecord record;
+};
+
+// Whether the file begins as ours do: another tool's certificate.json is none of our business.
+bool begins_as_ours(std::string_view text) {
+  return text.substr(0, 256).find("\"shardwright/") != std::string_view::npos;
+}
+
+void read_file(const Checkpoint& checkpoint, const char* path, std::vector<Source>& sources,
+               FilledReport& report, const Progress* progress) {
+  const Directory& directory = *checkpoint.directory();
+  if (directory.stat(path).kind != EntryKind::kFile) return;
+  auto source = directory.open(path);
+  if (!source || (*source)->size() > kMaxSideFile) {
+    report.unreadable.emplace_back(path);
+    return;
+  }
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) {
+    report.unreadable.emplace_back(path);
+    return;
+  }
+  std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (auto record = filled_from_json(text, progress)) {
+    sources.push_back({path, std::move(*record)});
+  } else if (begins_as_ours(text)) {
+    report.unreadable.emplace_back(path);
+  }
+}
+
+bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
+  auto here = checkpoint.find(tensor.fqn);
+  return here && same(checkpoint.shape(*here), tensor.shape);
+}
+
+// A file beside the checkpoint can have come from another one, which may share a name or two with
+// it. It is believed where most of the tensors that it names are here in that shape.
+bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
+                const Progress* progress) {
+  std::size_t here = 0;
+  for (const FilledTensor& tensor : until_cancelled(record.tensors, progress))
+    here += fits_checkpoint(checkpoint, tensor) ? 1 : 0;
+  return 2 * here <= record.tensors.size() && !record.tensors.empty();
+}
+
+// A hole that was there before the repair is a coverage-gap; here it counts only where something
+// stands in it.
+bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
+  return !tensor.fill.empty() ||
+         judge_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
+}
+
+// Two words on one tensor: the union of the boxes, the greater number.
+void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
+  into.all_boxes = into.all_boxes && other.all_boxes;
+  if (into.boxes != other.boxes) {
+    if (!add_all_disjoint(into.boxes, other.boxes, looks)) into.all_boxes = false;
+  }
+  std::int64_t in_boxes = 0;
+  for (const Box& box : into.boxes) in_boxes += volume(box.sizes).value_or(0);
+  into.lost = std::min(into.total(), std::max({into.lost, other.lost, in_boxes}));
+  into.all_boxes = into.all_boxes && in_boxes == into.lost;
+  if (!other.fill.empty()) join_fill(into, other, into.fill.empty());
+}
+
+using FilledByTensor = std::map<TensorId, FilledTensor>;
+
+FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                            const Progress* progress) {
+  FilledByTensor all;
+  std::size_t looks = 20'000'000;
+  for (const Source& source : sources) {
+    for (const FilledTensor& tensor : until_cancelled(source.record.tensors, progress)) {
+      if (tensor.lost == 0 || !fits_checkpoint(checkpoint, tensor) ||
+          !is_filled(checkpoint, tensor))
+        continue;
+      auto [found, added] = all.try_emplace(*checkpoint.find(tensor.fqn), tensor);
+      if (!added) merge(found->second, tensor, looks);
+    }
+  }
+  return all;
+}
+
+// What one place says and another does not, of files that name every tensor that lost something.
+void compare(const std::vector<Source>& sources, const FilledByTensor& all,
+             const Progress* progress, FilledReport& report) {
+  std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    for (const FilledTensor& tensor : until_cancelled(sources[i].record.tensors, progress)) {
+      if (tensor.lost != 0) said[i][tensor.fqn] = tensor.lost;
+    }
+    if (!said[i].empty() && sources[i].record.lossless == true)
+      report.disagreements.push_back(sources[i].name +
+                                     " says that nothing is lost, and lists what is");
+  }
+  for (const auto& [id, tensor] : until_cancelled(all, progress)) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (report.disagreements.size() == kMaxDisagreements) return;
+      // One file of several speaks for its own tensors only.
+      if (sources[i].name == kInHeaders) continue;
+      auto found = said[i].find(tensor.fqn);
+      std::int64_t lost = found == said[i].end() ? 0 : found->second;
+      if (lost == tensor.lost) continue;
+      report.disagreements.push_back(
+          sources[i].name + " says " + human_count(static_cast<std::uint64_t>(lost)) + " of " +
+          tensor.fqn + " where " + human_count(static_cast<std::uint64_t>(tensor.lost)) +
+          " are said elsewhere");
+    }
+  }
+}
+
+// An entry whose value lives on under another name is not lost.
+void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& sources,
+                 FilledReport& report) {
+  std::set<std::string_view> here, seen;
+  for (const ObjectRow& row : checkpoint.objects()) here.insert(row.fqn);
+  for (const Source& source : sources) {
+    std::set<std::string_view> taken;
+    for (const FilledEntry& entry : source.record.entries) taken.insert(entry.from);
+    for (const FilledEntry& entry : source.record.entries) {
+      if (!taken.contains(entry.fqn) && here.contains(entry.fqn) && seen.insert(entry.fqn).second)
+        report.entries.push_back(entry);
+    }
+  }
+}
+
+}  // namespace
+
+FilledRecord FilledRecord::of_tensors(const std::vector<std::string>& fqns) const {
+  const std::unordered_set<std::string_view> wanted(fqns.begin(), fqns.end());
+  FilledRecord own;
+  for (const FilledTensor& tensor : tensors) {
+    if (wanted.contains(tensor.fqn)) own.tensors.push_back(tensor);
+  }
+  return own;
+}
+
+const FilledTensor* FilledReport::find(std::string_view fqn) const {
+  auto found = std::lower_bound(
+      by_name.begin(), by_name.end(), fqn,
+      [&](std::uint32_t i, std::string_view wanted) { return tensors[i].fqn < wanted; });
+  return found != by_name.end() && tensors[*found].fqn == fqn ? &tensors[*found] : nullptr;
+}
+
+bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
+  if (is_empty(box)) return true;
+  if (box.sizes.empty()) {  // the one element of a scalar
+    if (boxes.empty()) boxes.push_back(box);
+    return true;
+  }
+  std::vector<Box> parts{box};
+  for (const Box& other : boxes) {
+    std::vector<Box> left;
+    for (const Box& part : parts) {
+      if (looks == 0) return false;
+      --looks;
+      if (!intersect(part, other)) {
+        left.push_back(part);
+        continue;
+      }
+      for (Box& piece : subtract(part, other)) left.push_back(std::move(piece));
+    }
+    parts = std::move(left);
+    if (parts.empty()) return true;
+  }
+  for (Box& part : parts) boxes.push_back(std::move(part));
+  return true;
+}
+
+bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks) {
+  constexpr std::size_t kFew = 64;        // one by one is as fast
+  constexpr std::size_t kMost = 200'000;  // the sweep below may open a thousand at a time
+  if (more.size() > kFew && boxes.size() + more.size() <= kMost) {
+    std::vector<Box> all = boxes;
+    std::copy_if(more.begin(), more.end(), std::back_inserter(all),
+                 [](const Box& box) { return !is_empty(box); });
+    if (are_disjoint(all)) {
+      boxes = std::move(all);
+      return true;
+    }
+  }
+  bool whole = true;
+  for (const Box& box : more) whole = add_disjoint(boxes, box, looks) && whole;
+  return whole;
+}
+
+FilledText filled_inside(const Checkpoint& checkpoint) {
+  const Provenance& provenance = checkpoint.provenance();
+  const FormatTraits& traits = checkpoint.format().traits;
+  FilledText inside{std::string(traits.has_index ? traits.index_file : kInHeaders), {}};
+  auto is_named = [](const std::string& name) { return name == kFilledAttribute; };
+  for (const auto& [name, value] : provenance.plain_attributes) {
+    if (!is_named(name)) continue;
+    auto text = text_of_pickled(value);
+    if (text) inside.texts.push_back(std::move(*text));
+    inside.damaged = inside.damaged || !text;
+  }
+  bool there =
+      std::any_of(provenance.extra_attributes.begin(), provenance.extra_attributes.end(), is_named);
+  inside.damaged = inside.damaged || (there && inside.texts.empty());
+  return inside;
+}
+
+FilledReport filled_in(const Checkpoint& checkpoint, const Progress* progress) {
+  FilledReport report;
+  std::vector<Source> sources;
+  FilledText inside = filled_inside(checkpoint);
+  for (const std::string& text : inside.texts) {
+    if (auto record = filled_from_json(text, progress)) {
+      sources.push_back({inside.place, std::move(*record)});
+    } else {
+      inside.damaged = true;
+    }
+  }
+  if (inside.damaged) report.unreadable.push_back(inside.place);
+  if (checkpoint.directory() != nullptr) {
+    std::vector<Source> beside;
+    read_file(checkpoint, kLostFile, beside, report, progress);
+    read_file(checkpoint, kCertificateFile, beside, report, progress);
+    for (Source& source : beside) {
+      if (is_foreign(checkpoint, source.record, progress)) {
+        report.foreign.push_back(source.name);
+      } else {
+        sources.push_back(std::move(source));
+      }
+    }
+  }
+  FilledByTensor all = join_sources(checkpoint, sources, progress);
+  compare(sources, all, progress, report);
+  add_entries(checkpoint, sources, report);
+  for (const Source& source : sources) {
+    auto loses = [](const FilledTensor& tensor) { return tensor.lost != 0; };
+    bool says = !source.record.entries.empty() ||
+                std::any_of(source.record.tensors.begin(), source.record.tensors.end(), loses);
+    if (says) report.sources.push_back(source.name);
+  }
+  for (auto& [id, tensor] : all) report.tensors.push_back(std::move(tensor));
+  report.by_name.resize(report.tensors.size());
+  std::iota(report.by_name.begin(), report.by_name.end(), 0u);
+  std::sort(report.by_name.begin(), report.by_name.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return report.tensors[a].fqn < report.tensors[b].fqn;
+  });
+  return report;
+}
+
+std::string fill_words(const FilledTensor& tensor) {
+  if (tensor.fill == "zero") return "zeros";
+  if (tensor.fill == "constant") return "one value everywhere";
+  if (tensor.fill == "side") return "what a file beside the checkpoint holds";
+  if (tensor.fill == "cast" && !tensor.fill_from.empty()) return "the cast of " + tensor.fill_from;
+  if (tensor.fill == "cast") return "the cast of another tensor";
+  if (tensor.fill != "from") return "what no record names";
+  return (tensor.fill_from.empty() ? "the same tensor" : tensor.fill_from) + " of " +
+         (tensor.fill_checkpoint.empty() ? "another checkpoint" : tensor.fill_checkpoint);
+}
+
+std::string filled_words(const FilledTensor& tensor) {
+  return human_count(static_cast<std::uint64_t>(tensor.lost)) + " of " +
+         human_count(static_cast<std::uint64_t>(tensor.total())) + " elements lost, filled with " +
+         fill_words(tensor);
+}
+
+}  // namespace shw

@@ -1,0 +1,280 @@
+// The record of what was filled, to JSON and back.
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/base/checked.h"
+#include "core/base/leave_behind.h"
+#include "core/base/until_cancelled.h"
+#include "core/base/utf8.h"
+#include "core/facts/storage/filled.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using In = nlohmann::json;
+
+Json json_of(const FilledTensor& tensor, std::size_t most_boxes) {
+  Json boxes = Json::array();
+  for (std::size_t i = 0; i < std::min(most_boxes, tensor.boxes.size()); ++i)
+    boxes.push_back({{"offsets", tensor.boxes[i].offsets}, {"sizes", tensor.boxes[i].sizes}});
+  Json out = {{"shape", tensor.shape},
+              {"total", tensor.total()},
+              {"kept", tensor.total() - tensor.lost},
+              {"lost", tensor.lost}};
+  if (!tensor.fill.empty()) out["fill"] = tensor.fill;
+  if (!tensor.fill_from.empty()) out["fill_from"] = text_of_name(tensor.fill_from);
+  if (!tensor.fill_checkpoint.empty())
+    out["fill_checkpoint"] = text_of_name(tensor.fill_checkpoint);
+  out["lost_boxes"] = std::move(boxes);
+  if (!tensor.all_boxes || tensor.boxes.size() > most_boxes) out["more_boxes"] = true;
+  return out;
+}
+
+// Null where a member is missing.
+const In& member(const In& object, const char* key) {
+  static const In kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::optional<std::int64_t> integer(const In& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  return json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
+                                   : std::optional(json.get<std::int64_t>());
+}
+
+std::string text_of(const In& json) {
+  return json.is_string() ? name_of_text(json.get_ref<const std::string&>()).substr(0, 4096)
+                          : std::string();
+}
+
+std::optional<Extents> extents(const In& json) {
+  if (!json.is_array() || json.size() > kMaxDims) return std::nullopt;
+  Extents out;
+  for (const In& one : json) {
+    auto number = integer(one);
+    if (!number) return std::nullopt;
+    out.push_back(*number);
+  }
+  return out;
+}
+
+// What `fill` may be: another word says only that something stands there.
+std::string fill_word(const In& json) {
+  std::string word = text_of(json);
+  for (const char* known : {"zero", "constant", "cast", "from", "side", "mixed"}) {
+    if (word == known) return word;
+  }
+  return word.empty() ? "" : "mixed";
+}
+
+// Boxes that lie inside the shape, disjoint: a list that says otherwise is cut there.
+void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
+  if (member(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
+  const In& list = member(json, "lost_boxes");
+  if (!list.is_array()) return;
+  std::vector<Box> boxes;
+  for (const In& one : list) {
+    auto offsets = extents(member(one, "offsets")), sizes = extents(member(one, "sizes"));
+    if (offsets && sizes && lies_inside(*offsets, *sizes, tensor.shape))
+      boxes.push_back({std::move(*offsets), std::move(*sizes)});
+    else
+      tensor.all_boxes = false;
+  }
+  if (!add_all_disjoint(tensor.boxes, boxes, looks)) tensor.all_boxes = false;
+}
+
+// Elements that a cast could not say, or that were damaged before: they are where they were, and
+// nothing was put in their place.
+std::int64_t not_kept(const In& json, std::int64_t most) {
+  std::int64_t all = 0;
+  for (const char* key : {"out_of_range", "damaged"}) {
+    const auto told = integer(member(json, key));
+    if (told && *told >= 0 && *told <= most - all) all += *told;
+  }
+  return all;
+}
+
+std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
+                                        std::size_t& looks) {
+  auto shape = extents(member(json, "shape"));
+  auto lost = integer(member(json, "lost"));
+  auto total = shape ? volume(*shape) : std::nullopt;
+  if (!lost || !total) return std::nullopt;
+  FilledTensor tensor{fqn, std::move(*shape), std::clamp<std::int64_t>(*lost, 0, *total)};
+  tensor.fill = fill_word(member(json, "fill"));
+  tensor.fill_from = text_of(member(json, "fill_from"));
+  tensor.fill_checkpoint = text_of(member(json, "fill_checkpoint"));
+  read_boxes(json, tensor, looks);
+  // The worst of what it says: its number, what it did not keep, its boxes.
+  if (auto kept = integer(member(json, "kept")); kept && *kept >= 0 && *kept <= *total)
+    tensor.lost = std::max(tensor.lost, *total - *kept - not_kept(json, *total - *kept));
+  std::int64_t in_boxes = 0;
+  for (const Box& box : tensor.boxes) in_boxes += volume(box.sizes).value_or(0);
+  tensor.lost = std::max(tensor.lost, in_boxes);
+  if (in_boxes != tensor.lost) tensor.all_boxes = false;
+  return tensor;
+}
+
+// Of a certificate only what is asked for is kept in memory: its hashes are most of it.
+bool is_wanted(std::size_t depth, std::string_view key) {
+  static constexpr std::array<std::string_view, 4> kTop = {"schema", "lossless", "tensors",
+                                                           "entries"};
+  static constexpr std::array<std::string_view, 12> kTensor = {
+      "shape",           "kept",       "lost", "lost_boxes", "fill",         "fill_from",
+      "fill_checkpoint", "more_boxes", "fqn",  "from",       "out_of_range", "damaged"};
+  auto is_in = [&](const auto& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  return depth == 1 ? is_in(kTop) : depth != 3 || is_in(kTensor);
+}
+
+constexpr std::size_t kDeepest = 8;  // a number of a box lies at 7
+
+// Builds what is wanted, and hands each tensor over as it ends: the tree of 250,000 of them would
+// take half a second to be taken apart, when nobody asks any more whether the job was cancelled. By
+// nlohmann's own callback every end of an object looks through all that stands beside it: a
+// certificate of 92,000 tensors took minutes.
+class WantedJson final : public nlohmann::json_sax<In> {
+ public:
+  explicit WantedJson(const Progress* progress) : progress_(progress) {}
+  const In& root() const { return root_; }  // without its tensors
+  std::vector<FilledTensor> take_tensors();
+
+  bool null() override { return add(In()); }
+  bool boolean(bool value) override { return add(In(value)); }
+  bool number_integer(number_integer_t value) override { return add(In(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return add(In(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return add(In(value)); }
+  bool string(string_t& value) override {
+    return !is_cancelled(progress_) && add(In(std::move(value)));
+  }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return open(In::object()); }
+  bool start_array(std::size_t) override { return open(In::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& value) override {
+    if (is_cancelled(progress_)) return false;
+    if (passed_over_ != 0) return true;
+    wanted_ = is_wanted(open_.size(), value);
+    if (open_.size() == 1) in_tensors_ = value == "tensors";
+    if (open_.size() == 1 && in_tensors_) tensors_.clear();  // the later counts
+    if (open_.size() == 2) fqn_ = value;
+    key_ = std::move(value);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool keeps() const {
+    if (passed_over_ != 0 || open_.size() > kDeepest) return false;
+    return open_.empty() || open_.back()->is_array() || wanted_;
+  }
+  In& put(In value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_object()) return (*open_.back())[key_] = std::move(value);
+    open_.back()->push_back(std::move(value));
+    return open_.back()->back();
+  }
+  bool add(In value) {
+    if (keeps()) put(std::move(value));
+    return true;
+  }
+  bool open(In value) {
+    if (!keeps()) {
+      ++passed_over_;
+      return true;
+    }
+    // What is open gets no neighbour before it is closed: it stays where it is.
+    open_.push_back(&put(std::move(value)));
+    return true;
+  }
+  bool close() {
+    if (passed_over_ != 0) {
+      --passed_over_;
+      return true;
+    }
+    const In& ended = *open_.back();
+    open_.pop_back();
+    if (open_.size() != 2 || !in_tensors_ || !open_.back()->is_object()) return true;
+    if (auto tensor = tensor_from(name_of_text(fqn_), ended, looks_))
+      tensors_.push_back(std::move(*tensor));
+    open_.back()->erase(fqn_);
+    return true;
+  }
+
+  const Progress* progress_;
+  In root_;
+  std::vector<In*> open_;
+  std::size_t passed_over_ = 0;  // objects and arrays in something that is not wanted
+  std::string key_, fqn_;
+  bool wanted_ = true, in_tensors_ = false;
+  std::vector<FilledTensor> tensors_;
+  std::size_t looks_ = 20'000'000;
+};
+
+// By name; of two that have one the later counts, as in every JSON.
+std::vector<FilledTensor> WantedJson::take_tensors() {
+  std::vector<std::uint32_t> order(tensors_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  auto before = [&](std::uint32_t a, std::uint32_t b) { return tensors_[a].fqn < tensors_[b].fqn; };
+  stable_sort_until_cancelled(order.begin(), order.end(), before, progress_);
+  std::vector<FilledTensor> taken;
+  taken.reserve(tensors_.size());
+  for (std::uint32_t at : until_cancelled(order, progress_)) {
+    if (!taken.empty() && taken.back().fqn == tensors_[at].fqn) taken.pop_back();
+    taken.push_back(std::move(tensors_[at]));
+  }
+  if (!is_cancelled(progress_)) return taken;
+  leave_behind(std::pair(std::move(taken), std::move(tensors_)));
+  return {};
+}
+
+}  // namespace
+
+std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
+  std::int64_t kept = 0, lost = 0;
+  Json tensors = Json::object();
+  // push_back, not operator[]: an ordered object searches linearly.
+  auto& entries = tensors.get_ref<Json::object_t&>();
+  for (const FilledTensor& tensor : record.tensors) {
+    if (tensor.lost == 0) continue;
+    entries.push_back({text_of_name(tensor.fqn), json_of(tensor, most_boxes)});
+    kept += tensor.total() - tensor.lost;
+    lost += tensor.lost;
+  }
+  Json out = {{"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
+  out["tensors"] = std::move(tensors);
+  for (const FilledEntry& entry : record.entries)
+    out["entries"].push_back(
+        {{"fqn", text_of_name(entry.fqn)}, {"from", text_of_name(entry.from)}});
+  bool file = most_boxes == SIZE_MAX;
+  return out.dump(file ? 1 : -1, ' ', false, Json::error_handler_t::replace) + (file ? "\n" : "");
+}
+
+std::optional<FilledRecord> filled_from_json(std::string_view text, const Progress* progress) {
+  WantedJson wanted(progress);
+  if (!In::sax_parse(text, &wanted)) return std::nullopt;
+  const In& json = wanted.root();
+  if (member(json, "schema") != "shardwright/1") return std::nullopt;
+  if (!member(json, "tensors").is_object()) return std::nullopt;
+  FilledRecord record;
+  if (const In& lossless = member(json, "lossless"); lossless.is_boolean())
+    record.lossless = lossless.get<bool>();
+  record.tensors = wanted.take_tensors();
+  const In& entries = member(json, "entries");
+  for (std::size_t i = 0; entries.is_array() && i < entries.size(); ++i) {
+    FilledEntry entry{text_of(member(entries[i], "fqn")), text_of(member(entries[i], "from"))};
+    if (!entry.fqn.empty()) record.entries.push_back(std::move(entry));
+  }
+  return record;
+}
+
+}  // namespace shw

@@ -1,0 +1,123 @@
+#include "core/facts/storage/orphans.h"
+
+#include <memory>
+
+#include "core/io/copy_range.h"
+
+namespace shw {
+namespace {
+
+template <class Visit>
+void each_range(const CheckInput& input, Visit visit) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  auto offer = [&](const ItemPlace& place) {
+    if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
+  };
+  // torch writes what is no tensor first: in this order a file is met from its begin to its end.
+  auto objects = checkpoint.objects();
+  for (const ObjectRow& object : each_of(objects, input)) {
+    if (object.item) offer(*object.item);
+    for (const ItemPlace& place : object.of_other_ranks) offer(place);
+  }
+  for (ChunkId chunk : each_of(checkpoint.chunks(), input)) {
+    if (auto item = checkpoint.item(chunk)) offer(*item);
+  }
+  for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
+}
+
+// Before a long item less than a block may be left free, so that file systems can share its bytes
+// (core/exec/align_outputs.h): zeros. Where nothing is opened nobody can say that it is more.
+class LeftFree {
+ public:
+  LeftFree(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
+
+  bool operator()(const ByteRange& gap, const ByteRange& item) {
+    if (gap.size() >= kShareBlock || item.size() < kLeastShared) return false;
+    return input_.depth == Depth::kMetadata || is_zero(gap);
+  }
+
+ private:
+  bool is_zero(const ByteRange& gap) {
+    if (file_ == nullptr && input_.checkpoint.directory() != nullptr)
+      file_ = input_.checkpoint.directory()->open(path_).value_or(nullptr);
+    if (file_ == nullptr) return false;
+    auto bytes = read_bytes(*file_, gap.begin, gap.size());
+    return bytes && std::all_of(bytes->begin(), bytes->end(),
+                                [](std::byte byte) { return byte == std::byte{0}; });
+  }
+
+  const CheckInput& input_;
+  const std::string& path_;
+  std::shared_ptr<const ByteSource> file_;
+};
+
+// Parts of a file that none of its ranges covers.
+std::vector<ByteRange> gaps_in(std::vector<ByteRange> ranges, std::uint64_t size,
+                               LeftFree is_left_free) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> gaps;
+  std::uint64_t end = 0;
+  auto add = [&](const ByteRange& next) {
+    const ByteRange gap{end, next.begin};
+    if (gap.end > gap.begin && gap.size() >= kLeastGap && !is_left_free(gap, next))
+      gaps.push_back(gap);
+  };
+  for (const ByteRange& range : ranges) {
+    add(range);
+    end = std::max(end, range.end);
+  }
+  add({size, size});
+  return gaps;
+}
+
+// Ranges that several items share count once: a file whose sum is its size may still have room.
+struct Used {
+  std::uint64_t bytes = 0, end = 0;
+  bool in_order = true;  // no item begins before the one that was met before it ends
+};
+
+}  // namespace
+
+std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
+  if (place.file == FileId::kNone) return std::nullopt;
+  auto begin = narrow<std::uint64_t>(place.offset), length = narrow<std::uint64_t>(place.length);
+  auto end = begin && length ? checked_add(*begin, *length) : std::nullopt;
+  std::uint64_t size = checkpoint.file(place.file).size;
+  if (!end || *begin >= size) return std::nullopt;
+  return ByteRange{*begin, std::min(*end, size)};
+}
+
+std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  std::string_view suffix = checkpoint.format().traits.data_suffix;
+  if (suffix.empty()) return {};
+  // Sums first: of millions of items only those of files that may have room are sorted.
+  std::vector<Used> used(checkpoint.file_count());
+  each_range(input, [&](std::size_t file, const ByteRange& range) {
+    Used& of = used[file];
+    of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
+    of.in_order = of.in_order && range.begin >= of.end;
+    of.end = range.end;
+  });
+  std::map<std::size_t, std::vector<ByteRange>> roomy;
+  for (std::size_t f = 0; f < used.size(); ++f) {
+    const FileRow& file = checkpoint.files()[f];
+    bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
+                file.path.ends_with(suffix);
+    bool full = used[f].bytes >= file.size || file.size - used[f].bytes < kLeastGap;
+    if (data && !(full && used[f].in_order)) roomy[f];
+  }
+  if (roomy.empty()) return roomy;
+  each_range(input, [&](std::size_t file, const ByteRange& range) {
+    if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
+  });
+  for (auto& [f, ranges] : each_of(roomy, input))
+    ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size,
+                     LeftFree(input, checkpoint.files()[f].path));
+  if (is_cancelled(input.progress)) return {};  // some are ranges still, not what lies between
+  std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
+  return roomy;
+}
+
+}  // namespace shw

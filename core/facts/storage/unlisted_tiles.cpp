@@ -1,0 +1,198 @@
+// A record is a tile again where nothing else can be meant: its item can be read and has the
+// tensor's dtype, no other record claims a byte of it, and all of the tensor's records together
+// with the listed tiles that have one cover the tensor exactly once.
+#include "core/facts/storage/unlisted_tiles.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/checked.h"
+#include "core/facts/storage/orphans.h"
+#include "core/formats/items.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+// Each is a read of a file. A list of one tensor of 8,192 ranks has as many.
+constexpr std::size_t kMostRead = 65'536;
+
+using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in strays()
+
+ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
+  ByTensor found;
+  for (std::size_t i = 0; i < checkpoint.strays().size(); ++i) {
+    const StrayRecord& stray = checkpoint.strays()[i];
+    auto tensor = stray.offsets ? checkpoint.find(stray.fqn) : std::nullopt;
+    if (tensor) found[*tensor].push_back(i);
+  }
+  return found;
+}
+
+// Bytes that more than one record claims, by file.
+class Claims {
+ public:
+  explicit Claims(const CheckInput& input) : input_(input) {
+    for (const StrayRecord& stray : input.checkpoint.strays()) {
+      if (stray.item.file != FileId::kNone) by_file_[stray.item.file];
+    }
+    auto offer = [&](const std::optional<ItemPlace>& place) {
+      auto range = place ? range_of(input.checkpoint, *place) : std::nullopt;
+      if (!range) return;
+      if (auto found = by_file_.find(place->file); found != by_file_.end())
+        found->second.push_back(*range);
+    };
+    for (const ObjectRow& object : input.checkpoint.objects()) offer(object.item);
+    for (ChunkId chunk : each_of(input.checkpoint.chunks(), input))
+      offer(input.checkpoint.item(chunk));
+    for (const StrayRecord& stray : input.checkpoint.strays()) offer(stray.item);
+    for (auto& [file, ranges] : by_file_) keep_shared(ranges);
+  }
+
+  bool is_contested(const ItemPlace& place) const {
+    auto found = by_file_.find(place.file);
+    auto range = range_of(input_.checkpoint, place);
+    if (found == by_file_.end() || !range) return false;
+    auto next = std::partition_point(found->second.begin(), found->second.end(),
+                                     [&](const ByteRange& r) { return r.end <= range->begin; });
+    return next != found->second.end() && next->begin < range->end;
+  }
+
+ private:
+  // From all ranges to those that two of them have in common, apart and in order.
+  static void keep_shared(std::vector<ByteRange>& ranges) {
+    std::sort(ranges.begin(), ranges.end(),
+              [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+    std::vector<ByteRange> shared;
+    std::uint64_t reach = 0;
+    for (const ByteRange& range : ranges) {
+      const std::uint64_t end = std::min(reach, range.end);
+      if (range.begin < end) {
+        if (!shared.empty() && range.begin <= shared.back().end)
+          shared.back().end = std::max(shared.back().end, end);
+        else
+          shared.push_back({range.begin, end});
+      }
+      reach = std::max(reach, range.end);
+    }
+    ranges = std::move(shared);
+  }
+
+  const CheckInput& input_;
+  std::map<FileId, std::vector<ByteRange>> by_file_;
+};
+
+// A chunk that says how items of the tensor are written: its own before any other one's.
+std::optional<ChunkId> like_of(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& checkpoint = input.checkpoint;
+  auto is_there = [&](ChunkId chunk) {
+    auto item = checkpoint.item(chunk);
+    return item && is_reachable(checkpoint, *item);
+  };
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (is_there(chunk)) return chunk;
+  }
+  for (TensorId other : each_tensor(input)) {
+    if (checkpoint.dtype(other) != checkpoint.dtype(tensor)) continue;
+    for (ChunkId chunk : checkpoint.chunks(other)) {
+      if (is_there(chunk)) return chunk;
+    }
+  }
+  return std::nullopt;
+}
+
+struct Judge {
+  const CheckInput& input;
+  const Claims claims;
+  std::size_t left_to_read = kMostRead;
+
+  // Empty: `tile` is what the record says.
+  std::string why_not(TensorId tensor, const StrayRecord& stray, ListedAgain& tile) {
+    const Checkpoint& checkpoint = input.checkpoint;
+    if (!is_reachable(checkpoint, stray.item)) return "its bytes are not there";
+    if (claims.is_contested(stray.item)) return "another record claims bytes of its item";
+    if (left_to_read == 0) return "too many records are like it to read them all";
+    --left_to_read;
+    auto header = read_orphan_header(checkpoint, tile.like, stray.item);
+    if (!header) return "its item cannot be read: it " + header.error().message;
+    if (header->dtype != checkpoint.dtype(tensor))
+      return "its item is " + std::string(name(header->dtype)) + ", the tensor " +
+             std::string(name(checkpoint.dtype(tensor)));
+    tile.box = Box{*stray.offsets, header->sizes};
+    if (!lies_inside(tile.box.offsets, tile.box.sizes, checkpoint.shape(tensor)))
+      return "an item of size " + to_text(header->sizes) + " there would leave the tensor";
+    tile.file = stray.item.file;
+    tile.offset = static_cast<std::uint64_t>(stray.item.offset);
+    tile.length = static_cast<std::uint64_t>(stray.item.length);
+    return "";
+  }
+};
+
+// Tiles that have bytes; `left_out` counts those that have none.
+std::vector<Box> boxes_with_items(const Checkpoint& checkpoint, TensorId tensor,
+                                  std::size_t& left_out) {
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (checkpoint.item(chunk))
+      boxes.push_back(box_of(checkpoint, chunk));
+    else if (volume(checkpoint.sizes(chunk)) != 0)
+      ++left_out;
+  }
+  return boxes;
+}
+
+bool completes(const Checkpoint& checkpoint, const Relisted& relisted, std::vector<Box> boxes) {
+  ExtentsView shape = checkpoint.shape(relisted.tensor);
+  for (const ListedAgain& tile : relisted.tiles) boxes.push_back(tile.box);
+  return std::all_of(boxes.begin(), boxes.end(),
+                     [&](const Box& box) { return lies_inside(box.offsets, box.sizes, shape); }) &&
+         tiles_exactly(boxes, shape);
+}
+
+void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>& strays,
+                  UnlistedTiles& out) {
+  const Checkpoint& checkpoint = judge.input.checkpoint;
+  auto like = like_of(judge.input, tensor);
+  Relisted relisted{tensor, {}};
+  bool all = true;
+  for (std::size_t i : strays) {
+    ListedAgain tile;
+    tile.like = like.value_or(ChunkId{});
+    std::string why = like ? judge.why_not(tensor, checkpoint.strays()[i], tile)
+                           : "no other item of its dtype says how items are written";
+    all = all && why.empty();
+    if (why.empty())
+      relisted.tiles.push_back(std::move(tile));
+    else
+      out.why_not[i] = std::move(why);
+  }
+  std::size_t left_out = 0;
+  auto boxes = boxes_with_items(checkpoint, tensor, left_out);
+  if (all && completes(checkpoint, relisted, std::move(boxes))) {
+    out.placed.insert(strays.begin(), strays.end());
+    if (left_out != 0) out.misplaced.insert(tensor);
+    out.tensors.push_back(std::move(relisted));
+    return;
+  }
+  for (std::size_t i : strays)
+    out.why_not.try_emplace(i, "with it the tiles would not cover " +
+                                   to_text(checkpoint.shape(tensor)) + " exactly once");
+}
+
+}  // namespace
+
+UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
+  UnlistedTiles out;
+  const Checkpoint& checkpoint = input.checkpoint;
+  if (input.headers.empty() || checkpoint.strays().empty() ||
+      !checkpoint.format().traits.has_index || checkpoint.format().rewrite != Rewrite::kIndex)
+    return out;
+  ByTensor strays = strays_by_tensor(checkpoint);
+  if (strays.empty()) return out;
+  Judge judge{input, Claims(input)};
+  for (const auto& [tensor, records] : each_of(strays, input))
+    judge_tensor(judge, tensor, records, out);
+  return out;
+}
+
+}  // namespace shw

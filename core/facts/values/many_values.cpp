@@ -1,0 +1,148 @@
+#include "core/facts/values/many_values.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <optional>
+
+#include "core/base/in_runs.h"
+#include "core/base/parallel.h"
+#include "core/facts/values/value_reader.h"
+#include "core/formats/element_pass.h"
+#include "core/formats/item_pass.h"
+
+namespace shw {
+namespace {
+
+// Most tensors are known by this many elements of their first tile.
+constexpr std::int64_t kFirstElements = 4096;
+constexpr std::int64_t kElementsAtOnce = 1 << 20;
+
+// The different values of one tensor, as their bits, sorted; as many as it takes. Several threads
+// may each bring some.
+struct SeenValues {
+  std::mutex guard;
+  std::vector<std::uint64_t> values;
+  std::atomic<bool> has_many{false};
+};
+
+// A part of a tile that is read, by a tensor that asks for it.
+struct AskedPart {
+  std::uint32_t tensor = 0;  // in those that were asked for
+  ChunkId chunk{};
+  ElementRange range;
+};
+
+class ManyValues {
+ public:
+  ManyValues(const CheckInput& input, std::span<const TensorId> tensors, std::size_t few)
+      : input_(input), tensors_(tensors), few_(few), seen_(tensors.size()) {}
+
+  std::vector<bool> find() {
+    read(first_parts());
+    read(all_parts_of_the_rest());
+    std::vector<bool> found;
+    for (const SeenValues& one : seen_) found.push_back(one.has_many);
+    return found;
+  }
+
+ private:
+  std::int64_t count_in(ChunkId chunk) const {
+    return volume(input_.checkpoint.sizes(chunk)).value_or(0);
+  }
+
+  std::vector<AskedPart> first_parts() const {
+    std::vector<AskedPart> parts;
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      for (ChunkId chunk : input_.checkpoint.chunks(tensors_[i])) {
+        if (count_in(chunk) == 0) continue;
+        parts.push_back({i, chunk, {0, std::min(count_in(chunk), kFirstElements)}});
+        break;
+      }
+    }
+    return parts;
+  }
+
+  std::vector<AskedPart> all_parts_of_the_rest() const {
+    std::vector<AskedPart> parts;
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      if (seen_[i].has_many) continue;
+      for (ChunkId chunk : input_.checkpoint.chunks(tensors_[i])) {
+        const std::int64_t count = count_in(chunk);
+        for (std::int64_t first = 0; first < count; first += kElementsAtOnce)
+          parts.push_back({i, chunk, {first, std::min(first + kElementsAtOnce, count)}});
+      }
+    }
+    return parts;
+  }
+
+  void read(std::vector<AskedPart> parts) {
+    in_order_on_disk(parts);
+    std::vector<std::uint64_t> costs;
+    for (const AskedPart& part : parts)
+      costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
+                      size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
+    Pool<ElementPasses> passes([&] { return std::make_unique<ElementPasses>(input_.checkpoint); });
+    // Nothing in it fails but where it was cancelled.
+    static_cast<void>(each_in_runs(costs, [&](std::size_t i) -> Status {
+      if (is_cancelled(input_.progress)) return cancelled_error();
+      read(parts[i], *passes.take());
+      return {};
+    }));
+  }
+
+  void in_order_on_disk(std::vector<AskedPart>& parts) const {
+    std::vector<ChunkId> chunks;
+    for (const AskedPart& part : parts) chunks.push_back(part.chunk);
+    std::vector<AskedPart> ordered;
+    for (std::uint32_t i : order_on_disk(input_.checkpoint, chunks)) ordered.push_back(parts[i]);
+    parts = std::move(ordered);
+  }
+
+  void read(const AskedPart& part, ElementPasses& passes) {
+    SeenValues& seen = seen_[part.tensor];
+    if (seen.has_many) return;
+    const Dtype dtype = input_.checkpoint.dtype(tensors_[part.tensor]);
+    std::optional<std::uint64_t> last;  // of constants every value is the one before
+    RangeParts pass;
+    pass.bytes = [&](BytesView bytes) -> Status {
+      const std::size_t count = bytes.size() / size_of(dtype);
+      for (std::size_t i = 0; i < count && !seen.has_many; ++i) {
+        const auto bits = std::bit_cast<std::uint64_t>(value_at(dtype, bytes, i));
+        if (last != bits) add(bits, seen);
+        last = bits;
+      }
+      return {};
+    };
+    pass.hole = [&](std::uint64_t) -> Status {
+      add(std::bit_cast<std::uint64_t>(0.0), seen);
+      return {};
+    };
+    auto alike = [&](BytesView element, std::uint64_t) { return pass.bytes(element); };
+    // Damaged and unreadable items are for bad-record and not-looked-at.
+    static_cast<void>(passes.pass(part.chunk, part.range, pass, nullptr, alike));
+  }
+
+  void add(std::uint64_t value, SeenValues& seen) const {
+    std::lock_guard lock(seen.guard);
+    auto at = std::lower_bound(seen.values.begin(), seen.values.end(), value);
+    if (at != seen.values.end() && *at == value) return;
+    seen.values.insert(at, value);
+    if (seen.values.size() > few_) seen.has_many = true;
+  }
+
+  const CheckInput& input_;
+  const std::span<const TensorId> tensors_;
+  const std::size_t few_;
+  std::vector<SeenValues> seen_;
+};
+
+}  // namespace
+
+std::vector<bool> have_more_values(const CheckInput& input, std::span<const TensorId> tensors,
+                                   std::size_t few) {
+  return ManyValues(input, tensors, few).find();
+}
+
+}  // namespace shw

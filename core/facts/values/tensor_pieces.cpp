@@ -1,0 +1,85 @@
+#include "core/facts/values/tensor_pieces.h"
+
+#include "core/formats/box_pass.h"
+#include "core/tensor/cast.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+namespace {
+
+// The tiles of one tensor, read in turns.
+class TileReader {
+ public:
+  TileReader(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype, Progress* progress)
+      : checkpoint_(checkpoint),
+        tensor_(tensor),
+        dtype_(dtype),
+        progress_(progress),
+        reader_(checkpoint, /*decoded_bytes=*/0) {}
+
+  bool pass(const Box& wanted, const TakePiece& take) {
+    for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
+      const Box tile = box_of(checkpoint_, chunk);
+      auto shared = intersect(tile, wanted);
+      if (!shared || is_empty(*shared)) continue;
+      for (std::size_t d = 0; d < tile.offsets.size(); ++d) shared->offsets[d] -= tile.offsets[d];
+      auto give = [&](const Box& box, BytesView elements) {
+        return this->give(tile, box, elements, take);
+      };
+      if (!pass_boxes(reader_, chunk, *shared, give, progress_)) return false;
+    }
+    return true;
+  }
+
+ private:
+  Status give(const Box& tile, Box box, BytesView elements, const TakePiece& take) const {
+    for (std::size_t d = 0; d < tile.offsets.size(); ++d) box.offsets[d] += tile.offsets[d];
+    if (progress_ != nullptr) progress_->add(elements.size());
+    const Dtype own = checkpoint_.dtype(tensor_);
+    if (own == dtype_) {
+      take(box, elements);
+      return {};
+    }
+    SHW_TRY(Bytes cast, cast_elements(own, elements, dtype_));
+    take(box, cast);
+    return {};
+  }
+
+  const Checkpoint& checkpoint_;
+  const TensorId tensor_;
+  const Dtype dtype_;
+  Progress* const progress_;
+  BoxReader reader_;
+};
+
+}  // namespace
+
+std::optional<PiecedTensor> pieces_of(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
+                                      Progress* progress) {
+  if (dtype == Dtype::kUnknown) dtype = checkpoint.dtype(tensor);
+  if (checkpoint.directory() == nullptr || size_of(checkpoint.dtype(tensor)) == 0 ||
+      size_of(dtype) == 0 || judge_tiling(checkpoint, tensor).tiling != Tiling::kExact)
+    return std::nullopt;
+  auto tiles = std::make_shared<TileReader>(checkpoint, tensor, dtype, progress);
+  return PiecedTensor{
+      dtype, copy_of(checkpoint.shape(tensor)),
+      [tiles](const Box& box, const TakePiece& take) { return tiles->pass(box, take); }};
+}
+
+std::int64_t index_at(ExtentsView offsets, ExtentsView strides) {
+  std::int64_t index = 0;
+  for (std::size_t d = 0; d < offsets.size(); ++d) index += offsets[d] * strides[d];
+  return index;
+}
+
+std::optional<Fingerprint> fingerprint_of(const PiecedTensor& tensor) {
+  Fingerprint sum;
+  const Extents strides = row_major_strides(tensor.shape);
+  const bool is_read = tensor.pass(whole(tensor.shape), [&](const Box& box, BytesView elements) {
+    add_box(sum, box.sizes, elements, size_of(tensor.dtype), strides,
+            index_at(box.offsets, strides));
+  });
+  return is_read ? std::optional(sum) : std::nullopt;
+}
+
+}  // namespace shw

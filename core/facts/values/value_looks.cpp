@@ -1,0 +1,218 @@
+#include "core/facts/values/value_looks.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "core/facts/values/value_pairs.h"
+#include "core/facts/values/value_reader.h"
+
+namespace shw {
+namespace {
+
+// beta1 = 0.9, beta2 = 0.999: the widest bound among settings in common use.
+constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
+// Two logarithms an element: so many of a pair tell a correlation to the third digit.
+constexpr double kMostCorrelated = 1 << 18;
+
+std::uint64_t word(std::int64_t number) {
+  return static_cast<std::uint64_t>(number);
+}
+std::uint64_t word(double number) {
+  return std::bit_cast<std::uint64_t>(number);
+}
+std::int64_t count_in(std::uint64_t word) {
+  return static_cast<std::int64_t>(word);
+}
+double real_in(std::uint64_t word) {
+  return std::bit_cast<double>(word);
+}
+
+std::vector<std::uint64_t> words_of(const MomentCount& c, const LogCorrelation& l) {
+  return {word(c.looked_at), word(c.above),   word(c.negative), word(c.without_root),
+          word(c.worst),     word(c.squares), word(c.seconds),  word(l.count),
+          word(l.mean_x),    word(l.mean_y),  word(l.xx),       word(l.yy),
+          word(l.xy)};
+}
+
+bool join_words(std::span<const std::uint64_t> w, MomentCount& count, LogCorrelation& correlation) {
+  if (w.size() != 13) return false;
+  count.join({count_in(w[0]), count_in(w[1]), count_in(w[2]), count_in(w[3]), real_in(w[4]),
+              real_in(w[5]), real_in(w[6])});
+  correlation.join({count_in(w[7]), real_in(w[8]), real_in(w[9]), real_in(w[10]), real_in(w[11]),
+                    real_in(w[12])});
+  return true;
+}
+
+class MomentCounter : public PairCounter {
+ public:
+  MomentCounter(const MomentLook& look, std::size_t stride) : look_(look), stride_(stride) {}
+
+  void add(const PairPiece& piece) override {
+    for (std::size_t at = 0; at < piece.count; at += kTogether) {
+      const std::size_t n = std::min(kTogether, piece.count - at);
+      to_doubles(piece.a_dtype, piece.a, at, {m_.data(), n});
+      to_doubles(piece.b_dtype, piece.b, at, {v_.data(), n});
+      for (std::size_t i = 0; i < n; ++i) count_.add(m_[i], v_[i], look_.constant, look_.slack);
+      for (; next_ < n; next_ += stride_) correlation_.add(m_[next_], v_[next_]);
+      next_ -= n;
+    }
+  }
+  std::vector<std::uint64_t> numbers() const override { return words_of(count_, correlation_); }
+
+ private:
+  static constexpr std::size_t kTogether = 2048;
+
+  const MomentLook& look_;
+  const std::size_t stride_;
+  std::size_t next_ = 0;
+  std::array<double, kTogether> m_{}, v_{};
+  MomentCount count_;
+  LogCorrelation correlation_;
+};
+
+template <NarrowFloat form>
+void count_casts(const PairPiece& piece, CastCount& out) {
+  for (std::size_t i = 0; i < piece.count; ++i) {
+    float value = std::bit_cast<float>(bits_at<std::uint32_t>(piece.a, i));
+    std::uint32_t code = bits_at<std::uint16_t>(piece.b, i);
+    if (to_narrow<form>(value) == code || std::isnan(value)) continue;
+    double saved = from_narrow<form>(code);
+    // Both zeros are one number.
+    if (saved == 0 && to_narrow<form>(std::abs(value)) == 0) continue;
+    ++out.differing;
+    if (!(std::abs(saved - value) <= 0.25 * std::max(std::abs(saved), std::abs(double{value}))))
+      ++out.far;
+  }
+  out.elements += static_cast<std::int64_t>(piece.count);
+}
+
+class CastCounter : public PairCounter {
+ public:
+  void add(const PairPiece& piece) override {
+    if (piece.b_dtype == Dtype::kFloat16)
+      count_casts<kFloat16Form>(piece, count_);
+    else
+      count_casts<kBfloat16Form>(piece, count_);
+  }
+  std::vector<std::uint64_t> numbers() const override {
+    return {word(count_.elements), word(count_.differing), word(count_.far)};
+  }
+
+ private:
+  CastCount count_;
+};
+
+std::vector<MomentLook> moments_to_look_at(const CheckInput& input,
+                                           const OptimizerSettings& settings) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<MomentLook> looks;
+  for (MomentPair& pair : moment_pairs(input)) {
+    if (!has_values_to_look_at(input, pair.mean) || !has_values_to_look_at(input, pair.square))
+      continue;
+    MomentLook look;
+    const SavedOptimizer* optimizer = find_optimizer(settings, pair.prefix);
+    if (optimizer != nullptr) {
+      look.betas = betas_of(*optimizer, pair.key);
+      look.is_adams = look.betas && is_adams(*optimizer, pair.key);
+    }
+    look.constant = moment_constant(look.betas ? look.betas->first : kBeta1,
+                                    look.betas ? look.betas->second : kBeta2);
+    const bool narrow =
+        c.dtype(pair.mean) == Dtype::kBfloat16 || c.dtype(pair.square) == Dtype::kBfloat16;
+    look.slack = narrow ? 0.05 : 0.02;
+    look.pair = std::move(pair);
+    looks.push_back(std::move(look));
+  }
+  return looks;
+}
+
+std::vector<MasterLook> masters_to_look_at(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<MasterLook> looks;
+  for (const OptimizerState& state : each_state(input)) {
+    if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) continue;
+    const TensorId weight = *state.parameter;
+    const Dtype narrow = c.dtype(weight);
+    const bool is_cast = c.dtype(state.state) == Dtype::kFloat32 &&
+                         (narrow == Dtype::kFloat16 || narrow == Dtype::kBfloat16);
+    if (is_cast && same(c.shape(state.state), c.shape(weight)) &&
+        has_values_to_look_at(input, state.state) && has_values_to_look_at(input, weight))
+      looks.push_back({state.state, weight, false, {}});
+  }
+  return looks;
+}
+
+std::uint64_t elements_of(const Checkpoint& c, TensorId tensor) {
+  return static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
+}
+
+// Of all that could be looked at. Files say how much there is to read: shapes may be made up.
+double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
+                std::span<const ValuePair> masters, std::uint64_t whole_up_to) {
+  double bytes = 0;
+  for (std::span<const ValuePair> pairs : {moments, masters}) {
+    for (const ValuePair& pair : pairs)
+      bytes += static_cast<double>(elements_of(c, pair.a)) *
+               (size_of(c.dtype(pair.a)) + size_of(c.dtype(pair.b)));
+  }
+  std::uint64_t on_disk = 0;
+  for (const FileRow& file : c.files()) on_disk += file.size / kReadOnceMore;
+  const std::uint64_t most = std::max(whole_up_to, on_disk);
+  return bytes <= static_cast<double>(most) ? 1 : static_cast<double>(most) / bytes;
+}
+
+Status nonsense() {
+  return fail(ErrorKind::kIo, "another worker says nonsense of optimizer states");
+}
+
+}  // namespace
+
+void CastCount::join(const CastCount& other) {
+  elements += other.elements;
+  differing += other.differing;
+  far += other.far;
+}
+
+Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettings& settings,
+                                  std::uint64_t whole_up_to) {
+  ValueLooks out;
+  const Checkpoint& c = input.checkpoint;
+  if (input.depth != Depth::kData || c.directory() == nullptr) return out;
+  out.moments = moments_to_look_at(input, settings);
+  out.masters = masters_to_look_at(input);
+  std::vector<ValuePair> moments, masters;
+  for (const MomentLook& look : out.moments) moments.push_back({look.pair.mean, look.pair.square});
+  for (const MasterLook& look : out.masters) masters.push_back({look.master, look.weight});
+  const double share = share_of(c, moments, masters, whole_up_to);
+
+  PairWork work{"look at moments", moments, share, {}, {}};
+  work.counter = [&](std::size_t i) -> std::unique_ptr<PairCounter> {
+    const double elements = static_cast<double>(elements_of(c, moments[i].a)) * share;
+    // Odd, so that it visits all columns of a matrix.
+    const auto stride = static_cast<std::size_t>(elements / kMostCorrelated) | 1;
+    return std::make_unique<MomentCounter>(out.moments[i], stride);
+  };
+  work.hear = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
+    MomentLook& look = out.moments[i];
+    return join_words(numbers, look.count, look.correlation) ? Status{} : nonsense();
+  };
+  SHW_TRY(PairsSeen seen, look_at_pairs(input, work));
+  for (std::size_t i = 0; i < moments.size(); ++i) out.moments[i].is_read = seen.is_read[i];
+
+  PairWork casts{"look at masters", masters, share, {}, {}};
+  casts.counter = [](std::size_t) { return std::make_unique<CastCounter>(); };
+  casts.hear = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
+    if (numbers.size() != 3) return nonsense();
+    out.masters[i].count.join({count_in(numbers[0]), count_in(numbers[1]), count_in(numbers[2])});
+    return {};
+  };
+  SHW_TRY(PairsSeen cast, look_at_pairs(input, casts));
+  for (std::size_t i = 0; i < masters.size(); ++i) out.masters[i].is_read = cast.is_read[i];
+  out.elements = seen.elements + cast.elements;
+  out.looked_at = seen.looked_at + cast.looked_at;
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,325 @@
+#include "core/facts/values/value_pairs.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/base/packed.h"
+#include "core/facts/values/value_reader.h"
+#include "core/formats/box_reader.h"
+#include "core/formats/item_pass.h"
+#include "core/tensor/strided_copy.h"
+#include "core/tiles/blocks.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kPieceElements = std::int64_t{1} << 15;
+constexpr std::uint64_t kTakenTogether = std::uint64_t{16} << 20;  // of both: what a thread takes
+// Tiles of a times tiles of b, where they are not cut alike and each is held against each.
+constexpr std::uint64_t kMostTilePairs = std::uint64_t{1} << 24;
+
+struct TileOfPair {
+  std::size_t pair = 0;
+  ChunkId a{};
+  std::optional<ChunkId> b;     // the tile of the same box; nothing: several hold parts of it
+  bool from_the_front = false;  // has to be decoded: what lies behind costs what lies before
+};
+
+struct Piece {
+  std::uint32_t tile = 0;
+  std::uint64_t block = 0;
+};
+
+// Pieces [first, last), of neighbours.
+struct PairPart {
+  std::size_t first = 0, last = 0;
+};
+
+Blocks blocks_of(ExtentsView sizes) {
+  const Extents all = copy_of(sizes);
+  return {all, block_sizes(all, kPieceElements, {})};
+}
+
+// Which of many things are taken, where a share of them is: one out of each run of neighbours, at a
+// place in it that never falls in step with what repeats itself (multiples of the golden ratio, by
+// their fractions).
+class Taken {
+ public:
+  explicit Taken(double share) : share_(share) {}
+  std::uint64_t number() const {
+    if (share_ >= 1) return turn_;
+    constexpr std::uint64_t kGoldenFraction = 0x9E3779B97F4A7C15;
+    constexpr double kAll = 18446744073709551616.0;
+    const double place = static_cast<double>(turn_ * kGoldenFraction) / kAll;
+    const double number = (static_cast<double>(turn_) + place) / share_;
+    return number < kAll / 2 ? static_cast<std::uint64_t>(number) : UINT64_MAX;
+  }
+  void go_on() {
+    const std::uint64_t last = number();
+    do ++turn_;
+    while (number() == last && last != UINT64_MAX);
+  }
+
+ private:
+  const double share_;
+  std::uint64_t turn_ = 0;
+};
+
+std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
+  std::vector<ChunkId> chunks;
+  for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
+  std::sort(chunks.begin(), chunks.end(), [&](ChunkId one, ChunkId two) {
+    const ExtentsView left = c.offsets(one), right = c.offsets(two);
+    return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
+  });
+  return chunks;
+}
+
+// The chunk of that box; `sorted` by offsets.
+std::optional<ChunkId> with_box(const Checkpoint& c, const std::vector<ChunkId>& sorted,
+                                ChunkId wanted) {
+  const ExtentsView offsets = c.offsets(wanted);
+  auto found =
+      std::lower_bound(sorted.begin(), sorted.end(), offsets, [&](ChunkId one, ExtentsView right) {
+        const ExtentsView left = c.offsets(one);
+        return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
+      });
+  // Empty tiles may begin at the same place.
+  for (; found != sorted.end() && same(c.offsets(*found), offsets); ++found) {
+    if (same(c.sizes(*found), c.sizes(wanted))) return *found;
+  }
+  return std::nullopt;
+}
+
+class PairPass {
+ public:
+  PairPass(const CheckInput& input, const PairWork& work)
+      : input_(input), checkpoint_(input.checkpoint), work_(work) {}
+  Result<PairsSeen> run();
+
+ private:
+  struct Readers {
+    BoxReader a, b;
+  };
+
+  bool is_encoded(ChunkId chunk) const;
+  bool add_tiles(std::size_t pair);
+  void add_all_tiles();
+  void cut();
+  std::uint64_t bytes_of(std::size_t pair, std::uint64_t elements) const {
+    const ValuePair& of = work_.pairs[pair];
+    return elements * (size_of(checkpoint_.dtype(of.a)) + size_of(checkpoint_.dtype(of.b)));
+  }
+  Result<Bytes> gather(BoxReader& reader, TensorId tensor, const Box& box) const;
+  Status count(const Piece& piece, Readers& readers, PairCounter& counter) const;
+  Result<std::string> look(const PairPart& part) const;
+  Status hear(const std::vector<std::string>& told);
+
+  const CheckInput& input_;
+  const Checkpoint& checkpoint_;
+  const PairWork& work_;
+  std::vector<TileOfPair> tiles_;
+  std::vector<Piece> pieces_;
+  std::vector<PairPart> parts_;
+  std::vector<std::uint64_t> costs_, looked_at_;  // a part, a pair
+  PairsSeen seen_;
+};
+
+bool PairPass::is_encoded(ChunkId chunk) const {
+  if (!checkpoint_.transforms(chunk).empty()) return true;
+  if (index_of(chunk) >= input_.headers.size()) return false;
+  const Result<ItemHeader>& header = input_.headers[index_of(chunk)];
+  return header && header->compressed;
+}
+
+bool PairPass::add_tiles(std::size_t pair) {
+  const auto [a, b] = work_.pairs[pair];
+  if (!has_values_to_look_at(input_, a) || !has_values_to_look_at(input_, b) ||
+      !same(checkpoint_.shape(a), checkpoint_.shape(b)))
+    return false;
+  const std::vector<ChunkId> others = by_offsets(checkpoint_, b);
+  const std::size_t first = tiles_.size();
+  bool alike = true;
+  for (ChunkId chunk : checkpoint_.chunks(a)) {
+    if (volume(checkpoint_.sizes(chunk)).value_or(0) == 0) continue;
+    TileOfPair tile{pair, chunk, with_box(checkpoint_, others, chunk)};
+    tile.from_the_front = is_encoded(chunk) || (tile.b && is_encoded(*tile.b));
+    alike = alike && tile.b.has_value();
+    tiles_.push_back(tile);
+  }
+  const std::uint64_t here = tiles_.size() - first;
+  const bool is_decoded_often =
+      !alike && std::any_of(others.begin(), others.end(), [&](ChunkId o) { return is_encoded(o); });
+  if (is_decoded_often || (!alike && here * others.size() > kMostTilePairs)) {
+    tiles_.resize(first);
+    return false;
+  }
+  return true;
+}
+
+// In the order in which those of `a` lie.
+void PairPass::add_all_tiles() {
+  seen_.is_read.resize(work_.pairs.size());
+  looked_at_.resize(work_.pairs.size());
+  for (std::size_t pair = 0; pair < work_.pairs.size() && !is_cancelled(input_.progress); ++pair) {
+    seen_.is_read[pair] = add_tiles(pair);
+    seen_.elements +=
+        static_cast<std::uint64_t>(volume(checkpoint_.shape(work_.pairs[pair].a)).value_or(0));
+  }
+  std::vector<ChunkId> chunks;
+  chunks.reserve(tiles_.size());
+  for (const TileOfPair& tile : tiles_) chunks.push_back(tile.a);
+  std::vector<TileOfPair> as_they_lie;
+  as_they_lie.reserve(tiles_.size());
+  for (std::uint32_t i : order_on_disk(checkpoint_, chunks)) as_they_lie.push_back(tiles_[i]);
+  tiles_ = std::move(as_they_lie);
+}
+
+void PairPass::cut() {
+  Taken taken(work_.share);
+  std::uint64_t before = 0, bytes = 0;  // blocks of other tiles; bytes of this part
+  PairPart part;
+  auto close = [&] {
+    part.last = pieces_.size();
+    if (part.first == part.last) return;
+    parts_.push_back(part);
+    costs_.push_back(bytes);
+    part.first = part.last;
+    bytes = 0;
+  };
+  for (std::uint32_t i = 0; i < tiles_.size(); ++i) {
+    if (is_cancelled(input_.progress)) return;
+    Blocks blocks = blocks_of(checkpoint_.sizes(tiles_[i].a));
+    const std::uint64_t behind = before + blocks.count();
+    for (; taken.number() < behind; taken.go_on()) {
+      const std::uint64_t block = taken.number() - before;
+      blocks.go_to(block);
+      blocks.next();
+      const auto elements = static_cast<std::uint64_t>(volume(blocks.block.sizes).value_or(0));
+      pieces_.push_back({i, block});
+      bytes += bytes_of(tiles_[i].pair, elements);
+      looked_at_[tiles_[i].pair] += elements;
+      if (bytes >= kTakenTogether && !tiles_[i].from_the_front) close();
+    }
+    before = behind;
+    if (bytes >= kTakenTogether) close();
+  }
+  close();
+}
+
+// A box of a tensor, out of all tiles that hold parts of it.
+Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& box) const {
+  const std::size_t width = size_of(checkpoint_.dtype(tensor));
+  Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
+  const Extents strides = row_major_strides(box.sizes);
+  for (ChunkId chunk : checkpoint_.chunks(tensor)) {
+    const Box own = box_of(checkpoint_, chunk);
+    auto shared = intersect(own, box);
+    if (!shared || is_empty(*shared)) continue;
+    Box local = *shared;
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+      local.offsets[d] -= own.offsets[d];
+      first += (shared->offsets[d] - box.offsets[d]) * strides[d];
+    }
+    SHW_TRY(Bytes part, reader.read(chunk, local));
+    copy_strided({part, row_major_strides(local.sizes), 0}, {out, strides, first}, local.sizes,
+                 width);
+  }
+  return out;
+}
+
+Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counter) const {
+  const TileOfPair& tile = tiles_[piece.tile];
+  const ValuePair& pair = work_.pairs[tile.pair];
+  Blocks blocks = blocks_of(checkpoint_.sizes(tile.a));
+  blocks.go_to(piece.block);
+  blocks.next();
+  Box box = blocks.block;
+  SHW_TRY(Bytes a, readers.a.read(tile.a, box));
+  Bytes b;
+  if (tile.b) {
+    SHW_TRY(b, readers.b.read(*tile.b, box));
+  } else {
+    const ExtentsView origin = checkpoint_.offsets(tile.a);
+    for (std::size_t d = 0; d < origin.size(); ++d) box.offsets[d] += origin[d];
+    SHW_TRY(b, gather(readers.b, pair.b, box));
+  }
+  if (input_.progress != nullptr) input_.progress->add(a.size() + b.size());
+  const Dtype a_dtype = checkpoint_.dtype(pair.a), b_dtype = checkpoint_.dtype(pair.b);
+  counter.add({a_dtype, b_dtype, a, b, a.size() / size_of(a_dtype)});
+  return {};
+}
+
+// What was counted, a pair after the other as they come; no numbers: one of its pieces cannot be
+// read.
+Result<std::string> PairPass::look(const PairPart& part) const {
+  Readers readers{BoxReader(checkpoint_, /*decoded_bytes=*/0),
+                  BoxReader(checkpoint_, /*decoded_bytes=*/0)};
+  Packer words;
+  std::unique_ptr<PairCounter> counter;
+  for (std::size_t i = part.first; i < part.last; ++i) {
+    const std::size_t pair = tiles_[pieces_[i].tile].pair;
+    const bool begins = i == part.first || tiles_[pieces_[i - 1].tile].pair != pair;
+    const bool ends = i + 1 == part.last || tiles_[pieces_[i + 1].tile].pair != pair;
+    if (begins) counter = work_.counter(pair);
+    if (is_cancelled(input_.progress)) return cancelled_error();
+    if (counter != nullptr && !count(pieces_[i], readers, *counter)) counter.reset();
+    if (!ends) continue;
+    words.add(std::uint64_t{pair});
+    words.add(counter == nullptr ? std::vector<std::uint64_t>{} : counter->numbers());
+  }
+  return packed_text(words.take());
+}
+
+Status PairPass::hear(const std::vector<std::string>& told) {
+  // Known of every pair before anything of it is heard.
+  for (const bool is_second : {false, true}) {
+    for (const std::string& text : told) {
+      Unpacker words(std::as_bytes(std::span(text)));
+      while (!words.is_at_end()) {
+        SHW_TRY(std::uint64_t pair, words.number());
+        SHW_TRY(auto numbers, words.numbers());
+        if (pair >= work_.pairs.size())
+          return fail(ErrorKind::kIo, "another worker says nonsense of a pair");
+        if (numbers.empty()) seen_.is_read[pair] = false;
+        if (is_second && seen_.is_read[pair]) SHW_CHECK(work_.hear(pair, numbers));
+      }
+    }
+  }
+  return {};
+}
+
+Result<PairsSeen> PairPass::run() {
+  add_all_tiles();
+  cut();
+  if (is_cancelled(input_.progress)) return cancelled_error();
+  std::uint64_t bytes = 0;
+  for (std::uint64_t cost : costs_) bytes += cost;
+  if (bytes == 0) return std::move(seen_);
+  if (input_.progress != nullptr)
+    input_.progress->begin(Phase::kReadingBytes, bytes, /*bytes=*/true);
+  EachWork work{work_.step, costs_, {}, input_.progress};
+  work.find = [&](std::size_t i) { return look(parts_[i]); };
+  SHW_TRY(auto told, find_each(input_.team, work));
+  SHW_CHECK(hear(told));
+  for (std::size_t pair = 0; pair < work_.pairs.size(); ++pair)
+    seen_.looked_at += seen_.is_read[pair] ? looked_at_[pair] : 0;
+  return std::move(seen_);
+}
+
+}  // namespace
+
+bool has_values_to_look_at(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  return c.directory() != nullptr && has_values(c.dtype(tensor)) &&
+         input.tilings[index_of(tensor)].tiling == Tiling::kExact &&
+         volume(c.shape(tensor)).value_or(0) > 0;
+}
+
+Result<PairsSeen> look_at_pairs(const CheckInput& input, const PairWork& work) {
+  return PairPass(input, work).run();
+}
+
+}  // namespace shw

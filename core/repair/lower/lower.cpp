@@ -1,0 +1,234 @@
+#include "core/repair/lower/lower.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/checked.h"
+#include "core/formats/items.h"
+#include "core/repair/lower/item_place.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+// Offsets and sizes up to 2^62 add up without leaving int64.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+
+bool is_plain_box(ExtentsView offsets, ExtentsView sizes, std::size_t ndim) {
+  if (offsets.size() != ndim || sizes.size() != ndim || !volume(sizes)) return false;
+  for (std::size_t d = 0; d < ndim; ++d) {
+    if (offsets[d] < 0 || offsets[d] >= kFarthest || sizes[d] < 0 || sizes[d] >= kFarthest)
+      return false;
+  }
+  return true;
+}
+
+Box moved(const Box& box, ExtentsView by) {
+  Box out = box;
+  for (std::size_t d = 0; d < by.size(); ++d) out.offsets[d] += by[d];
+  return out;
+}
+
+// An item under a box of the recorded size is fine by metadata alone. A box of another size is
+// right only if the item itself says so (S5 E3: the payload knew better than the metadata).
+Status check_item(const Checkpoint& checkpoint, const PlannedTensor& planned, const Box& box,
+                  ChunkId chunk, const std::optional<ItemPlace>& place) {
+  if (index_of(chunk) >= checkpoint.chunk_count() || !checkpoint.item(chunk))
+    return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
+  if (checkpoint.dtype(checkpoint.tensor_of(chunk)) != checkpoint.dtype(planned.tensor))
+    return cannot_lower(checkpoint, planned.tensor, "an item of another dtype would be taken over");
+  if (!place && same(box.sizes, checkpoint.sizes(chunk))) return {};
+  SHW_TRY(ItemHeader header, place ? read_orphan_header(checkpoint, chunk, *place)
+                                   : read_item_header(checkpoint, chunk));
+  bool same_dtype = !place || header.dtype == checkpoint.dtype(planned.tensor);
+  if (same(box.sizes, header.sizes) && same_dtype) return {};
+  return cannot_lower(
+      checkpoint, planned.tensor,
+      "an item of size " + to_text(header.sizes) + " would stand for the box " + to_text(box));
+}
+
+Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, const Piece& piece) {
+  std::size_t ndim = planned.shape.size();
+  if (index_of(piece.chunk) >= checkpoint.chunk_count() || !checkpoint.item(piece.chunk))
+    return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
+  if (!is_plain_box(piece.source.offsets, piece.source.sizes, ndim) || piece.at.size() != ndim ||
+      !lies_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
+    return cannot_lower(checkpoint, planned.tensor, "a piece lies outside the chunk it comes from");
+  }
+  if (!is_order_of_dims(piece.permutation, ndim))
+    return cannot_lower(checkpoint, planned.tensor, "a piece has an order of dims that is none");
+  if (checkpoint.dtype(checkpoint.tensor_of(piece.chunk)) != checkpoint.dtype(planned.tensor))
+    return cannot_lower(checkpoint, planned.tensor, "a piece of another dtype would be taken over");
+  return {};
+}
+
+Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                  const SidePiece& side) {
+  auto elements = volume(side.sizes);
+  auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                      std::uint64_t{size_of(side.dtype)})
+                        : std::nullopt;
+  if (!bytes || *bytes != side.length || size_of(side.dtype) == 0 ||
+      side.sizes.size() != planned.shape.size() || side.at.size() != planned.shape.size() ||
+      !is_safe_relative_path(side.file)) {
+    return cannot_lower(checkpoint, planned.tensor,
+                        "the payload in " + side.file + " does not fit its shape");
+  }
+  return {};
+}
+
+// Boxes of the new tensor that the pieces of one new chunk fill.
+Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                    const PlannedChunk& chunk, std::vector<Box>& kept) {
+  if (chunk.item) {
+    auto place = place_elsewhere(checkpoint, chunk);
+    if (!chunk.pieces.empty() || (!chunk.side.empty() && !place))
+      return cannot_lower(checkpoint, planned.tensor, "a chunk is both an old item and pieces");
+    SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item, place));
+    kept.push_back(chunk.box);
+    return {};
+  }
+  auto add = [&](const Extents& at, const Extents& sizes) -> Status {
+    if (!lies_inside(at, sizes, chunk.box.sizes))
+      return cannot_lower(checkpoint, planned.tensor, "a piece lies outside its new chunk");
+    kept.push_back(moved(Box{at, sizes}, chunk.box.offsets));
+    return {};
+  };
+  for (const Piece& piece : chunk.pieces) {
+    SHW_CHECK(check_piece(checkpoint, planned, piece));
+    SHW_CHECK(add(piece.at, sizes_in_new(piece)));
+  }
+  for (const SidePiece& side : chunk.side) {
+    SHW_CHECK(check_side(checkpoint, planned, side));
+    SHW_CHECK(add(side.at, side.sizes));
+  }
+  return {};
+}
+
+}  // namespace
+
+tl::unexpected<Error> cannot_lower(const Checkpoint& checkpoint, TensorId tensor, std::string why) {
+  std::string fqn = index_of(tensor) < checkpoint.tensor_count()
+                        ? std::string(checkpoint.fqn(tensor))
+                        : std::string();
+  return fail(ErrorKind::kUnsupported, "no safe repair: " + std::move(why),
+              Place{.file = {}, .tensor = std::move(fqn)});
+}
+
+bool is_order_of_dims(const Extents& permutation, std::size_t ndim) {
+  if (permutation.empty()) return true;
+  Extents sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t d = 0; d < sorted.size(); ++d) {
+    if (sorted[d] != static_cast<std::int64_t>(d)) return false;
+  }
+  return sorted.size() == ndim;
+}
+
+Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor) {
+  if (index_of(tensor) >= checkpoint.tensor_count())
+    return cannot_lower(checkpoint, tensor, "there is no such tensor");
+  std::size_t ndim = checkpoint.shape(tensor).size();
+  if (ndim > kMaxDims) return cannot_lower(checkpoint, tensor, "it has more than 64 dimensions");
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (!is_plain_box(checkpoint.offsets(chunk), checkpoint.sizes(chunk), ndim))
+      return cannot_lower(checkpoint, tensor, "a recorded chunk is no box");
+  }
+  return {};
+}
+
+bool is_pure_relabel(const PlannedTensor& planned) {
+  return planned.lost_elements == 0 &&
+         std::all_of(planned.chunks.begin(), planned.chunks.end(),
+                     [](const PlannedChunk& chunk) { return chunk.item.has_value(); });
+}
+
+Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                                 const PlannedChunk& chunk) {
+  std::vector<Box> covered;
+  for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
+  for (const SidePiece& side : chunk.side) covered.push_back({side.at, side.sizes});
+  auto rest = complement(covered, chunk.box.sizes);
+  if (!rest) return cannot_lower(checkpoint, tensor.tensor, "what is lost is in too many pieces");
+  return std::move(*rest);
+}
+
+std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  std::uint64_t elements = 0;
+  auto add = [&](ExtentsView sizes) {
+    elements += static_cast<std::uint64_t>(volume(sizes).value_or(0));
+  };
+  for (const PlannedChunk& chunk : planned.chunks) {
+    for (const Piece& piece : chunk.pieces) add(piece.source.sizes);
+    if (chunk.item) continue;
+    for (const SidePiece& side : chunk.side) add(side.sizes);
+  }
+  return elements * size_of(checkpoint.dtype(planned.tensor));
+}
+
+Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+  SHW_CHECK(check_chunks_are_boxes(checkpoint, planned.tensor));
+  if (planned.shape.size() > kMaxDims || !volume(planned.shape))
+    return cannot_lower(checkpoint, planned.tensor, "the new shape is none");
+  std::vector<Box> boxes, accounted;
+  for (const PlannedChunk& chunk : planned.chunks) {
+    if (!is_plain_box(chunk.box.offsets, chunk.box.sizes, planned.shape.size()))
+      return cannot_lower(checkpoint, planned.tensor, "a new chunk is no box");
+    boxes.push_back(chunk.box);
+    SHW_CHECK(collect_kept(checkpoint, planned, chunk, accounted));
+  }
+  if (!tiles_exactly(boxes, planned.shape)) {
+    return cannot_lower(checkpoint, planned.tensor,
+                        "its tiles would not cover " + to_text(planned.shape) + " exactly once");
+  }
+  for (const Box& box : planned.lost) {
+    if (!is_plain_box(box.offsets, box.sizes, planned.shape.size()))
+      return cannot_lower(checkpoint, planned.tensor, "a lost box is no box");
+  }
+  if (total_volume(planned.lost) != planned.lost_elements)
+    return cannot_lower(checkpoint, planned.tensor, "the lost boxes and their count differ");
+  accounted.insert(accounted.end(), planned.lost.begin(), planned.lost.end());
+  if (!tiles_exactly(accounted, planned.shape)) {
+    return cannot_lower(checkpoint, planned.tensor,
+                        "what is kept and what is lost do not make up the whole tensor");
+  }
+  return {};
+}
+
+Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis) {
+  SHW_CHECK(check_chunks_are_boxes(checkpoint, tensor_of(diagnosis)));
+  struct Lower {
+    const Checkpoint& checkpoint;
+    Result<PlannedTensor> operator()(const AxisMoved& d) { return lower_axis_moved(checkpoint, d); }
+    Result<PlannedTensor> operator()(const Relabelled& d) {
+      return lower_relabelled(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const PartlyLost& d) {
+      return lower_partly_lost(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const BlocksPermuted& d) {
+      return lower_blocks_permuted(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const RestoredFromSide& d) {
+      return lower_restored_from_side(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const Repointed& d) { return lower_repointed(checkpoint, d); }
+    Result<PlannedTensor> operator()(const Relisted& d) { return lower_relisted(checkpoint, d); }
+    Result<PlannedTensor> operator()(const Transposed& d) {
+      return lower_transposed(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const Renamed& d) { return lower_renamed(checkpoint, d); }
+  };
+  SHW_TRY(PlannedTensor planned, std::visit(Lower{checkpoint}, diagnosis));
+  planned.chunks.shrink_to_fit();
+  SHW_CHECK(prove_planned(checkpoint, planned));
+  bool only_moves = std::holds_alternative<AxisMoved>(diagnosis) ||
+                    std::holds_alternative<Relabelled>(diagnosis) ||
+                    std::holds_alternative<BlocksPermuted>(diagnosis) ||
+                    std::holds_alternative<Transposed>(diagnosis) ||
+                    std::holds_alternative<Renamed>(diagnosis);
+  if (only_moves) SHW_CHECK(prove_bijection(checkpoint, planned));
+  return planned;
+}
+
+}  // namespace shw

@@ -1,0 +1,84 @@
+// S2, S3, S4, S5 E1: survivors go where they belong, all else is lost and filled. One new chunk a
+// survivor, written by the rank that wrote it before; a survivor that is a whole chunk keeps its
+// item. What is lost becomes chunks of its own, so that no rank's file claims what it never held.
+#include <algorithm>
+
+#include "core/formats/items.h"
+#include "core/repair/lower/lower.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+bool can_cast_from(const Checkpoint& checkpoint, const PartlyLost& diagnosis) {
+  auto source =
+      diagnosis.refill_from.empty() ? std::nullopt : checkpoint.find(diagnosis.refill_from);
+  return source && *source != diagnosis.tensor &&
+         same(checkpoint.shape(*source), diagnosis.expected);
+}
+
+// The survivor is all that the chunk's item holds. Where the metadata gives it another size (S4,
+// first commit of its fix) the item itself decides.
+bool is_whole_item(const Checkpoint& checkpoint, const Survivor& survivor) {
+  if (survivor.source == whole(checkpoint.sizes(survivor.chunk))) return true;
+  if (std::any_of(survivor.source.offsets.begin(), survivor.source.offsets.end(),
+                  [](std::int64_t offset) { return offset != 0; }))
+    return false;
+  auto header = read_item_header(checkpoint, survivor.chunk);
+  return header && header->sizes == survivor.source.sizes;
+}
+
+PlannedChunk place_survivor(const Checkpoint& checkpoint, TensorId tensor,
+                            const Survivor& survivor) {
+  PlannedChunk chunk;
+  chunk.box = Box{survivor.at, survivor.source.sizes};
+  chunk.writer = checkpoint.writer(survivor.chunk).value_or(0);
+  bool is_whole = is_whole_item(checkpoint, survivor);
+  bool same_dtype =
+      checkpoint.dtype(checkpoint.tensor_of(survivor.chunk)) == checkpoint.dtype(tensor);
+  if (is_whole && same_dtype) {
+    chunk.item = survivor.chunk;
+  } else {
+    chunk.pieces.push_back({survivor.chunk, survivor.source, Extents(survivor.at.size(), 0)});
+  }
+  return chunk;
+}
+
+}  // namespace
+
+Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const PartlyLost& diagnosis) {
+  PlannedTensor planned;
+  planned.tensor = diagnosis.tensor;
+  planned.shape = diagnosis.expected;
+  std::vector<Box> kept;
+  for (const Survivor& survivor : diagnosis.survivors) {
+    if (index_of(survivor.chunk) >= checkpoint.chunk_count())
+      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
+    if (!lies_inside(survivor.at, survivor.source.sizes, diagnosis.expected))
+      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
+    if (is_empty(survivor.source)) continue;  // a rank that owns nothing (spec/failures.md 0.7.3)
+    const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, survivor);
+    planned.chunks.push_back(placed);
+    kept.push_back(placed.box);
+  }
+  auto lost = complement(kept, diagnosis.expected);
+  auto count = lost ? total_volume(*lost) : std::nullopt;
+  if (!count)
+    return cannot_lower(checkpoint, diagnosis.tensor, "what is lost is in too many pieces");
+  planned.lost = std::move(*lost);
+  planned.lost_elements = *count;
+  std::uint32_t writer = planned.chunks.empty() ? 0 : planned.chunks.front().writer;
+  for (const Box& box : planned.lost) {
+    PlannedChunk filled;
+    filled.box = box;
+    filled.writer = writer;
+    planned.chunks.push_back(std::move(filled));
+  }
+  if (planned.lost_elements != 0 && can_cast_from(checkpoint, diagnosis)) {
+    planned.fill = Fill::kCast;
+    planned.fill_from = diagnosis.refill_from;
+  }
+  return planned;
+}
+
+}  // namespace shw

@@ -1,0 +1,35 @@
+// Rules tile-unlisted and storage-dangling: the tiles that have items stay, and with them come
+// those whose records the list had lost. Nothing is copied.
+#include "core/repair/lower/lower.h"
+
+namespace shw {
+
+Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Relisted& diagnosis) {
+  if (diagnosis.tiles.empty())
+    return cannot_lower(checkpoint, diagnosis.tensor, "there is no tile to list again");
+  PlannedTensor planned;
+  planned.tensor = diagnosis.tensor;
+  planned.shape = copy_of(checkpoint.shape(diagnosis.tensor));
+  for (ChunkId id : checkpoint.chunks(diagnosis.tensor)) {
+    if (!checkpoint.item(id)) continue;
+    PlannedChunk chunk;
+    chunk.box = box_of(checkpoint, id);
+    chunk.item = id;
+    chunk.writer = checkpoint.writer(id).value_or(0);
+    planned.chunks.push_back(std::move(chunk));
+  }
+  for (const ListedAgain& tile : diagnosis.tiles) {
+    if (index_of(tile.file) >= checkpoint.files().size())
+      return cannot_lower(checkpoint, diagnosis.tensor, "a tile's bytes are in no file of it");
+    PlannedChunk chunk;
+    chunk.box = tile.box;
+    chunk.item = tile.like;
+    chunk.writer = checkpoint.file(tile.file).rank.value_or(0);
+    chunk.side = {{checkpoint.file(tile.file).path, tile.offset, tile.length,
+                   checkpoint.dtype(diagnosis.tensor), tile.box.sizes, tile.box.offsets}};
+    planned.chunks.push_back(std::move(chunk));
+  }
+  return planned;
+}
+
+}  // namespace shw

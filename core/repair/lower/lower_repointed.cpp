@@ -1,0 +1,41 @@
+// Rule shared-storage: tiles, shape and names stay; what changes is where the items of some tiles
+// are said to lie. Nothing is copied.
+#include <map>
+
+#include "core/repair/lower/lower.h"
+
+namespace shw {
+
+Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repointed& diagnosis) {
+  PlannedTensor planned;
+  planned.tensor = diagnosis.tensor;
+  planned.shape = copy_of(checkpoint.shape(diagnosis.tensor));
+  std::map<ChunkId, const NewPlace*> places;
+  for (const NewPlace& place : diagnosis.places) {
+    if (index_of(place.file) >= checkpoint.files().size())
+      return cannot_lower(checkpoint, diagnosis.tensor, "a new place is in no file of it");
+    places.emplace(place.chunk, &place);
+  }
+  if (places.empty() || places.size() != diagnosis.places.size())
+    return cannot_lower(checkpoint, diagnosis.tensor, "the new places are not one a tile");
+  std::size_t placed = 0;
+  for (ChunkId id : checkpoint.chunks(diagnosis.tensor)) {
+    PlannedChunk chunk;
+    chunk.box = box_of(checkpoint, id);
+    chunk.item = id;
+    chunk.writer = checkpoint.writer(id).value_or(0);
+    if (auto found = places.find(id); found != places.end()) {
+      const NewPlace& place = *found->second;
+      chunk.side = {{checkpoint.file(place.file).path, place.offset, place.length,
+                     checkpoint.dtype(diagnosis.tensor), chunk.box.sizes, chunk.box.offsets}};
+      ++placed;
+    }
+    planned.chunks.push_back(std::move(chunk));
+  }
+  if (placed != places.size())
+    return cannot_lower(checkpoint, diagnosis.tensor,
+                        "a new place is for a tile of another tensor");
+  return planned;
+}
+
+}  // namespace shw

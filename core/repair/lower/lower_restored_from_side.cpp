@@ -1,0 +1,42 @@
+// S4 with per-rank optimizer files: every chunk is whole in a side file and is taken from there,
+// cast to the tensor's dtype. One new chunk a piece.
+#include <charconv>
+
+#include "core/repair/lower/lower.h"
+
+namespace shw {
+namespace {
+
+// "optimizer_rank_3.pt": the last number of the name is the rank that held it.
+std::uint32_t rank_in(const std::string& file) {
+  std::size_t end = file.find_last_of("0123456789");
+  if (end == std::string::npos) return 0;
+  std::size_t begin = end;
+  while (begin > 0 && file[begin - 1] >= '0' && file[begin - 1] <= '9') --begin;
+  std::uint32_t rank = 0;
+  auto [stop, code] = std::from_chars(file.data() + begin, file.data() + end + 1, rank);
+  return code == std::errc{} && stop == file.data() + end + 1 ? rank : 0;
+}
+
+}  // namespace
+
+Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
+                                               const RestoredFromSide& diagnosis) {
+  PlannedTensor planned;
+  planned.tensor = diagnosis.tensor;
+  planned.shape = diagnosis.expected;
+  for (const SidePiece& piece : diagnosis.pieces) {
+    if (!lies_inside(piece.at, piece.sizes, diagnosis.expected))
+      return cannot_lower(checkpoint, diagnosis.tensor, "a piece lies outside the true tensor");
+    if (volume(piece.sizes) == 0) continue;
+    PlannedChunk chunk;
+    chunk.box = Box{piece.at, piece.sizes};
+    chunk.side.push_back(piece);
+    chunk.side.back().at.assign(piece.at.size(), 0);
+    chunk.writer = rank_in(piece.file);
+    planned.chunks.push_back(std::move(chunk));
+  }
+  return planned;
+}
+
+}  // namespace shw

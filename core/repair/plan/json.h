@@ -1,0 +1,29 @@
+// Plans as JSON: operations are the same in plan.json and in certificate.json. For .cpp files only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/repair/plan/plan_types.h"
+
+namespace shw {
+
+// Of a finding in a plan, by Severity.
+inline constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
+
+inline nlohmann::ordered_json json_of(const Operation& operation) {
+  return {{"kind", name(operation.kind)},
+          {"rule", operation.rule},
+          {"subjects", operation.subjects},
+          {"text", operation.text},
+          {"tiles", operation.tiles},
+          {"bytes_moved", operation.bytes_moved},
+          {"elements_lost", operation.elements_lost},
+          {"lossless", operation.lossless}};
+}
+
+// plan_to_json() with another indentation: -1 for one line.
+std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent);
+
+}  // namespace shw

@@ -1,0 +1,303 @@
+// A plan as JSON; plan_json_read.cpp reads it.
+//
+//   {"schema": "shardwright/1", "plan": 1, "checkpoint", "fingerprint", "lossless",
+//    "operations": [{"kind", "rule", "subjects", "text", "tiles", "bytes_moved", "elements_lost",
+//                    "lossless"}],
+//    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
+//                 "new_fqn", where it is renamed,
+//                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//               "item" with a "side": its bytes lie there, and not where the record says
+//    "objects": [{"object", "fqn", "new_fqn"}], entries that are no tensors and are renamed along
+//    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
+//    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
+//    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/base/hash.h"
+#include "core/repair/plan/json.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/transform/json.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Box& box) {
+  return {{"offsets", box.offsets}, {"sizes", box.sizes}};
+}
+
+Json json_of(const std::vector<Box>& boxes) {
+  Json list = Json::array();
+  for (const Box& box : boxes) list.push_back(json_of(box));
+  return list;
+}
+
+Json json_of(const std::vector<SidePiece>& pieces) {
+  Json list = Json::array();
+  for (const SidePiece& side : pieces) {
+    list.push_back({{"file", side.file},
+                    {"offset", side.offset},
+                    {"length", side.length},
+                    {"dtype", name(side.dtype)},
+                    {"sizes", side.sizes},
+                    {"at", side.at}});
+  }
+  write_names_as_text(list);
+  return list;
+}
+
+Json json_of(const PlannedChunk& chunk) {
+  Json out = json_of(chunk.box);
+  out["writer"] = chunk.writer;
+  if (chunk.item) {
+    out["item"] = index_of(*chunk.item);
+    if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
+    return out;
+  }
+  out["pieces"] = Json::array();
+  for (const Piece& piece : chunk.pieces) {
+    Json one = {{"chunk", index_of(piece.chunk)}};
+    one.update(json_of(piece.source));
+    one["at"] = piece.at;
+    if (!piece.permutation.empty()) one["permutation"] = piece.permutation;
+    out["pieces"].push_back(std::move(one));
+  }
+  if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
+  return out;
+}
+
+Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  Json out = {{"tensor", index_of(tensor.tensor)},
+              {"fqn", checkpoint.fqn(tensor.tensor)},
+              {"shape", tensor.shape},
+              {"lost", json_of(tensor.lost)},
+              {"lost_elements", tensor.lost_elements}};
+  if (tensor.lost_elements != 0) {
+    out["fill"] = name(tensor.fill);
+    if (tensor.fill != Fill::kZero) out["fill_from"] = tensor.fill_from;
+  }
+  if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
+  out["chunks"] = Json::array();
+  write_names_as_text(out);
+  return out;
+}
+
+Json json_of(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
+  Json out = json_without_chunks(checkpoint, tensor);
+  for (const PlannedChunk& chunk : tensor.chunks) out["chunks"].push_back(json_of(chunk));
+  return out;
+}
+
+// What names something is text already; in what is only shown names may be no UTF-8.
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// Where in the text of a plan its tensors stand, whose list is empty there.
+std::size_t place_of_tensors(std::string_view text, int indent) {
+  // Within a string its quotes would be escaped.
+  const std::string_view empty = indent >= 0 ? "\"tensors\": []" : "\"tensors\":[]";
+  return text.find(empty) + empty.size() - 1;
+}
+
+// Puts the tensors into the empty list that stands for them, one after the other: the tree of
+// millions of chunks would take gigabytes.
+std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
+                         int indent) {
+  if (plan.tensors.empty()) return text;
+  const std::string margin(2 * static_cast<std::size_t>(indent), ' ');
+  const std::size_t at = place_of_tensors(text, indent);
+  const std::string rest = text.substr(at);
+  text.resize(at);
+  for (const PlannedTensor& tensor : plan.tensors) {
+    text += text.size() == at ? "\n" : ",\n";
+    text += margin;
+    for (char one : dumped(json_of(checkpoint, tensor), indent)) {
+      text += one;
+      if (one == '\n') text += margin;
+    }
+  }
+  text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  text += rest;
+  return text;
+}
+
+// The same text as that of its tree, a tenth of the time: there may be millions of it.
+class ChunkText {
+ public:
+  explicit ChunkText(std::string& out) : out_(out) {}
+  void add(const PlannedChunk& chunk) {
+    out_ += '{';
+    add(chunk.box);
+    fmt::format_to(std::back_inserter(out_), ",\"writer\":{}", chunk.writer);
+    if (chunk.item) {
+      fmt::format_to(std::back_inserter(out_), ",\"item\":{}", index_of(*chunk.item));
+    } else {
+      out_ += ",\"pieces\":[";
+      for (const Piece& piece : chunk.pieces) add(piece, &piece == &chunk.pieces.front());
+      out_ += ']';
+    }
+    if (!chunk.side.empty()) out_ += ",\"side\":" + dumped(json_of(chunk.side), -1);
+    out_ += '}';
+  }
+
+ private:
+  void add(const Piece& piece, bool is_first) {
+    fmt::format_to(std::back_inserter(out_), "{}\"chunk\":{},", is_first ? "{" : ",{",
+                   index_of(piece.chunk));
+    add(piece.source);
+    add(",\"at\":", piece.at);
+    if (!piece.permutation.empty()) add(",\"permutation\":", piece.permutation);
+    out_ += '}';
+  }
+  void add(const Box& box) {
+    add("\"offsets\":", box.offsets);
+    add(",\"sizes\":", box.sizes);
+  }
+  void add(std::string_view key, const Extents& numbers) {
+    out_ += key;
+    out_ += '[';
+    for (std::size_t d = 0; d < numbers.size(); ++d) {
+      if (d != 0) out_ += ',';
+      const fmt::format_int digits(numbers[d]);
+      out_.append(digits.data(), digits.size());
+    }
+    out_ += ']';
+  }
+
+  std::string& out_;
+};
+
+void add_in_one_line(const Checkpoint& checkpoint, const PlannedTensor& tensor, std::string& text) {
+  const std::string head = dumped(json_without_chunks(checkpoint, tensor), -1);
+  text.append(head, 0, head.size() - 2);  // up to "chunks":[
+  ChunkText chunks(text);
+  for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
+    if (i != 0) text += ',';
+    chunks.add(tensor.chunks[i]);
+  }
+  text += "]}";
+}
+
+Json json_of(const Finding& finding) {
+  Json out = {{"rule", finding.rule},
+              {"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
+              {"subjects", finding.subjects},
+              {"cause", finding.cause},
+              {"evidence", Json::object()}};
+  for (const auto& [key, value] : finding.evidence) {
+    out["evidence"][key] = std::visit(
+        [](const auto& v) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::vector<Box>>)
+            return json_of(v);
+          else
+            return Json(v);
+        },
+        value);
+  }
+  return out;
+}
+
+// Of what is done, not of where the checkpoint lies or of what nothing mends. `plan` is all of it
+// but its tensors, whose text follows.
+RunningHash begun_hash(const Json& plan) {
+  RunningHash hash;
+  Json done = plan;
+  for (const char* key : {"checkpoint", "undecided", "of_other_ranks"}) done.erase(key);
+  const std::string text = dumped(done, -1);
+  hash.add(std::as_bytes(std::span(text)));
+  return hash;
+}
+
+std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const Plan& plan) {
+  RunningHash hash = begun_hash(frame);
+  std::string text;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    text.clear();
+    add_in_one_line(checkpoint, tensor, text);
+    hash.add(std::as_bytes(std::span(text)));
+  }
+  return hash.text();
+}
+
+// Each tensor is put into words once, and hashed there.
+std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
+  RunningHash hash = begun_hash(frame);
+  std::string text = dumped(frame, -1);
+  const std::size_t at = place_of_tensors(text, -1);
+  text.resize(at);
+  std::size_t chunks = 0, done = 0;
+  for (const PlannedTensor& tensor : plan.tensors) chunks += tensor.chunks.size();
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (text.size() != at) text += ',';
+    const std::size_t begin = text.size();
+    add_in_one_line(checkpoint, tensor, text);
+    hash.add(std::as_bytes(std::span(text).subspan(begin)));
+    done += tensor.chunks.size();
+    if (done == 0) continue;
+    // A text that doubles as it grows is there one and a half times; room that nothing is written
+    // to takes nothing.
+    const std::size_t of_one = std::min<std::size_t>((text.size() - at) / done + 16, 256);
+    const std::size_t wanted = text.size() + (chunks - done) * of_one;
+    if (text.capacity() < wanted) text.reserve(wanted);
+  }
+  frame["hash"] = hash.text();
+  text += std::string_view(dumped(frame, -1)).substr(at);
+  return text;
+}
+
+// All of it but its tensors and its hash.
+Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
+  Json out = {{"schema", "shardwright/1"},     {"plan", 1},
+              {"checkpoint", plan.checkpoint}, {"fingerprint", fingerprint(checkpoint)},
+              {"lossless", plan.lossless},     {"operations", Json::array()},
+              {"tensors", Json::array()},      {"undecided", Json::array()}};
+  for (const Operation& operation : plan.operations)
+    out["operations"].push_back(json_of(operation));
+  for (const PlannedEntry& entry : plan.entries) {
+    out["entries"].push_back({{"fqn", checkpoint.objects()[entry.object].fqn},
+                              {"entry", entry.object},
+                              {"from", checkpoint.objects()[entry.item_of].fqn},
+                              {"item_of", entry.item_of}});
+  }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.fill != Fill::kReference || tensor.fill_source->directory() == nullptr) continue;
+    out["fill_source"] = {{"checkpoint", tensor.fill_source->directory()->name()},
+                          {"fingerprint", fingerprint(*tensor.fill_source)}};
+    break;
+  }
+  for (const RenamedObject& object : plan.objects) {
+    out["objects"].push_back({{"object", object.object},
+                              {"fqn", checkpoint.objects()[object.object].fqn},
+                              {"new_fqn", object.fqn}});
+  }
+  if (!plan.of_other_ranks.empty()) out["of_other_ranks"] = plan.of_other_ranks;
+  write_names_as_text(out);
+  for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
+  return out;
+}
+
+}  // namespace
+
+std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan) {
+  return hash_of_plan(frame_of(checkpoint, plan), checkpoint, plan);
+}
+
+std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
+  Json out = frame_of(checkpoint, plan);
+  if (indent < 0) return text_in_one_line(std::move(out), checkpoint, plan);
+  out["hash"] = hash_of_plan(out, checkpoint, plan);
+  return with_tensors(dumped(out, indent), checkpoint, plan, indent);
+}
+
+std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
+  return plan_text(checkpoint, plan, 1) + "\n";
+}
+
+}  // namespace shw

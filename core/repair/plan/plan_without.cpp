@@ -1,0 +1,207 @@
+#include "core/repair/plan/plan_without.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "core/repair/lower/lower.h"
+#include "core/repair/plan/entries.h"
+#include "core/repair/plan/plan.h"
+
+namespace shw {
+namespace {
+
+using Names = std::set<std::string_view>;
+
+bool is_rewrite(const Operation& operation) {
+  return operation.kind == OperationKind::kRewriteMetadata;
+}
+// What it does to a tensor's tiles; a name is given beside that.
+bool changes_tiles(const Operation& operation) {
+  return !is_rewrite(operation) && operation.kind != OperationKind::kRename;
+}
+
+Names subjects_of(const Plan& plan, const StepsOff& off, bool wanted_off,
+                  bool (*wanted)(const Operation&)) {
+  Names names;
+  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+    if (off[i] != wanted_off || !wanted(plan.operations[i])) continue;
+    names.insert(plan.operations[i].subjects.begin(), plan.operations[i].subjects.end());
+  }
+  return names;
+}
+bool gives_names(const Operation& operation) {
+  return operation.kind == OperationKind::kRename;
+}
+
+// What of a tensor's plan stays: nothing where its tiles and its name are as they were.
+Result<std::optional<PlannedTensor>> what_stays(const Checkpoint& checkpoint,
+                                                const PlannedTensor& planned, bool tiles_off,
+                                                bool had_tiles, bool name_off) {
+  std::optional<PlannedTensor> stays;
+  if (tiles_off) {
+    if (name_off || planned.fqn.empty()) return stays;
+    SHW_TRY(stays, lower_renamed(checkpoint, {planned.tensor, planned.fqn, {}}));
+    return stays;
+  }
+  if (name_off && !had_tiles) return stays;
+  stays = planned;
+  if (name_off) stays->fqn.clear();
+  return stays;
+}
+
+Status drop_tensors(const Checkpoint& checkpoint, const Plan& whole, const StepsOff& off,
+                    Plan& plan) {
+  const Names tiles_off = subjects_of(whole, off, true, changes_tiles);
+  const Names names_off = subjects_of(whole, off, true, gives_names);
+  const Names tiles_on = subjects_of(whole, off, false, changes_tiles);
+  plan.tensors.clear();
+  for (const PlannedTensor& planned : whole.tensors) {
+    std::string_view fqn = checkpoint.fqn(planned.tensor);
+    bool had_tiles = tiles_off.contains(fqn) || tiles_on.contains(fqn);
+    SHW_TRY(auto stays, what_stays(checkpoint, planned, tiles_off.contains(fqn), had_tiles,
+                                   names_off.contains(fqn)));
+    if (stays) plan.tensors.push_back(std::move(*stays));
+  }
+  auto fqn_of = [&](std::size_t object) -> std::string_view {
+    return checkpoint.objects()[object].fqn;
+  };
+  std::erase_if(plan.objects, [&](const RenamedObject& renamed) {
+    return names_off.contains(fqn_of(renamed.object));
+  });
+  std::erase_if(plan.entries, [&](const PlannedEntry& entry) {
+    return tiles_off.contains(fqn_of(entry.object)) || names_off.contains(fqn_of(entry.object));
+  });
+  return {};
+}
+
+bool touches(const Finding& finding, const Names& subjects) {
+  return std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                     [&](const std::string& subject) { return subjects.contains(subject); });
+}
+
+void leave(Plan& plan, Finding finding, const std::string& why) {
+  finding.evidence.emplace_back("not repaired because", why);
+  plan.undecided.push_back(std::move(finding));
+}
+
+// Of what a finding names, a step that is off leaves its own subjects wrong.
+bool stays_wrong(const Finding& finding, const Plan& whole, const StepsOff& off) {
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    if (!off[i]) continue;
+    const Operation& operation = whole.operations[i];
+    Names subjects(operation.subjects.begin(), operation.subjects.end());
+    if (touches(finding, subjects) || (is_rewrite(operation) && finding.rule == operation.rule))
+      return true;
+  }
+  return false;
+}
+
+// What nobody mends any more; what nothing could mend before is told already.
+void tell_what_stays(const CheckReport* report, const Plan& whole, const StepsOff& off,
+                     Plan& plan) {
+  std::set<std::pair<std::string, std::vector<std::string>>> told;
+  for (const Finding& finding : plan.undecided) told.insert({finding.rule, finding.subjects});
+  for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
+    if (finding.severity == Severity::kInfo || !stays_wrong(finding, whole, off)) continue;
+    if (told.insert({finding.rule, finding.subjects}).second)
+      leave(plan, finding, "a step that mends it is switched off");
+  }
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    const Operation& operation = whole.operations[i];
+    const Names subjects(operation.subjects.begin(), operation.subjects.end());
+    bool known = std::any_of(plan.undecided.begin(), plan.undecided.end(), [&](const Finding& one) {
+      return one.rule == operation.rule && (touches(one, subjects) || subjects.empty());
+    });
+    if (!off[i] || operation.rule.empty() || known) continue;
+    Finding finding;
+    finding.rule = operation.rule;
+    finding.subjects = operation.subjects;
+    finding.cause = "This step is switched off: " + operation.text + ".";
+    leave(plan, std::move(finding), "its step is switched off");
+  }
+}
+
+void drop_operations(const Plan& whole, const StepsOff& off, Plan& plan) {
+  plan.operations.clear();
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    if (!off[i]) plan.operations.push_back(whole.operations[i]);
+  }
+  bool changes = !plan.tensors.empty() || !plan.entries.empty() || !plan.objects.empty();
+  // What only comes along with a change goes with the last of them.
+  if (!changes)
+    std::erase_if(plan.operations,
+                  [](const Operation& one) { return is_rewrite(one) && one.rule.empty(); });
+}
+
+Error needs_more(const Error& error) {
+  Error out = error;
+  out.kind = ErrorKind::kUnsupported;
+  out.message = "the other steps need what is switched off: " + error.message;
+  out.place.file.clear();
+  out.advice = "switch off what goes with it, or leave it on";
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::size_t> steps_together(const Plan& plan) {
+  std::vector<std::size_t> first(plan.operations.size());
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  std::map<std::string_view, std::size_t> changed_by;
+  for (std::size_t i = 0; i < plan.operations.size(); ++i) {
+    if (!changes_tiles(plan.operations[i])) continue;
+    for (const std::string& subject : plan.operations[i].subjects) {
+      auto [found, is_new] = changed_by.try_emplace(subject, first[i]);
+      if (is_new || found->second == first[i]) continue;
+      std::size_t from = std::max(found->second, first[i]), to = std::min(found->second, first[i]);
+      std::replace(first.begin(), first.end(), from, to);
+      for (auto& [name, by] : changed_by) by = by == from ? to : by;
+    }
+  }
+  return first;
+}
+
+Result<StepsOff> switch_step(const Plan& plan, StepsOff off, std::size_t step, bool on) {
+  off.resize(plan.operations.size(), false);
+  if (step >= plan.operations.size())
+    return fail(ErrorKind::kUsage, fmt::format("the plan has {} steps", plan.operations.size()));
+  bool others = false;
+  for (std::size_t i = 0; i < off.size(); ++i)
+    others = others || (!off[i] && !is_rewrite(plan.operations[i]));
+  if (!on && others && is_rewrite(plan.operations[step]))
+    return fail(ErrorKind::kUsage, "every repair writes this anew: it is off when all others are",
+                {}, "switch the other steps off first");
+  std::vector<std::size_t> together = steps_together(plan);
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    if (together[i] == together[step]) off[i] = !on;
+    // It comes along with whatever is on.
+    if (on && is_rewrite(plan.operations[i])) off[i] = false;
+  }
+  return off;
+}
+
+Result<Plan> plan_without(const Checkpoint& checkpoint, const CheckReport* report,
+                          const Plan& whole, const StepsOff& off) {
+  if (off.size() != whole.operations.size())
+    return fail(ErrorKind::kUsage, "the steps are those of another plan");
+  if (std::none_of(off.begin(), off.end(), [](bool one) { return one; })) return whole;
+  Plan plan = whole;
+  SHW_CHECK(drop_tensors(checkpoint, whole, off, plan));
+  drop_operations(whole, off, plan);
+  tell_what_stays(report, whole, off, plan);
+  plan.lossless = plan.of_other_ranks.empty() && keeps_every_entry(plan) &&
+                  std::all_of(plan.tensors.begin(), plan.tensors.end(),
+                              [](const auto& t) { return t.lost_elements == 0; });
+  // Held against the same proofs as a plan that somebody wrote by hand.
+  auto proved = plan_from_json(checkpoint, plan_to_json(checkpoint, plan), "the plan");
+  if (!proved) return tl::unexpected<Error>(needs_more(proved.error()));
+  return plan;
+}
+
+}  // namespace shw

@@ -1,0 +1,165 @@
+#include "core/repair/plan/planned_states.h"
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/layout/survivors.h"
+#include "core/facts/states/optimizer_states.h"
+
+namespace shw {
+namespace {
+
+using Planned = std::map<TensorId, const Diagnosis*>;
+
+template <class D>
+const D* diagnosis_of(const Planned& planned, TensorId tensor) {
+  auto found = planned.find(tensor);
+  return found == planned.end() ? nullptr : std::get_if<D>(found->second);
+}
+
+// Rows that one rank wrote together do not lie together afterwards.
+bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
+  if (std::holds_alternative<Transposed>(diagnosis)) return true;
+  const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis);
+  if (blocks == nullptr) return false;
+  for (ChunkId chunk : c.chunks(blocks->tensor)) {
+    ExtentsView sizes = c.sizes(chunk);
+    if (blocks->dim < sizes.size() && sizes[blocks->dim] > blocks->block) return true;
+  }
+  return false;
+}
+
+// Of a parameter whose chunks get other boxes: the survivors are where those of their writers come
+// to lie. A writer that wrote none of it was placed by the layout, or by a chunk that moves.
+bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
+                           const PartlyLost& state, bool has_layout) {
+  return std::all_of(state.survivors.begin(), state.survivors.end(), [&](const Survivor& survivor) {
+    bool wrote_any = false, lies_there = false;
+    std::size_t at = 0;
+    for (ChunkId chunk : c.chunks(parameter.tensor)) {
+      if (at == parameter.boxes.size()) return false;
+      const Box& box = parameter.boxes[at++];
+      if (c.writer(chunk) != c.writer(survivor.chunk) || is_empty(box)) continue;
+      wrote_any = true;
+      lies_there = lies_there || box == Box{survivor.at, survivor.source.sizes};
+    }
+    return wrote_any ? lies_there : has_layout;
+  });
+}
+
+// Empty where the state may stay in the plan.
+std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& state,
+                    const Diagnosis& parameter) {
+  const std::string name(c.fqn(tensor_of(parameter)));
+  if (moves_inside_chunks(c, parameter))
+    return "this repair moves rows of its parameter " + name +
+           " inside of chunks, and rows of the state would have to follow";
+  if (std::holds_alternative<Renamed>(parameter)) return {};
+  const SpecEntry* entry = spec == nullptr ? nullptr : spec->find(name);
+  // A reference alone says nothing of ranks.
+  const bool has_layout = entry != nullptr && entry->shape == state.expected && entry->mesh &&
+                          !entry->placements.empty();
+  const auto* moved = std::get_if<Relabelled>(&parameter);
+  if (moved != nullptr ? lie_with_moved_chunks(c, *moved, state, has_layout) : has_layout)
+    return {};
+  // Both by the same law of writers.
+  const auto* part = std::get_if<PartlyLost>(&parameter);
+  if (part != nullptr && part->expected == state.expected) return {};
+  return "this repair mends its parameter " + name +
+         " too, so that where its chunks lie does not tell where the state belongs: give a spec "
+         "(--spec), or check the result again";
+}
+
+// Where blocks change places and no chunk is in two of them.
+std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksPermuted& blocks) {
+  PartlyLost part{blocks.tensor, copy_of(c.shape(blocks.tensor)), {}, {}};
+  std::vector<std::int64_t> place(blocks.order.size(), -1);
+  for (std::size_t to = 0; to < place.size(); ++to) {
+    auto from = static_cast<std::size_t>(blocks.order[to]);
+    if (from < place.size()) place[from] = static_cast<std::int64_t>(to);
+  }
+  for (ChunkId chunk : c.chunks(blocks.tensor)) {
+    Extents at = copy_of(c.offsets(chunk));
+    if (blocks.block < 1 || blocks.dim >= at.size() || c.sizes(chunk).size() != at.size() ||
+        at[blocks.dim] < 0)
+      return std::nullopt;
+    std::int64_t& row = at[blocks.dim];
+    auto from = static_cast<std::size_t>(row / blocks.block);
+    if (row % blocks.block + c.sizes(chunk)[blocks.dim] > blocks.block) return std::nullopt;
+    if (volume(c.sizes(chunk)) == 0) continue;
+    if (from >= place.size() || place[from] < 0) return std::nullopt;
+    row = place[from] * blocks.block + row % blocks.block;
+    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+  }
+  return part;
+}
+
+// One that loses nothing but whose chunks change places, as one of survivors.
+std::optional<PartlyLost> as_survivors(const Checkpoint& c, const Diagnosis& diagnosis) {
+  if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) return *part;
+  if (const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis))
+    return blocks_as_survivors(c, *blocks);
+  const auto* moved = std::get_if<Relabelled>(&diagnosis);
+  if (moved == nullptr) return std::nullopt;
+  PartlyLost part{moved->tensor, moved->expected, {}, {}};
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(moved->tensor)) {
+    if (at == moved->boxes.size()) return std::nullopt;
+    const Box& box = moved->boxes[at++];
+    if (!same(box.sizes, c.sizes(chunk))) return std::nullopt;
+    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), box.offsets));
+  }
+  return part;
+}
+
+}  // namespace
+
+std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& checkpoint,
+                                                           const Spec* spec, const Planned& planned,
+                                                           const Progress* progress) {
+  std::map<TensorId, std::string> out;
+  bool any = std::any_of(planned.begin(), planned.end(), [](const auto& item) {
+    return std::holds_alternative<PartlyLost>(*item.second);
+  });
+  if (!any || planned.size() < 2) return out;
+  const std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
+  for (const OptimizerState& state : until_cancelled(states, progress)) {
+    const auto* part = diagnosis_of<PartlyLost>(planned, state.state);
+    auto parameter = state.parameter ? planned.find(*state.parameter) : planned.end();
+    if (part == nullptr || parameter == planned.end()) continue;
+    std::string why = why_not(checkpoint, spec, *part, *parameter->second);
+    if (!why.empty()) out.emplace(state.state, std::move(why));
+  }
+  return out;
+}
+
+std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Planned& planned,
+                                       const std::set<TensorId>& named) {
+  std::vector<PartlyLost> parts;
+  std::vector<std::size_t> moments;
+  std::vector<std::int64_t> kept;
+  bool any_lost = false;
+  for (const auto& [tensor, diagnosis] : planned) {
+    auto path = parse_state_fqn(checkpoint.fqn(tensor));
+    if (!path || role_of_kind(path->kind) != StateRole::kMoment) continue;
+    auto part = as_survivors(checkpoint, *diagnosis);
+    if (!part) continue;
+    LostCount loss = loss_of(*part);
+    any_lost = any_lost || loss.lost != 0;
+    kept.push_back(loss.kept);
+    moments.push_back(parts.size());
+    parts.push_back(std::move(*part));
+  }
+  std::vector<PartlyLost> changed;
+  if (!any_lost) return changed;
+  keep_common_moments(checkpoint, {}, moments, parts, named);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i >= kept.size() || loss_of(parts[i]).kept != kept[i])
+      changed.push_back(std::move(parts[i]));
+  }
+  return changed;
+}
+
+}  // namespace shw

@@ -1,0 +1,286 @@
+// certificate.json is read. The keys of design 5.1 come first; more are added after them:
+//
+//   {"schema": "shardwright/1", "lossless",
+//    "tensors": {fqn: {"kept", "lost", "lost_boxes": [{"offsets", "sizes"}],
+//                      "items", "before", "after", "tiles", "shape", "dtype",
+//                      "renamed_from", where it had another name,
+//                      "fill": "zero" | "cast" | "from" | "side", "fill_from": fqn,
+//                      "fill_checkpoint", "cast", where its values were rounded,
+//                      "out_of_range", elements of it that "dtype" cannot say, neither kept nor
+//                      lost, "damaged", elements of it that came along and do not match their
+//                      checksum, not kept either, "damage", which file and record says so,
+//                      "padding", elements of it at the end that were left out}},
+//    "objects": {fqn: {"item", "damage"}}, "files": {path: {"bytes", "rest", "items"}},
+//    "entries": [{"fqn", "from", "item"}], only where some changed,
+//    "steps": [text], "dropped": [fqn], "trimmed", of what was made by steps,
+//    "of_other_ranks": [fqn], entries of which other ranks had others that did not come along,
+//    "left_out": [text], what lies beside the entries of the source and not of this,
+//    "version", "source", "hash": "XXH3-128", "operations": [{"kind", "rule", "text", ...}],
+//    "plan": {...} | "plan_zstd": base64 of it, compressed,
+//    "content_hash"}
+//
+// A path or a name that is no UTF-8 is written as text_of_name() (utf8.h).
+//
+// In certificates of before a tensor has "items_after": [hash] and "layout" where it has "items",
+// "before", "after" and "tiles" now, may have "inverse": [{"sizes", "hash", "parts": [{"at",
+// "from", "sizes", "order"}]}], and files have no "items".
+//
+// content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
+// every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
+#include "core/repair/proof/certificate.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/cancelled_text.h"
+#include "core/base/checked.h"
+#include "core/base/hash.h"
+#include "core/base/json.h"
+#include "core/base/leave_behind.h"
+#include "core/base/utf8.h"
+#include "core/repair/plan/json.h"
+
+namespace shw {
+namespace {
+
+using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
+
+// Null where a member is missing or of another type: the caller asks the type.
+const In& member(const In& object, const char* key) {
+  static const In kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+bool read(const In& json, std::int64_t& out) {
+  if (!json.is_number_integer()) return false;
+  auto number = json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
+                                          : std::optional(json.get<std::int64_t>());
+  if (number) out = *number;
+  return number.has_value();
+}
+bool read(const In& json, bool& out) {
+  if (json.is_boolean()) out = json.get<bool>();
+  return json.is_boolean();
+}
+bool read(const In& json, std::string& out) {
+  if (json.is_string()) out = name_of_text(json.get_ref<const std::string&>());
+  return json.is_string();
+}
+bool read(const In& json, Extents& out) {
+  if (!json.is_array()) return false;
+  for (const In& one : json) {
+    std::int64_t number = 0;
+    if (!read(one, number)) return false;
+    out.push_back(number);
+  }
+  return true;
+}
+bool read(const In& json, Box& out);
+bool read(const In& json, Operation& out);
+bool read(const In& json, InverseChunk& out);
+bool read(const In& json, InverseChunk::Part& out);
+bool read(const In& json, EntryCertificate& out);
+template <class T>
+bool read(const In& json, std::vector<T>& out) {
+  if (!json.is_array()) return false;
+  for (const In& one : json) {
+    out.emplace_back();
+    if (!read(one, out.back())) return false;
+  }
+  return true;
+}
+bool read(const In& json, Box& out) {
+  return read(member(json, "offsets"), out.offsets) && read(member(json, "sizes"), out.sizes) &&
+         out.offsets.size() == out.sizes.size() && out.sizes.size() <= kMaxDims;
+}
+bool read(const In& json, InverseChunk::Part& out) {
+  return read(member(json, "at"), out.at) && read(member(json, "from"), out.from) &&
+         read(member(json, "sizes"), out.sizes) &&
+         (member(json, "order").is_null() || read(member(json, "order"), out.order));
+}
+bool read(const In& json, InverseChunk& out) {
+  return read(member(json, "sizes"), out.sizes) && read(member(json, "hash"), out.hash) &&
+         read(member(json, "parts"), out.parts) && out.sizes.size() <= kMaxDims;
+}
+bool read(const In& json, TensorCertificate& out) {
+  // Certificates of before have none.
+  const In& inverse = member(json, "inverse");
+  if (!inverse.is_null() && !read(inverse, out.inverse)) return false;
+  auto read_text = [&](const char* key, std::string& text) {
+    return member(json, key).is_null() || read(member(json, key), text);
+  };
+  if (!read_text("fill", out.fill) || !read_text("fill_from", out.fill_from) ||
+      !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
+    return false;
+  if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
+  if (!member(json, "padding").is_null() && !read(member(json, "padding"), out.padding))
+    return false;
+  if (!member(json, "out_of_range").is_null() &&
+      !read(member(json, "out_of_range"), out.out_of_range))
+    return false;
+  if (!member(json, "damaged").is_null() && !read(member(json, "damaged"), out.damaged))
+    return false;
+  if (!read_text("damage", out.damage)) return false;
+  bool is_old = member(json, "tiles").is_null();
+  bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
+                            read(member(json, "layout"), out.layout)
+                      : read(member(json, "items"), out.items) && read_text("before", out.before) &&
+                            read(member(json, "after"), out.after) &&
+                            read(member(json, "tiles"), out.tiles);
+  if (is_old) out.items = static_cast<std::int64_t>(out.items_after.size());
+  return items && read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
+         read(member(json, "lost_boxes"), out.lost_boxes) &&
+         read(member(json, "shape"), out.shape) && read_text("renamed_from", out.renamed_from);
+}
+bool read(const In& json, EntryCertificate& out) {
+  return read(member(json, "fqn"), out.fqn) && read(member(json, "from"), out.from) &&
+         read(member(json, "item"), out.item);
+}
+bool read(const In& json, Operation& out) {
+  std::string kind;
+  std::int64_t moved = 0;
+  bool complete = read(member(json, "kind"), kind) && read(member(json, "rule"), out.rule) &&
+                  read(member(json, "subjects"), out.subjects) &&
+                  read(member(json, "text"), out.text) && read(member(json, "tiles"), out.tiles) &&
+                  read(member(json, "bytes_moved"), moved) && moved >= 0 &&
+                  read(member(json, "elements_lost"), out.elements_lost) &&
+                  read(member(json, "lossless"), out.lossless);
+  if (!complete) return false;
+  out.bytes_moved = static_cast<std::uint64_t>(moved);
+  for (int i = 0; i <= static_cast<int>(OperationKind::kRewriteMetadata); ++i) {
+    out.kind = static_cast<OperationKind>(i);
+    if (name(out.kind) == kind) return true;
+  }
+  return false;
+}
+
+constexpr const char* kContentHash = "content_hash";
+
+// Of the certificate without its hash.
+std::string content_hash(const In& certificate) {
+  std::string text = certificate.dump(-1, ' ', false, In::error_handler_t::replace);
+  return to_hex(hash_of(std::as_bytes(std::span(text))));
+}
+
+// Keys that stand there twice would let two readers read two certificates.
+class UniqueKeys {
+ public:
+  bool take(In::parse_event_t event, const In& parsed) {
+    if (event == In::parse_event_t::object_start) open_.emplace_back();
+    if (event == In::parse_event_t::object_end && !open_.empty()) open_.pop_back();
+    if (event == In::parse_event_t::key && !open_.empty() && parsed.is_string())
+      unique_ = open_.back().insert(parsed.get<std::string>()).second && unique_;
+    return true;
+  }
+  bool unique() const { return unique_; }
+
+ private:
+  std::vector<std::set<std::string>> open_;
+  bool unique_ = true;
+};
+
+Certificate::Seal seal_of(In& certificate) {
+  auto found = certificate.find(kContentHash);
+  if (found == certificate.end()) return Certificate::Seal::kMissing;
+  In said = *found;
+  certificate.erase(found);
+  return said == content_hash(certificate) ? Certificate::Seal::kHolds : Certificate::Seal::kBroken;
+}
+
+// Both are missing in certificates of before.
+bool read_objects_and_files(const In& parsed, Certificate& out) {
+  const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
+  bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
+  for (const auto& [fqn, value] : objects.items()) {
+    out.objects.push_back({name_of_text(fqn), {}});
+    plain = plain && read(member(value, "item"), out.objects.back().item) &&
+            (member(value, "damage").is_null() ||
+             read(member(value, "damage"), out.objects.back().damage));
+  }
+  for (const auto& [path, value] : files.items()) {
+    std::int64_t size = 0;
+    out.files.push_back({name_of_text(path), 0, {}});
+    plain =
+        plain && read(member(value, "bytes"), size) && size >= 0 &&
+        read(member(value, "rest"), out.files.back().rest) &&
+        (member(value, "items").is_null() || read(member(value, "items"), out.files.back().items));
+    out.files.back().size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
+  }
+  return plain;
+}
+
+}  // namespace
+
+std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certificate) {
+  std::map<std::string, std::int64_t> found;
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    if (tensor.out_of_range != 0) found[tensor.fqn] = tensor.out_of_range;
+  }
+  return found;
+}
+
+Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
+                                          const Progress* progress) {
+  auto damaged = [&](const std::string& what) {
+    return fail(ErrorKind::kDamaged, "is no certificate: " + what, {source});
+  };
+  // The parser takes a NUL for the end, whatever follows.
+  if (json.find('\0') != json.npos) return damaged("it is no JSON");
+  UniqueKeys keys;
+  const TextUntilCancelled text(json, progress);
+  auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
+    return depth < 32 && keys.take(event, value);
+  };
+  In parsed = parse_json<In>(text.begin(), text.end(), keeps).tree;
+  if (is_cancelled(progress)) {
+    leave_behind(std::move(parsed));
+    return cancelled_error();
+  }
+  if (parsed.is_discarded()) return damaged("it is no JSON");
+  if (!keys.unique()) return damaged("a key stands there twice");
+  std::string schema;
+  if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
+  if (schema != "shardwright/1")
+    return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
+  Certificate certificate;
+  certificate.seal = seal_of(parsed);
+  const In& tensors = member(parsed, "tensors");
+  if (!read(member(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
+      !read(member(parsed, "version"), certificate.version) ||
+      !read(member(parsed, "source"), certificate.source) ||
+      !read(member(parsed, "operations"), certificate.operations)) {
+    return damaged("a key is missing or of another type");
+  }
+  if (!read_objects_and_files(parsed, certificate))
+    return damaged("an object or a file is incomplete");
+  auto optional = [&](const char* key, auto& value) {
+    return member(parsed, key).is_null() || read(member(parsed, key), value);
+  };
+  if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
+      !optional("trimmed", certificate.trimmed) ||
+      !optional("of_other_ranks", certificate.of_other_ranks) ||
+      !optional("left_out", certificate.left_out))
+    return damaged("what was done is incomplete");
+  const In& plan = member(parsed, "plan");
+  if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);
+  if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is no text");
+  const In& entries = member(parsed, "entries");
+  if (!entries.is_null() && !read(entries, certificate.entries))
+    return damaged("an entry that is no tensor is incomplete");
+  for (const auto& [fqn, value] : tensors.items()) {
+    if (is_cancelled(progress)) {
+      leave_behind(std::pair(std::move(parsed), std::move(certificate)));
+      return cancelled_error();
+    }
+    TensorCertificate tensor;
+    tensor.fqn = name_of_text(fqn);
+    if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
+    certificate.tensors.push_back(std::move(tensor));
+  }
+  return certificate;
+}
+
+}  // namespace shw

@@ -1,0 +1,74 @@
+#include "core/repair/proof/item_doubts.h"
+
+#include <algorithm>
+
+#include "core/base/packed.h"
+#include "core/base/team.h"
+#include "core/base/words.h"
+#include "core/facts/storage/filled.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+
+void ItemDoubts::add(ChunkId chunk, std::string why) {
+  if (why.empty()) return;
+  std::lock_guard lock(guard_);
+  found_.emplace(chunk, std::move(why));
+}
+
+Status ItemDoubts::share(Team& team) {
+  Packer own;
+  for (const auto& [chunk, why] : found_) {
+    own.add(std::uint64_t{index_of(chunk)});
+    own.add(why);
+  }
+  SHW_TRY(auto told, team.tell_all(own.take(), "what does not match its checksum"));
+  for (const Bytes& message : told) {
+    Unpacker theirs(message);
+    while (!theirs.is_at_end()) {
+      SHW_TRY(std::uint64_t chunk, theirs.number());
+      SHW_TRY(std::string why, theirs.text());
+      found_.emplace(ChunkId{static_cast<std::uint32_t>(chunk)}, std::move(why));
+    }
+  }
+  return {};
+}
+
+void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& doubts,
+                 TensorCertificate& entry) {
+  if (doubts.found().empty()) return;
+  std::vector<Box> damaged;
+  for (ChunkId chunk : result.chunks(tensor)) {
+    auto found = doubts.found().find(chunk);
+    if (found == doubts.found().end()) continue;
+    if (damaged.empty()) entry.damage = found->second;
+    damaged.push_back(box_of(result, chunk));
+  }
+  if (damaged.empty()) return;
+  if (damaged.size() > 1)
+    entry.damage += " (and so in " + plural(damaged.size() - 1, "more tile") + ")";
+  // Tiles may hold the same elements, and some of those may be lost.
+  std::size_t looks = 20'000'000;
+  std::vector<Box> gone = entry.lost_boxes;
+  if (!add_all_disjoint(gone, damaged, looks)) gone = {whole(result.shape(tensor))};
+  entry.damaged = total_volume(gone).value_or(0) - entry.lost;
+}
+
+std::map<std::string, std::string> damage_in(const Certificate& certificate) {
+  std::map<std::string, std::string> damage;
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    if (!tensor.damage.empty()) damage[tensor.fqn] = tensor.damage;
+  }
+  for (const ObjectCertificate& object : certificate.objects) {
+    if (!object.damage.empty()) damage[object.fqn] = object.damage;
+  }
+  return damage;
+}
+
+bool has_damage(const Certificate& certificate) {
+  auto is_damaged = [](const auto& one) { return !one.damage.empty(); };
+  return std::any_of(certificate.tensors.begin(), certificate.tensors.end(), is_damaged) ||
+         std::any_of(certificate.objects.begin(), certificate.objects.end(), is_damaged);
+}
+
+}  // namespace shw

@@ -1,0 +1,466 @@
+#include "core/repair/proof/verify.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/packed.h"
+#include "core/base/team.h"
+#include "core/base/words.h"
+#include "core/formats/open.h"
+#include "core/repair/proof/against.h"
+#include "core/repair/proof/agreement.h"
+#include "core/repair/proof/hold_against.h"
+#include "core/repair/proof/inverse.h"
+#include "core/repair/proof/item_hashes.h"
+#include "core/repair/proof/verify_words.h"
+
+namespace shw {
+namespace {
+
+// What is held against the source while hashes are taken.
+struct SourceRun {
+  std::shared_ptr<const Checkpoint> source;
+  std::uint64_t memory = kDefaultMemory;
+  ExpectedResult expected = {};
+  std::optional<Error> why_not = {};  // the plan cannot be followed
+  // By chunk: nothing of those that were not compared.
+  std::vector<std::optional<ComparedChunk>> found = {};
+};
+
+// Bytes that moved, mapped back to what the certificate says they were.
+Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
+                   VerifyReport& report, Progress* progress) {
+  std::int64_t back = 0;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto tensor = checkpoint.find(entry.fqn);
+    if (entry.inverse.empty() || !tensor) continue;
+    auto why = contradiction_of_inverse(entry.inverse, *tensor, checkpoint, progress);
+    if (!why && why.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(why.error());
+    if (why && why->empty()) {
+      ++back;
+      continue;
+    }
+    if (report.outcome == VerifyReport::Outcome::kProved) report.reasons.clear();
+    report.outcome = VerifyReport::Outcome::kBroken;
+    report.reasons.push_back(entry.fqn + ": " + (why ? *why : why.error().message));
+  }
+  if (back != 0 && report.outcome == VerifyReport::Outcome::kProved) {
+    report.reasons.push_back(
+        fmt::format("{} {} whose bytes moved: mapped back, they are what the source held", back,
+                    back == 1 ? "tensor" : "tensors"));
+  }
+  return {};
+}
+
+void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
+                 const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return;
+  if (report.outcome == VerifyReport::Outcome::kProved) report.reasons.clear();
+  if (report.outcome != VerifyReport::Outcome::kBroken) report.outcome = outcome;
+  report.reasons.insert(report.reasons.end(), reasons.begin(), reasons.end());
+}
+
+// The certificate itself, and what lies beside it.
+Status add_disagreements(const Certificate& certificate, const Checkpoint& checkpoint,
+                         const ItemHashes& hashes, VerifyReport& report, Progress* progress) {
+  if (certificate.seal == Certificate::Seal::kBroken) {
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {std::string(kCertificateFile) +
+                 ": was changed after it was written: its content_hash is another"});
+  }
+  auto found = disagreements(certificate, checkpoint, hashes, progress);
+  if (!found) {
+    if (found.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(found.error());
+    const Error& error = found.error();
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {(error.place.file.empty() ? error.place.tensor : error.place.file) + ": " +
+                 error.message});
+    return {};
+  }
+  add_reasons(report, VerifyReport::Outcome::kBroken, found->broken);
+  add_reasons(report, VerifyReport::Outcome::kUndecided, found->unknown);
+  if (certificate.seal == Certificate::Seal::kMissing) {
+    add_reasons(report, VerifyReport::Outcome::kUndecided,
+                {std::string(kCertificateFile) +
+                 ": has no content_hash: it was written by an older version, or was changed, and "
+                 "does not say all that would be proved"});
+  }
+  return {};
+}
+
+// What it should be must be the same to all of a team, who share out what is compared.
+Status agree_on_source(const SourceRun& run, Team& team) {
+  Packer own;
+  own.add(run.why_not ? words_about(*run.why_not) : std::string());
+  for (const std::string& one : run.expected.contradictions) own.add(one);
+  const Bytes words = own.take();
+  SHW_TRY(auto told, team.tell_all(words, "agree on the source"));
+  for (std::size_t member = 0; member < told.size(); ++member) {
+    if (told[member] == words) continue;
+    Unpacker theirs(told[member]);
+    SHW_TRY(std::string why_not, theirs.text());
+    return fail(ErrorKind::kIo,
+                fmt::format("worker {} sees another source or result than worker {}{}", member,
+                            team.rank(), why_not.empty() ? "" : ": " + why_not),
+                {}, "begin all of them with the same words, where they see the same files");
+  }
+  return {};
+}
+
+// Of a team the first one reads them.
+Status compare_objects(SourceRun& run, Team* team) {
+  if (run.expected.objects == nullptr) return {};
+  SHW_TRY(Bytes told, by_first(team, "entries",
+                               [&]() -> Result<Bytes> { return packed(run.expected.objects()); }));
+  SHW_TRY(auto object, unpacked_object(told));
+  if (object && !*object) return {};
+  if (object)
+    run.expected.contradictions.push_back(words_about(**object));
+  else
+    run.why_not = std::move(object).error();
+  run.expected.compare = nullptr;
+  return {};
+}
+
+Status begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
+                        SourceRun& run, Team* team, Progress* progress) {
+  run.found.resize(checkpoint.chunk_count());
+  auto expected = expected_of(certificate, {run.source, checkpoint, run.memory}, progress);
+  if (expected)
+    run.expected = std::move(*expected);
+  else
+    run.why_not = std::move(expected).error();
+  if (team != nullptr) SHW_CHECK(agree_on_source(run, *team));
+  return compare_objects(run, team);
+}
+
+std::int64_t hole_in(const ExpectedResult& expected, const std::string& fqn) {
+  auto found = expected.holes.find(fqn);
+  return found == expected.holes.end() ? 0 : found->second;
+}
+
+// The certificate's own numbers against those of the plan: it may say that more was kept.
+std::vector<std::string> wrong_claims(const Certificate& certificate,
+                                      const ExpectedResult& expected) {
+  std::vector<std::string> broken;
+  compare_record(certificate, "the recorded plan", expected.lost, true, broken);
+  std::set<std::string_view> lost;
+  for (const FilledTensor& tensor : expected.lost.tensors) lost.insert(tensor.fqn);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    // What was filled is compared above.
+    if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn) &&
+        entry.lost != hole_in(expected, entry.fqn))
+      broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
+    if (entry.is_cast != expected.cast.contains(entry.fqn))
+      broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
+    auto padding = expected.padding.find(entry.fqn);
+    // Certificates of before say nothing of it.
+    if (entry.padding != 0 &&
+        entry.padding != (padding == expected.padding.end() ? 0 : padding->second))
+      broken.push_back(entry.fqn +
+                       ": by the recorded plan another number of elements of padding is left out");
+  }
+  std::vector<std::string> words = certificate.steps;
+  for (const Operation& operation : certificate.operations) words.push_back(operation.text);
+  if (words != expected.words)
+    broken.push_back("the certificate tells other operations than the recorded plan");
+  if (certificate.dropped != expected.dropped || certificate.trimmed != expected.trimmed)
+    broken.push_back("the recorded plan leaves out other entries or elements than the certificate");
+  return broken;
+}
+
+// What was found tile by tile.
+void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyReport& report,
+                     std::vector<std::string>& unknown) {
+  constexpr std::size_t kMostTold = 20;
+  SourceReport& against = *report.against;
+  for (std::uint32_t i = 0; i < run.found.size(); ++i) {
+    ChunkId chunk{i};
+    std::string fqn(checkpoint.fqn(checkpoint.tensor_of(chunk)));
+    std::int64_t elements = volume(checkpoint.sizes(chunk)).value_or(0);
+    if (elements == 0) continue;
+    if (!run.found[i] || !*run.found[i]) {
+      if (unknown.size() >= kMostTold) continue;
+      unknown.push_back(fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) +
+                        " was not compared with " + against.source + ": " +
+                        (run.found[i] ? words_about(run.found[i]->error()) : "it has no item"));
+      continue;
+    }
+    const std::optional<Mismatch>& mismatch = (*run.found[i])->mismatch;
+    if (!mismatch) {
+      against.compared += elements;
+      continue;
+    }
+    ++against.tiles_that_differ;
+    if (against.differences.size() >= kMostTold) continue;
+    auto item = checkpoint.item(chunk);
+    against.differences.push_back({std::move(fqn), mismatch->index,
+                                   item ? checkpoint.file(item->file).path : std::string(),
+                                   mismatch->value, mismatch->expected});
+  }
+}
+
+// By tensor of the result, how many of its elements were cast and are out of range; nothing of one
+// that was not compared as a whole, or is another one.
+std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& checkpoint,
+                                                              const SourceRun& run) {
+  std::vector<std::optional<std::int64_t>> counts(checkpoint.tensor_count(), 0);
+  for (std::uint32_t i = 0; i < run.found.size(); ++i) {
+    // A tile without elements may have no item to be held against anything.
+    if (volume(checkpoint.sizes(ChunkId{i})) == 0) continue;
+    auto& count = counts[index_of(checkpoint.tensor_of(ChunkId{i}))];
+    const auto& found = run.found[i];
+    if (!found || !*found || (*found)->mismatch)
+      count.reset();
+    else if (count)
+      *count += (*found)->out_of_range;
+  }
+  return counts;
+}
+
+// Tensors that were not compared are told by add_differences().
+std::vector<std::string> wrong_counts(const Certificate& certificate, const Checkpoint& checkpoint,
+                                      const SourceRun& run) {
+  std::vector<std::string> broken;
+  const auto counts = counted_out_of_range(checkpoint, run);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    const auto tensor = checkpoint.find(entry.fqn);
+    if (!tensor) continue;
+    const auto& count = counts[index_of(*tensor)];
+    if (!count || *count == entry.out_of_range) continue;
+    broken.push_back(fmt::format(
+        "{}: {} of it {} out of range of {} by the recorded plan, and the certificate says {}",
+        entry.fqn, plural(static_cast<std::uint64_t>(*count), "element"),
+        *count == 1 ? "is" : "are", name(checkpoint.dtype(*tensor)), entry.out_of_range));
+  }
+  return broken;
+}
+
+std::vector<std::string> words_of(const SourceReport& against) {
+  std::vector<std::string> words;
+  for (const Difference& one : against.differences) {
+    words.push_back(one.tensor + ": element " + to_text(one.index) + " in " + one.file + " is " +
+                    one.value + ", and by " + against.source + " it is " + one.expected);
+  }
+  auto more = static_cast<std::uint64_t>(against.tiles_that_differ) - words.size();
+  if (more != 0) words.push_back("and so in " + plural(more, "more tile"));
+  return words;
+}
+
+void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
+                    const SourceRun& run, VerifyReport& report) {
+  constexpr std::size_t kMostSteps = 5;
+  report.against.emplace();
+  SourceReport& against = *report.against;
+  against.source =
+      run.source->directory() == nullptr ? "the source" : run.source->directory()->name();
+  if (run.why_not) {
+    add_reasons(report, VerifyReport::Outcome::kUndecided,
+                {"was not held against " + against.source + ": " + words_about(*run.why_not)});
+    return;
+  }
+  add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
+  add_reasons(report, VerifyReport::Outcome::kBroken, wrong_claims(certificate, run.expected));
+  if (!run.expected.contradictions.empty()) return;
+  std::vector<std::string> unknown;
+  bool as_certified = report.outcome == VerifyReport::Outcome::kProved;
+  add_differences(checkpoint, run, report, unknown);
+  add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
+  add_reasons(report, VerifyReport::Outcome::kBroken, wrong_counts(certificate, checkpoint, run));
+  if (as_certified && !against.differences.empty()) {
+    std::string sources = against.source;
+    for (const std::string& other : run.expected.others) sources += " or " + other;
+    add_reasons(report, VerifyReport::Outcome::kBroken,
+                {"the result has every byte that was certified, so that " + sources +
+                 " is not, or no more, what it was made of, or the certificate was made anew"});
+  }
+  add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
+  if (report.outcome != VerifyReport::Outcome::kProved) return;
+  std::string steps;
+  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMostSteps); ++i)
+    steps += (i == 0 ? "" : "; ") + run.expected.words[i];
+  if (run.expected.words.size() > kMostSteps)
+    steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
+  report.reasons.push_back(fmt::format(
+      "{} of {}, held against {}: each is what the recorded plan makes of it{}{}",
+      human_count(static_cast<std::uint64_t>(against.compared)),
+      plural(static_cast<std::uint64_t>(report.kept + report.lost + report.out_of_range),
+             "element"),
+      against.source, steps.empty() ? "" : ": ", steps));
+}
+
+// Hashes of all items, each compared with its source at once.
+Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceRun& run,
+                                            Team* team, Progress* progress) {
+  auto compare = [&](ChunkId chunk) -> Status {
+    if (run.expected.compare == nullptr) return {};
+    auto found = run.expected.compare(chunk, progress);
+    if (!found && found.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(found).error());
+    run.found[index_of(chunk)].emplace(std::move(found));
+    return {};
+  };
+  if (team == nullptr) return hash_all_items(checkpoint, progress, compare);
+  if (run.expected.compare == nullptr) return hash_all_items(checkpoint, progress, *team);
+  BesideHash beside;
+  beside.find = [&](ChunkId chunk) -> Result<Bytes> {
+    SHW_CHECK(compare(chunk));
+    return packed(*run.found[index_of(chunk)]);
+  };
+  beside.hear = [&](ChunkId chunk, BytesView words) -> Status {
+    SHW_TRY(ComparedChunk found, unpacked_chunk(words));
+    run.found[index_of(chunk)].emplace(std::move(found));
+    return {};
+  };
+  return hash_all_items(checkpoint, progress, *team, beside);
+}
+
+// What is there may be what was certified, and what lies in no tile is not there: nothing proves
+// it.
+void tell_holes(const std::vector<std::string>& holes, VerifyReport& report) {
+  if (holes.empty() || report.outcome != VerifyReport::Outcome::kProved) return;
+  report.outcome = VerifyReport::Outcome::kUndecided;
+  report.reasons.insert(report.reasons.begin(), holes.begin(), holes.end());
+}
+
+// Bytes that are those of the source, and were damaged there already.
+void tell_damage(const Certificate& certificate, VerifyReport& report) {
+  constexpr std::size_t kMostTold = 20;
+  std::vector<std::string> reasons;
+  std::size_t damaged = 0;
+  for (const TensorCertificate& entry : certificate.tensors) {
+    if (entry.damage.empty() || ++damaged > kMostTold) continue;
+    reasons.push_back(entry.fqn + ": " + entry.damage +
+                      ": nothing proves that it is what was saved");
+  }
+  if (damaged > kMostTold)
+    reasons.push_back("and so it is with " + plural(damaged - kMostTold, "more tensor"));
+  add_reasons(report, VerifyReport::Outcome::kUndecided, reasons);
+}
+
+// What it all comes to.
+Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
+                           const Result<ItemHashes>& hashes, const SourceRun& run,
+                           Progress* progress) {
+  VerifyReport report;
+  if (!hashes) {
+    if (hashes.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(hashes.error());
+    // A file that is gone or cut off breaks the proof; it does not stop the verdict.
+    const Error& error = hashes.error();
+    report.outcome = VerifyReport::Outcome::kBroken;
+    report.reasons = {error.place.tensor + " in " + error.place.file + ": " + error.message};
+    return report;
+  }
+  std::vector<std::string> holes;
+  report = hold_against(certificate, checkpoint, *hashes, holes);
+  if (report.outcome == VerifyReport::Outcome::kProved)
+    SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
+  SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
+  if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
+  tell_holes(holes, report);
+  tell_damage(certificate, report);
+  return report;
+}
+
+Result<Certificate> certificate_in(const Directory& directory, Progress* progress) {
+  SHW_TRY(auto file, directory.open(kCertificateFile));
+  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return certificate_from_json(text, kCertificateFile, progress);
+}
+
+// What a certificate that cannot be read comes to: what is none is not what was written, and what
+// the system refuses to give, or another version wrote, is not known. Nothing where it was read.
+std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
+  if (read) return std::nullopt;
+  VerifyReport report;
+  if (read.error().kind == ErrorKind::kDamaged) report.outcome = VerifyReport::Outcome::kBroken;
+  report.reasons = {words_about(read.error())};
+  return report;
+}
+
+// All of a team have to come to the same.
+Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read, Team* team) {
+  std::optional<VerifyReport> verdict = verdict_of(read);
+  if (team == nullptr) return verdict;
+  const Bytes own(1, verdict ? static_cast<std::byte>(verdict->outcome) : std::byte{0xFF});
+  SHW_TRY(auto told, team->tell_all(own, "read the certificate"));
+  if (std::all_of(told.begin(), told.end(), [&](const Bytes& one) { return one == own; }))
+    return verdict;
+  if (!read) return tl::unexpected<Error>(read.error());
+  return fail(ErrorKind::kIo, "another worker cannot read it", {kCertificateFile});
+}
+
+// A certificate speaks of what could be opened when it was written.
+bool lies_beside_its_certificate(const std::string& path, Progress* progress) {
+  auto directory = open_directory(path);
+  if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return false;
+  auto certificate = certificate_in(**directory, progress);
+  return certificate && certificate->seal == Certificate::Seal::kHolds;
+}
+
+}  // namespace
+
+Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
+                                                   Progress* progress, Team* team) {
+  bool is_broken = error != nullptr && error->kind == ErrorKind::kDamaged &&
+                   lies_beside_its_certificate(path, progress);
+  if (team != nullptr) {
+    SHW_TRY(auto told, team->tell_all(Bytes(1, std::byte{is_broken}), "open the result"));
+    is_broken = std::all_of(told.begin(), told.end(),
+                            [](const Bytes& one) { return one == Bytes(1, std::byte{1}); });
+  }
+  if (!is_broken) return std::nullopt;
+  VerifyReport report;
+  report.outcome = VerifyReport::Outcome::kBroken;
+  report.reasons = {words_about(*error)};
+  return report;
+}
+
+Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
+                                   Team* team) {
+  auto checkpoint = open_checkpoint(checkpoint_path, progress);
+  SHW_TRY(auto broken, broken_opening(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),
+                                      progress, team));
+  if (broken) return std::move(*broken);
+  if (!checkpoint) return tl::unexpected<Error>(std::move(checkpoint).error());
+  return verify_repair(**checkpoint, progress, nullptr, team);
+}
+
+Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress,
+                                   std::shared_ptr<const Checkpoint> source, Team* team,
+                                   std::uint64_t memory) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  const Directory& directory = *checkpoint.directory();
+  VerifyReport report;
+  if (directory.stat(kCertificateFile).kind != EntryKind::kFile) {
+    report.reasons = {std::string("there is no ") + kCertificateFile +
+                      ": nothing says what it was before"};
+    return report;
+  }
+  const Result<Certificate> read = certificate_in(directory, progress);
+  if (!read && read.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(read.error());
+  SHW_TRY(auto unread, judge_unread(read, team));
+  if (unread) return std::move(*unread);
+  const Certificate& certificate = *read;
+  std::uint64_t sides = source == nullptr ? 1 : 2;
+  if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
+  SourceRun run{std::move(source), memory};
+  if (run.source != nullptr)
+    SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
+  SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));
+  if (team == nullptr) return judge(certificate, checkpoint, hashes, run, progress);
+  // What is read besides is read by the first one.
+  SHW_TRY(Bytes told, by_first(team, "judge", [&]() -> Result<Bytes> {
+            SHW_TRY(VerifyReport found, judge(certificate, checkpoint, hashes, run, progress));
+            return packed(found);
+          }));
+  return unpacked_report(told);
+}
+
+}  // namespace shw

@@ -1,0 +1,24 @@
+// What processes that verify together tell each other.
+#pragma once
+
+#include <optional>
+
+#include "core/base/bytes.h"
+#include "core/base/result.h"
+#include "core/repair/proof/mismatch.h"
+#include "core/repair/proof/verify_report.h"
+
+namespace shw {
+
+// An error where it could not be told.
+using ComparedChunk = Result<ComparedTile>;
+
+// The outer result of what is unpacked is that of the message.
+Bytes packed(const ComparedChunk& found);
+Result<ComparedChunk> unpacked_chunk(BytesView words);
+Bytes packed(const Result<std::optional<Error>>& object);
+Result<Result<std::optional<Error>>> unpacked_object(BytesView words);
+Bytes packed(const VerifyReport& report);
+Result<VerifyReport> unpacked_report(BytesView words);
+
+}  // namespace shw

@@ -1,0 +1,127 @@
+#include "core/repair/run/apply.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/formats/one_file.h"
+#include "core/io/place.h"
+#include "core/io/store.h"
+#include "core/model/reachable.h"
+#include "core/repair/lower/lower.h"
+#include "core/repair/run/carry_out.h"
+
+namespace shw {
+namespace {
+
+// Tiles that no record has bytes of, and that the plan puts others in the place of, need not be
+// there: of everything else it is asked.
+Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
+  std::set<TensorId> without_record;
+  for (const PlannedTensor& planned : plan.tensors) {
+    for (ChunkId chunk : checkpoint.chunks(planned.tensor)) {
+      if (!checkpoint.item(chunk)) without_record.insert(planned.tensor);
+    }
+  }
+  if (without_record.empty()) return check_all_reachable(checkpoint);
+  for (TensorId tensor : checkpoint.tensors()) {
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      auto item = checkpoint.item(chunk);
+      if (!item && without_record.contains(tensor)) continue;
+      SHW_CHECK(check_reachable(checkpoint, item, checkpoint.fqn(tensor)));
+    }
+  }
+  for (const ObjectRow& object : checkpoint.objects()) {
+    if (!object.inlined) SHW_CHECK(check_reachable(checkpoint, object.item, object.fqn));
+  }
+  return {};
+}
+
+Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
+  if (plan.empty()) return fail(ErrorKind::kUsage, "the plan is empty: there is nothing to repair");
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
+  return check_is_there(checkpoint, plan);
+}
+
+// "<checkpoint>-repaired", "-repaired-2", ...
+std::string free_name(const Store& store, const std::string& source, const std::string& suffix) {
+  std::string base = source + suffix;
+  std::string name = base;
+  for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
+  return name;
+}
+
+// What a name is made of: the folder, or the one file of it that was opened, without its ending.
+Result<std::string> base_of(const Directory& directory, const std::string& folder) {
+  if (!is_one_file(directory)) return folder;
+  SHW_TRY(auto files, directory.list());
+  std::string file = files.front().path;
+  const std::size_t name = file.rfind('/') == std::string::npos ? 0 : file.rfind('/') + 1;
+  const std::size_t dot = file.rfind('.');
+  if (dot != std::string::npos && dot > name) file.resize(dot);
+  return folder + "/" + file;
+}
+
+Result<std::string> check_out(const Store& store, const Directory& directory,
+                              const ApplyOptions& options) {
+  const std::string& source = directory.name();
+  const std::string& wanted = options.out;
+  SHW_TRY(std::string real_source, store.resolved(source));
+  SHW_TRY(const std::string base, base_of(directory, real_source));
+  std::string out =
+      without_trailing_slashes(wanted.empty() ? free_name(store, base, options.suffix) : wanted);
+  std::string parent = parent_of(out);
+  if (!store.exists(parent)) {
+    return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},
+                "make the folder first, or choose another one with --out");
+  }
+  SHW_TRY(std::string real_out, store.resolved(out));
+  // What lies around one file in its folder is none of it.
+  if (!is_one_file(directory) && is_within(real_out, real_source)) {
+    return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+                "choose another directory with --out");
+  }
+  if (store.exists(out)) {
+    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
+                "choose another name with --out");
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
+                              const ApplyOptions& options) {
+  if (checkpoint.directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (options.in_place) return checkpoint.directory()->name();
+  return check_out(store, *checkpoint.directory(), options);
+}
+
+Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                                const ApplyOptions& options, Progress* progress) {
+  SHW_CHECK(check_plan(checkpoint, plan));
+  if (options.in_place) {
+    if (options.team != nullptr)
+      return fail(ErrorKind::kUsage, "a repair in place is one small file: nothing to share out",
+                  {}, "do it in one process");
+    if (!options.out.empty())
+      return fail(ErrorKind::kUsage, "in place and into a directory exclude each other");
+    if (options.integrity)
+      return fail(ErrorKind::kUsage, "a list of hashes is written into a new folder, not in place");
+    return repair_in_place(store, checkpoint, plan, progress);
+  }
+  ApplyOptions settled = options;
+  SHW_TRY(settled.out, check_out(store, *checkpoint.directory(), options));
+  return repair_into_new_directory(store, checkpoint, plan, settled, progress);
+}
+
+Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,
+                                const ApplyOptions& options, Progress* progress) {
+  return apply_plan(posix_store(), checkpoint, plan, options, progress);
+}
+
+}  // namespace shw

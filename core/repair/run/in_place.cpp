@@ -1,0 +1,292 @@
+// In place: `.metadata` alone is replaced, and only where no tensor byte moves. The steps, each of
+// which leaves either the old or the new state to open, whatever happens:
+//
+//   0 what is to be done is noted in .shardwright-request, and who does it in .shardwright-owner
+//   1 certificate.json, if there is one, is kept as certificate.json.shardwright-undo
+//   2 .metadata is copied to a temporary name, made durable, renamed to .metadata.shardwright-undo
+//   3 .metadata.shardwright-new and certificate.json.shardwright-new are written, made durable and
+//     opened as the checkpoint that they will make
+//   4 .metadata.shardwright-new is renamed to .metadata: from here on it is the new state
+//   5 certificate.json.shardwright-new is renamed to certificate.json, and the notes of 0 go
+//
+// 1 comes before 2: where there is a .metadata.shardwright-undo, a certificate.json without a kept
+// one beside it is ours. undo goes the other way and renames .metadata last.
+#include "core/repair/run/in_place.h"
+
+#include <algorithm>
+
+#include "core/facts/storage/integrity.h"
+#include "core/formats/hash_ranges.h"
+#include "core/formats/open.h"
+#include "core/repair/lower/lower.h"
+#include "core/repair/lower/outputs.h"
+#include "core/repair/plan/json.h"
+#include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/operations.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/proof/agreement.h"
+#include "core/repair/proof/certify.h"
+#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/item_hashes.h"
+#include "core/repair/run/carry_out.h"
+#include "core/repair/run/in_place_files.h"
+#include "core/repair/run/request.h"
+
+namespace shw {
+namespace {
+
+using in_place::contents, in_place::is_there, in_place::remove_if_there;
+using in_place::kUndo, in_place::kNew, in_place::kHalf, in_place::kOldCertificate,
+    in_place::kNewCertificate, in_place::kHalfCertificate;
+
+// The checkpoint with one file in place of another: how the new state is opened before it is one.
+class Overlay final : public Directory {
+ public:
+  Overlay(std::shared_ptr<const Directory> inner, std::string shown, std::string real)
+      : inner_(std::move(inner)), shown_(std::move(shown)), real_(std::move(real)) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t limit) const override { return inner_->list(limit); }
+  Entry stat(const std::string& path) const override {
+    Entry entry = inner_->stat(path == shown_ ? real_ : path);
+    entry.path = path;
+    return entry;
+  }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path == shown_ ? real_ : path);
+  }
+
+ private:
+  std::shared_ptr<const Directory> inner_;
+  std::string shown_, real_;
+};
+
+// Of two processes one gets the checkpoint: whoever has made the owner's file. That of a process
+// that runs no more is nobody's.
+Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, directory));
+  SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
+  const std::string owner = this_process();
+  auto file = files.create(kOwnerFile);
+  if (!file && is_there(directory, kOwnerFile))
+    return fail(ErrorKind::kUsage, "is being repaired right now", {directory.name()});
+  if (!file) return tl::unexpected<Error>(std::move(file).error());
+  Status claimed = (*file)->write(std::as_bytes(std::span(owner)));
+  if (claimed) claimed = (*file)->finish();
+  if (!claimed) static_cast<void>(files.remove(kOwnerFile));
+  return claimed;
+}
+
+// Leftovers of a run that was interrupted before it changed anything.
+Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(in_place::remove_preparations(files, directory));
+  if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
+  SHW_TRY(Bytes kept, contents(directory, kUndo));
+  SHW_TRY(Bytes now, contents(directory, kMetadataFile));
+  if (kept == now) return {};
+  return fail(ErrorKind::kUsage, "an earlier repair in place can still be taken back", {kUndo},
+              "run undo, or remove that file, then repair again");
+}
+
+// A durable copy that appears under its name only when it is whole.
+Status keep(WritableDirectory& files, const char* path, const char* half, const char* kept) {
+  SHW_CHECK(files.copy_in(files.path() + "/" + path, half, nullptr));
+  SHW_CHECK(files.rename(half, kept));
+  return files.sync();
+}
+
+Status keep_old(WritableDirectory& files, const Directory& directory) {
+  if (is_there(directory, kUndo)) return {};
+  if (is_there(directory, kCertificateFile))
+    SHW_CHECK(keep(files, kCertificateFile, kHalfCertificate, kOldCertificate));
+  return keep(files, kMetadataFile, kHalf, kUndo);
+}
+
+Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint,
+                          const Plan& plan) {
+  const FormatWriter& writer = *checkpoint.format().writer;
+  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
+  SHW_TRY(LaidOut laid_out, writer.lay_out(outputs));
+  return writer.seal(std::move(outputs), laid_out,
+                     [&](const std::string&) { return files.create(kNew); });
+}
+
+Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
+                              const std::string& told, Progress* progress) {
+  auto overlay = std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew);
+  SHW_TRY(auto result, open_checkpoint(overlay));
+  SHW_CHECK(compare_metadata(checkpoint, plan, *result));
+  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
+  ItemDoubts doubts;
+  SHW_TRY(auto after, hash_all_items(*result, progress, {}, &doubts));
+  // They are the same files: no byte of them is written.
+  SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
+  SHW_TRY(Certificate certificate,
+          certify({plan, checkpoint, before, *result, after, doubts}, progress));
+  certificate.plan = told;
+  SHW_TRY(certificate.objects, certify_objects(*result, progress));
+  certificate.lossless = certificate.lossless && !has_damage(certificate);
+  SHW_TRY(certificate.files, certify_files(*result, after, progress));
+  return certificate;
+}
+
+// Steps 0 to 3: everything is there under names of ours, nothing has changed yet.
+Result<Certificate> prepare(const Store& store, WritableDirectory& files,
+                            const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
+  const Directory& directory = *checkpoint.directory();
+  SHW_TRY(Bytes old_metadata, contents(directory, kMetadataFile));
+  SHW_TRY(auto now, open_checkpoint(checkpoint.directory()));
+  if (fingerprint(*now) != fingerprint(checkpoint))
+    return fail(ErrorKind::kIo, "changed since the plan was made", {kMetadataFile},
+                "make a new plan");
+  const std::string told = keep_plan(plan_text(checkpoint, plan, -1));
+  SHW_TRY(std::string request, request_to_json(store, "repair", told, directory.name()));
+  SHW_CHECK(write_text(files, in_place::kHalfRequest, request));
+  SHW_CHECK(files.rename(in_place::kHalfRequest, in_place::kRequest));
+  SHW_CHECK(keep_old(files, directory));
+  SHW_TRY(Bytes kept, contents(directory, kUndo));
+  if (kept != old_metadata)
+    return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
+  SHW_CHECK(write_new_metadata(files, checkpoint, plan));
+  SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, told, progress));
+  SHW_CHECK(write_text(files, kNewCertificate, certificate_to_json(certificate)));
+  SHW_CHECK(files.sync());
+  if (is_cancelled(progress)) return cancelled_error();
+  return certificate;
+}
+
+// Steps 4 and 5.
+Status swap(WritableDirectory& files) {
+  SHW_CHECK(files.rename(kNew, kMetadataFile));
+  SHW_CHECK(files.sync());
+  SHW_CHECK(files.rename(kNewCertificate, kCertificateFile));
+  return files.sync();
+}
+
+// Whether a certificate of this repair says that .metadata is what it made; nothing where it is
+// none that can say so.
+std::optional<bool> certifies_metadata(const Directory& directory, const char* path) {
+  auto certificate = in_place::certificate_in(directory, path);
+  if (!certificate || certificate->seal != Certificate::Seal::kHolds) return std::nullopt;
+  for (const FileCertificate& file : certificate->files) {
+    if (file.path != kMetadataFile) continue;
+    auto now = directory.open(kMetadataFile);
+    if (!now || (*now)->size() != file.size) return false;
+    const ByteRange all{0, (*now)->size()};
+    auto hash = hash_ranges(**now, std::span(&all, 1), nullptr);
+    return hash && *hash == file.rest;
+  }
+  return std::nullopt;
+}
+
+// What somebody else saved there since the repair is not thrown away.
+Status check_metadata_is_ours(const Directory& directory) {
+  auto kept = contents(directory, kUndo), now = contents(directory, kMetadataFile);
+  if (!kept || !now || *kept == *now) return {};
+  std::optional<bool> ours = certifies_metadata(directory, kNewCertificate);
+  // An undo that was interrupted has put the old certificate back already.
+  auto old = contents(directory, kOldCertificate), last = contents(directory, kCertificateFile);
+  if (!ours && !(old && last && *old == *last))
+    ours = certifies_metadata(directory, kCertificateFile);
+  if (ours.value_or(true)) return {};
+  return fail(ErrorKind::kUsage,
+              "was changed since it was repaired: taking the repair back would throw that away",
+              {kMetadataFile},
+              "`commit` keeps what is there now; to go back all the same, rename " +
+                  std::string(kUndo) + " to it yourself");
+}
+
+// What would come back still is one.
+Status check_kept_opens(std::shared_ptr<const Directory> directory) {
+  if (!is_there(*directory, kUndo)) return {};
+  auto kept =
+      open_checkpoint(std::make_shared<Overlay>(std::move(directory), kMetadataFile, kUndo));
+  if (kept) return {};
+  return fail(ErrorKind::kDamaged, "was changed since it was kept: " + kept.error().message,
+              {kUndo}, "`commit` keeps what is there now");
+}
+
+tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
+  if (!cleanup) {
+    error.advice =
+        "run undo: what was made so far could not be taken away (" + cleanup.error().message + ")";
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace
+
+Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
+  const Format& format = checkpoint.format();
+  if (!format.traits.one_index_file || format.rewrite != Rewrite::kIndex) {
+    return fail(ErrorKind::kUnsupported,
+                "only a checkpoint with one .metadata is repaired in place", {},
+                "repair into a new directory instead");
+  }
+  if (checkpoint.directory() != nullptr && is_there(*checkpoint.directory(), kIntegrityFile)) {
+    return fail(ErrorKind::kUnsupported,
+                "lists the hash of .metadata, which would be another one afterwards",
+                {kIntegrityFile}, "repair into a new directory, with --integrity");
+  }
+  FilledReport earlier = filled_in(checkpoint);
+  for (const PlannedTensor& tensor : plan.tensors) {
+    // lost.json speaks of it as it is, and is not written anew here.
+    if (earlier.find(checkpoint.fqn(tensor.tensor)) != nullptr) {
+      return fail(ErrorKind::kUnsupported,
+                  "an earlier repair filled elements of it, so it is not repaired in place",
+                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                  "repair into a new directory instead");
+    }
+    if (is_pure_relabel(tensor)) continue;
+    if (tensor.lost_elements != 0) {
+      return fail(ErrorKind::kUnsupported,
+                  "elements of it are lost and what fills them has to be written, so it is not "
+                  "repaired in place",
+                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                  "repair into a new directory instead");
+    }
+    return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
+                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+                "repair into a new directory instead");
+  }
+  return {};
+}
+
+Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                                     Progress* progress) {
+  SHW_CHECK(check_in_place(checkpoint, plan));
+  const Directory& directory = *checkpoint.directory();
+  SHW_TRY(auto files, store.edit_folder(directory.name()));
+  if (progress != nullptr) progress->begin(Phase::kWritingMetadata, 0, false);
+  SHW_CHECK(claim(store, *files, directory));
+  if (auto cleared = clear_leftovers(*files, directory); !cleared) {
+    static_cast<void>(files->remove(kOwnerFile));
+    return tl::unexpected<Error>(std::move(cleared).error());
+  }
+  auto certificate = prepare(store, *files, checkpoint, plan, progress);
+  if (!certificate)
+    return with_cleanup(certificate.error(), in_place::take_away_preparations(*files, directory));
+  if (auto swapped = swap(*files); !swapped)
+    return with_cleanup(swapped.error(), in_place::take_back(store, directory.name()));
+  // It is done: what is left of its making harms nobody.
+  static_cast<void>(in_place::remove_work(*files, directory));
+  static_cast<void>(files->sync());
+  RepairResult told{directory.name(), directory.name() + "/" + kCertificateFile,
+                    certificate->lossless};
+  told.damage = damage_in(*certificate);
+  told.of_other_ranks = std::move(certificate->of_other_ranks);
+  return told;
+}
+
+Status undo_repair(const std::string& checkpoint_path) {
+  return undo_repair(posix_store(), checkpoint_path);
+}
+
+Status undo_repair(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, *directory));
+  SHW_CHECK(check_metadata_is_ours(*directory));
+  SHW_CHECK(check_kept_opens(directory));
+  return in_place::take_back(store, checkpoint_path);
+}
+
+}  // namespace shw

@@ -1,0 +1,208 @@
+// What becomes of a repair in place that was killed, and of the files that undo needs.
+#include <algorithm>
+#include <span>
+
+#include "core/exec/journal.h"
+#include "core/facts/storage/filled.h"
+#include "core/formats/open.h"
+#include "core/io/owner.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/proof/certificate.h"
+#include "core/repair/proof/item_doubts.h"
+#include "core/repair/run/carry_out.h"
+#include "core/repair/run/in_place.h"
+#include "core/repair/run/in_place_files.h"
+#include "core/repair/run/request.h"
+
+namespace shw {
+
+namespace in_place {
+
+Result<Bytes> contents(const Directory& directory, const char* path) {
+  SHW_TRY(auto source, directory.open(path));
+  return read_bytes(*source, 0, source->size());
+}
+
+Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path) {
+  return is_there(directory, path) ? files.remove(path) : Status{};
+}
+
+Status remove_preparations(WritableDirectory& files, const Directory& directory) {
+  for (const char* path : kAtWork) {
+    if (path != std::string_view(kOwnerFile)) SHW_CHECK(remove_if_there(files, directory, path));
+  }
+  return remove_if_there(files, directory, kJournalFile);
+}
+
+Status remove_work(WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(remove_preparations(files, directory));
+  return remove_if_there(files, directory, kOwnerFile);
+}
+
+// The kept metadata goes first: what is left without it says "nothing has changed".
+Status take_away_preparations(WritableDirectory& files, const Directory& directory) {
+  SHW_CHECK(remove_if_there(files, directory, kUndo));
+  SHW_CHECK(remove_if_there(files, directory, kOldCertificate));
+  SHW_CHECK(remove_work(files, directory));
+  return files.sync();
+}
+
+Result<Certificate> certificate_in(const Directory& directory, const char* path) {
+  SHW_TRY(Bytes bytes, contents(directory, path));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return certificate_from_json(text, path);
+}
+
+Status check_nobody_is_at_it(const Store& store, const std::string& path) {
+  if (made_by(store, path) != MadeBy::kLiveProcess) return {};
+  return fail(ErrorKind::kUsage, "is being repaired right now", {path});
+}
+
+Status check_nobody_else_is_at_it(const Store& store, const Directory& directory) {
+  auto owner = contents(directory, kOwnerFile);
+  const std::string own = this_process();
+  const auto bytes = std::as_bytes(std::span(own));
+  if (owner && std::equal(owner->begin(), owner->end(), bytes.begin(), bytes.end())) return {};
+  return check_nobody_is_at_it(store, directory.name());
+}
+
+Status take_back(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_TRY(auto files, store.edit_folder(checkpoint_path));
+  SHW_CHECK(remove_work(*files, *directory));
+  if (!is_there(*directory, kUndo)) {
+    SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
+    return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
+                "only repair --in-place can be undone; another output is simply removed");
+  }
+  if (is_there(*directory, kOldCertificate)) {
+    // A copy: an undo that is interrupted here must find the kept one again.
+    SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
+    SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
+  } else {
+    SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
+  }
+  SHW_CHECK(files->sync());
+  SHW_CHECK(files->rename(kUndo, kMetadataFile));
+  SHW_CHECK(files->sync());
+  SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
+  return files->sync();
+}
+
+}  // namespace in_place
+
+namespace {
+
+using Text = std::string_view;
+
+// Step 5 of a repair that was killed behind step 4.
+Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
+  SHW_TRY(auto files, store.edit_folder(directory.name()));
+  if (in_place::is_there(directory, in_place::kNewCertificate)) {
+    SHW_TRY(Certificate certificate,
+            in_place::certificate_in(directory, in_place::kNewCertificate));
+    if (certificate.seal != Certificate::Seal::kHolds)
+      return fail(ErrorKind::kDamaged, "was changed after it was written",
+                  {in_place::kNewCertificate}, "take the repair back with `resume --roll-back`");
+    SHW_CHECK(files->sync());
+    SHW_CHECK(files->rename(in_place::kNewCertificate, kCertificateFile));
+    SHW_CHECK(files->sync());
+  }
+  SHW_CHECK(in_place::remove_work(*files, directory));
+  SHW_CHECK(files->sync());
+  return finished_repair(directory);
+}
+
+// From the beginning: what was prepared is made again.
+Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> directory,
+                                 Progress* progress) {
+  auto read = in_place::contents(*directory, in_place::kRequest);
+  if (!read) {
+    return fail(ErrorKind::kUsage,
+                "a repair was killed here before it changed anything, and what it was to do is not "
+                "known",
+                {directory->name()},
+                "take its leftovers away with `resume --roll-back`, and repair again");
+  }
+  SHW_TRY(RepairRequest request,
+          request_from_json(Text(reinterpret_cast<const char*>(read->data()), read->size()),
+                            "repair", in_place::kRequest));
+  SHW_TRY(auto checkpoint, open_checkpoint(directory, progress));
+  SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, in_place::kRequest));
+  return repair_in_place(store, *checkpoint, plan, progress);
+}
+
+}  // namespace
+
+Result<InPlace> in_place_state(const Directory& checkpoint) {
+  using namespace in_place;
+  // A folder with a journal was made as a whole, and nothing in it since then.
+  if (!is_there(checkpoint, kMetadataFile) || is_there(checkpoint, kJournalFile))
+    return InPlace::kNothing;
+  bool at_work = is_there(checkpoint, kOldCertificate) && !is_there(checkpoint, kUndo);
+  for (const char* path : kAtWork) at_work = at_work || is_there(checkpoint, path);
+  if (!is_there(checkpoint, kUndo)) return at_work ? InPlace::kBegun : InPlace::kNothing;
+  SHW_TRY(Bytes kept, contents(checkpoint, kUndo));
+  SHW_TRY(Bytes now, contents(checkpoint, kMetadataFile));
+  if (kept == now) return InPlace::kBegun;
+  return at_work ? InPlace::kReplaced : InPlace::kDone;
+}
+
+Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint_path,
+                                     Progress* progress) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
+  SHW_TRY(InPlace state, in_place_state(*directory));
+  switch (state) {
+    case InPlace::kBegun:
+      return begin_again(store, directory, progress);
+    case InPlace::kReplaced:
+      return finish_replaced(store, *directory);
+    case InPlace::kDone:
+      return finished_repair(*directory);
+    case InPlace::kNothing:
+      break;
+  }
+  return fail(ErrorKind::kUsage, "there is no repair in place to go on with", {checkpoint_path});
+}
+
+Status roll_back_in_place(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
+  SHW_TRY(InPlace state, in_place_state(*directory));
+  if (state == InPlace::kReplaced) return undo_repair(store, checkpoint_path);
+  if (state == InPlace::kBegun) {
+    SHW_TRY(auto files, store.edit_folder(checkpoint_path));
+    return in_place::take_away_preparations(*files, *directory);
+  }
+  return fail(ErrorKind::kUsage, "there is no half-made repair to take away", {checkpoint_path},
+              state == InPlace::kDone ? "the repair is finished: undo takes it back" : "");
+}
+
+Status commit_repair(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(auto directory, store.read_folder(checkpoint_path));
+  SHW_TRY(InPlace state, in_place_state(*directory));
+  if (state == InPlace::kNothing)
+    return fail(ErrorKind::kUsage, "there is no repair in place to commit", {checkpoint_path});
+  if (state != InPlace::kDone)
+    return fail(ErrorKind::kUsage, "a repair was killed here and is not finished",
+                {checkpoint_path}, "finish it with `resume`, or take it away with its --roll-back");
+  SHW_TRY(auto files, store.edit_folder(checkpoint_path));
+  SHW_CHECK(files->remove(in_place::kUndo));
+  SHW_CHECK(files->sync());
+  SHW_CHECK(in_place::remove_if_there(*files, *directory, in_place::kOldCertificate));
+  return files->sync();
+}
+
+Result<RepairResult> finished_repair(const Directory& checkpoint) {
+  SHW_TRY(Certificate certificate, in_place::certificate_in(checkpoint, kCertificateFile));
+  RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
+                      certificate.lossless};
+  result.out_of_range = out_of_range_in(certificate);
+  result.damage = damage_in(certificate);
+  result.of_other_ranks = std::move(certificate.of_other_ranks);
+  result.left_out = std::move(certificate.left_out);
+  return result;
+}
+
+}  // namespace shw

@@ -1,0 +1,41 @@
+#include "core/repair/run/outlook_devices.h"
+
+#include <fmt/core.h>
+
+#include "core/base/parallel.h"
+#include "core/base/words.h"
+
+namespace shw {
+namespace {
+
+DeviceOutlook on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
+                     const Forecast& on_cpu) {
+  DeviceOutlook outlook{fmt::format("cuda:{}", gpu.index), gpu.name, 0};
+  auto executor = gpus.open(gpu.index);
+  auto spent = executor ? seconds_to_make(program, **executor)
+                        : Result<MakeSeconds>(tl::unexpected<Error>(executor.error()));
+  if (!spent) {
+    outlook.failed = spent.error().message;
+    return outlook;
+  }
+  // Its executor fingerprints what it makes. Threads share the way to it and back.
+  const double on_cpu_made = on_cpu.seconds[static_cast<std::size_t>(Stage::kMake)];
+  outlook.seconds = on_cpu.total - on_cpu_made + spent->make;
+  return outlook;
+}
+
+}  // namespace
+
+void predict_devices(const Program& program, const DeviceWish& wish, RepairOutlook& outlook) {
+  outlook.devices.push_back({"cpu", plural(worker_count(), "thread"), outlook.forecast.total});
+  if (wish.gpus == nullptr) {
+    outlook.no_gpu = "none was looked for";
+    return;
+  }
+  const Gpus gpus = wish.gpus();
+  if (gpus.found.empty()) outlook.no_gpu = gpus.none.empty() ? "none was found" : gpus.none;
+  for (const Gpu& gpu : gpus.found)
+    outlook.devices.push_back(on_gpu(program, gpus, gpu, outlook.forecast));
+}
+
+}  // namespace shw

@@ -1,0 +1,44 @@
+// What a repair is asked and what it answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/run_limits.h"
+#include "core/base/team.h"
+#include "core/exec/device.h"
+
+namespace shw {
+
+struct ApplyOptions {
+  std::string out;  // the new directory; empty: "<checkpoint>-repaired" beside it, "-2", ... where
+                    // that exists
+  bool in_place = false;
+  std::string checkpoint = {};  // as the person named it; empty: the folder that was opened
+  std::string partial = {};     // what a killed repair left, to be gone on with
+  std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
+  std::string suffix = "-repaired";       // of the name that is made where none is given
+  bool integrity = false;  // writes an integrity.json (core/facts/storage/integrity.h) too
+  DeviceWish device = {};  // on what elements are made
+  Team* team = nullptr;    // FolderRun::team
+};
+
+struct RepairResult {
+  std::string output;       // the directory
+  std::string certificate;  // the file
+  bool lossless = true;
+  std::size_t files_kept = 0;  // that an earlier run had made already
+  DeviceUse device = {};       // what made the elements
+  TeamTraffic traffic = {};    // what carried tiles between workers
+  // Of tensors that have any: TensorCertificate::out_of_range.
+  std::map<std::string, std::int64_t> out_of_range = {};
+  std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks
+  std::vector<std::string> left_out = {};        // Certificate::left_out
+  // Entries that came along as they lay and do not match their checksums, each with why.
+  std::map<std::string, std::string> damage = {};
+};
+
+}  // namespace shw

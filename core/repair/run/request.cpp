@@ -1,0 +1,95 @@
+#include "core/repair/run/request.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/repair/plan/json.h"
+#include "core/repair/plan/kept_plan.h"
+
+namespace shw {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// Names of files may be no UTF-8.
+std::string json_text(const std::string& text) {
+  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string text_of(const OrderedJson& object, const char* key) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+constexpr const char* kPackedPlan = "plan_zstd";
+
+// All that stands before the plan, which is the last.
+std::string before_plan(const RepairRequest& request, std::string_view verb) {
+  return R"({"verb": )" + json_text(std::string(verb)) + R"(, "checkpoint": )" +
+         json_text(request.checkpoint) + R"(, "said": )" + json_text(request.said) +
+         (request.integrity ? R"(, "integrity": true)" : "");
+}
+
+// Whether the plan is there is said; its tree, which may have millions of chunks, is not made.
+OrderedJson parsed_without_plan(std::string_view json, bool& has_plan) {
+  auto keeps = [&](int depth, OrderedJson::parse_event_t event, const OrderedJson& value) {
+    const bool is_plan = depth == 1 && event == OrderedJson::parse_event_t::key && value == "plan";
+    has_plan = has_plan || is_plan;
+    return !is_plan;
+  };
+  return parse_json<OrderedJson>(json.begin(), json.end(), keeps).tree;
+}
+
+}  // namespace
+
+Result<std::string> request_to_json(const Store& store, std::string_view verb,
+                                    const std::string& plan, const std::string& said,
+                                    bool integrity) {
+  SHW_TRY(std::string path, store.resolved(said));
+  std::string request = before_plan({path, said, {}, integrity}, verb);
+  const bool is_packed = !plan.starts_with('{');
+  request.reserve(request.size() + plan.size() + 20);
+  request += is_packed ? std::string(", \"") + kPackedPlan + "\": \"" : ", \"plan\": ";
+  request += plan;
+  request += is_packed ? "\"}" : "}";
+  return request;
+}
+
+Result<RepairRequest> request_from_json(std::string_view json, std::string_view verb,
+                                        const std::string& source) {
+  bool has_plan = false;
+  const OrderedJson parsed = parsed_without_plan(json, has_plan);
+  RepairRequest request{text_of(parsed, "checkpoint"), text_of(parsed, "said"), {}};
+  request.integrity = parsed.is_object() && parsed.contains("integrity");
+  const std::string packed = text_of(parsed, kPackedPlan);
+  bool is_whole = parsed.is_object() && has_plan == packed.empty() && !request.checkpoint.empty();
+  if (!is_whole || text_of(parsed, "verb") != verb)
+    return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
+  if (!packed.empty()) {
+    auto plan = kept_plan(packed);
+    if (!plan) return fail(ErrorKind::kDamaged, "has a plan that cannot be unpacked", {source});
+    request.plan = std::move(*plan);
+    return request;
+  }
+  const std::string before = before_plan(request, verb) + ", \"plan\": ";
+  if (json.starts_with(before) && json.ends_with('}')) {
+    request.plan = json.substr(before.size(), json.size() - before.size() - 1);
+    return request;
+  }
+  // In another order, or with other spaces between.
+  request.plan = OrderedJson::parse(json, nullptr, false)["plan"].dump(
+      -1, ' ', false, OrderedJson::error_handler_t::replace);
+  return request;
+}
+
+std::string verb_of_request(std::string_view json) {
+  bool has_plan = false;
+  return text_of(parsed_without_plan(json, has_plan), "verb");
+}
+
+std::string as_said(const Store& store, const std::string& said, const std::string& resolved) {
+  auto now = store.resolved(said);
+  return !said.empty() && now && *now == resolved ? said : resolved;
+}
+
+}  // namespace shw
