@@ -1,0 +1,300 @@
+// The only translation units that include CLI11 (10 s of compile time): this one and parse.cpp.
+#include "app/cli/verb_options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "app/cli/verb_table.h"
+#include "core/base/byte_count.h"
+
+namespace shw::cli {
+namespace {
+
+// One of these words, which help and completion name.
+CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
+  std::string names;
+  for (const std::string& word : words) names += (names.empty() ? "" : "|") + word;
+  return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
+}
+
+// Digits alone. CLI11 takes what is larger for the largest number there is.
+bool fits_64_bits(std::string_view digits) {
+  std::uint64_t number = 0;
+  return std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc{};
+}
+
+// What CLI11 would take for another number before it looks at the unit: a sign, 0x10, 2^64.
+std::string whole_bytes(std::string& text) {
+  const std::string_view digits =
+      std::string_view(text).substr(0, text.find_first_not_of("0123456789"));
+  const bool has_prefix = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
+  if (digits.empty() || has_prefix) return text + " is no number of bytes: 500M, 5G";
+  return fits_64_bits(digits) ? std::string() : text + " is more than 2^64 - 1 bytes";
+}
+
+// What else is known of the checkpoint, and how deep to look.
+void add_looking_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 's')) {
+    verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 'a')) {
+    verb.add_option("--against", options.against,
+                    "another checkpoint of the same model: what is expected")
+        ->type_name("OTHER");
+  }
+  if (takes(shape, 'A')) {
+    verb.add_option("--against", options.against,
+                    "the checkpoint that it was made of: every element is held against it")
+        ->type_name("SOURCE");
+  }
+  if (takes(shape, 'd')) {
+    auto set_depth = [&options](const std::string& word) {
+      for (Depth depth : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+        if (word == name(depth)) options.depth = depth;
+      }
+    };
+    take_one_of(verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
+                {"metadata", "headers", "data"});
+  }
+  if (takes(shape, 'd') || takes(shape, 'v')) {
+    verb.add_flag_callback(
+        "--data", [&options] { options.depth = Depth::kData; }, "look at every byte");
+  }
+  if (takes(shape, 'm')) {
+    verb.add_option("--mesh", options.mesh, "the device mesh, where it cannot be inferred")
+        ->type_name("dp=4,tp=2");
+  }
+}
+
+// On what elements are made, or counted.
+void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
+  verb.add_option_function<std::string>(
+          "--device",
+          [&options](const std::string& text) {
+            if (!parse_device(text, options.device))
+              throw CLI::ValidationError("--device", "is auto, cpu, cuda or cuda:N");
+          },
+          is_resumed
+              ? "what makes the elements; auto: a GPU where that is predicted to take less time"
+              : "what counts the elements; auto: a GPU where that is predicted to take less time")
+      ->type_name("auto|cpu|cuda[:N]");
+  take_one_of(verb.add_option_function<std::string>(
+                  "--on-device-error",
+                  [&options](const std::string& text) {
+                    options.device.on_error =
+                        text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
+                  },
+                  is_resumed ? "where a GPU fails: the CPU goes on, or stop so that `resume` can"
+                             : "where a GPU fails: the CPU goes on, or stop"),
+              {"cpu", "stop"});
+}
+
+// By what tiles travel between processes.
+void add_transport_option(CLI::App& verb, Options& options) {
+  take_one_of(verb.add_option_function<std::string>(
+                  "--transport",
+                  [&options](const std::string& text) {
+                    options.transport = parse_tile_transport(text).value_or(TileTransport::kAuto);
+                  },
+                  "what carries tiles between processes; nccl: between their GPUs"),
+              {"auto", "mpi", "nccl"});
+}
+
+// Of elements that are printed.
+void add_value_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'l')) {
+    verb.add_flag("--values", options.values, "print elements, row-major");
+    verb.add_option("--limit", options.limit, "how many elements; 0 for all")
+        ->check([](const std::string& text) {
+          const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+          if (!is_number) return text + " is no whole number from 0 on";
+          return fits_64_bits(text) ? std::string() : text + " is larger than 2^64 - 1";
+        })
+        ->type_name("N")
+        ->capture_default_str();
+  }
+}
+
+// Where a result goes.
+void add_place_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'o')) {
+    verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
+  }
+  if (takes(shape, 'i')) {
+    verb.add_flag("--in-place", options.in_place,
+                  "replace .metadata in the checkpoint itself; `undo` takes it back");
+  }
+  if (takes(shape, 'i') || takes(shape, 'y')) verb.add_flag("-y,--yes", options.yes, "do not ask");
+}
+
+// The form of another one than was opened.
+void add_form_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'c')) {
+    verb.add_option("--placements", options.placements,
+                    "placements by shell patterns of names; without: Shard(0) on the first axis")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 't')) {
+    take_one_of(verb.add_option("--to", options.to, "the format to write"),
+                {"dcp", "safetensors", "torch"})
+        ->required();
+    verb.add_option("--leave-out", options.leave_out,
+                    "entries that do not come along, by shell patterns of names")
+        ->type_name("PATTERN");
+    verb.add_option("--shard-size", options.shard_bytes,
+                    "safetensors: bytes of a file, 500M or 5G; without: 5G")
+        ->transform(CLI::AsSizeValue(true).description(""))  // its own is a list of units
+        ->transform(CLI::Validator(whole_bytes, ""))         // the last one is the first to look
+        ->type_name("BYTES");
+  }
+}
+
+// What is to be done.
+void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'p')) {
+    verb.add_option("--plan", options.plan, "a plan that `plan --json` printed, or one of steps")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 'X')) {
+    verb.add_flag("--explain", options.explain,
+                  "say what it takes too: bytes, files, memory, seconds");
+  }
+  if (takes(shape, 'g')) {
+    verb.add_option("--fill", options.fill,
+                    "what stands where elements are lost; cast: masters from the model")
+        ->type_name("zero|cast|from:CHECKPOINT");
+  }
+}
+
+// What it may take.
+void add_memory_option(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'b')) {
+    verb.add_option_function<std::string>(
+            "--memory",
+            [&options](const std::string& text) {
+              auto bytes = parse_bytes(text);
+              if (!bytes || *bytes < kLeastMemory)
+                throw CLI::ValidationError("--memory", "is a number of bytes from 1M on");
+              options.memory = *bytes;
+            },
+            "what may be taken of memory to move or compare bytes: 256M, 4G; 1G without")
+        ->type_name("BYTES");
+  }
+}
+
+// What stands beside a result, and how it refers to what it was made of.
+void add_beside_options(CLI::App& verb, std::string_view shape, Options& options) {
+  if (takes(shape, 'h')) {
+    verb.add_flag(
+        "--integrity", options.integrity,
+        "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
+  }
+  if (takes(shape, 'H')) {
+    take_one_of(
+        verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint"),
+        {"absolute", "relative"});
+    verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
+  }
+}
+
+// What is made, of what, and how. In the order in which --help tells them.
+void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
+  add_value_options(verb, shape, options);
+  add_place_options(verb, shape, options);
+  add_form_options(verb, shape, options);
+  add_plan_options(verb, shape, options);
+  add_memory_option(verb, shape, options);
+  if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
+  if (takes(shape, 'u')) add_transport_option(verb, options);
+  add_beside_options(verb, shape, options);
+  if (takes(shape, 'P'))
+    verb.add_flag("--plain", options.plain, "draw in ASCII and without colour");
+  if (takes(shape, 'k'))
+    verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
+}
+
+}  // namespace
+
+void add_positionals(CLI::App& verb, const std::string& name, Options& options,
+                     std::vector<std::string>& words) {
+  if (name == "explain") {
+    verb.add_option("TEXT", options.subject,
+                    "an error message or a whole traceback, - to read it from stdin; or the id of "
+                    "a rule, as `check` prints it");
+  } else if (name == "demo") {
+    verb.add_option("DIR", options.subject, "the folder to make")->required();
+  } else if (name == "resume") {
+    verb.add_option("DIR", options.checkpoint,
+                    "the folder that was to be made, the half-made one, or the checkpoint that was "
+                    "repaired in place")
+        ->required();
+  } else if (name == "diff") {
+    verb.add_option("A", options.checkpoint, "a checkpoint")->required();
+    verb.add_option("B", options.against, "the one that it is held against")->required();
+  } else if (name == "completion") {
+    take_one_of(verb.add_option("FORM", options.subject, "for which shell, or the man page"),
+                {"bash", "zsh", "fish", "man"})
+        ->required();
+  } else if (name == "gui") {
+    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
+  } else {
+    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata")->required();
+    if (name == "show" || name == "map") {
+      verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
+          ->required();
+    }
+    if (name == "stats") {
+      verb.add_option("FQN", options.names,
+                      "tensors, by name or as a shell pattern in quotes; without: all");
+    }
+    if (name == "ls") {
+      verb.add_option("WORDS", words,
+                      "words that the name must hold, or terms: finding:RULE  "
+                      "dtype:bfloat16  rank:17  ndim:3  shape:[288,*,640]");
+    }
+  }
+}
+
+void add_options(CLI::App& verb, std::string_view shape, Options& options) {
+  add_looking_options(verb, shape, options);
+  add_writing_options(verb, shape, options);
+  if (takes(shape, 'f')) {
+    take_one_of(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
+                {"info", "warning", "error", "never"})
+        ->capture_default_str();
+  }
+  if (takes(shape, 'n')) {
+    verb.add_option("--baseline", options.baseline,
+                    "a former answer of check --json: what it knows does not fail")
+        ->type_name("FILE");
+    verb.add_option("--policy", options.policy,
+                    "what is required: coverage, finite, optimizer-complete")
+        ->type_name("FILE");
+  }
+  if (takes(shape, 'e')) {
+    take_one_of(
+        verb.add_option("--format", options.format, "the form; without: by the ending of --out"),
+        {"html", "md", "json", "sarif", "junit", "github", "hdf5"});
+  }
+  if (takes(shape, 'w')) {
+    verb.add_option("--world", options.world,
+                    "ranks of the run that saved and of the one that loads")
+        ->type_name("4:2");
+  }
+  if (takes(shape, 'r')) {
+    auto* rows = verb.add_option("--rows", options.rows,
+                                 "glu-split-local: rows of a gated weight on each FSDP rank; says "
+                                 "what saving it will come to");
+    rows->type_name("4,8");
+    verb.add_option("--tp", options.tensor_parallel, "tensor-parallel ranks of that run")
+        ->type_name("N")
+        ->needs(rows);
+  }
+  verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
+  verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
+  take_one_of(verb.add_option("--color", options.color, "whether there is colour"),
+              {"auto", "always", "never"});
+}
+
+}  // namespace shw::cli
