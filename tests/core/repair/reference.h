@@ -13,7 +13,7 @@
 namespace shw {
 
 using Values = std::vector<std::int64_t>;
-inline constexpr std::int64_t kNothing = -1;
+inline constexpr std::int64_t kNoElement = -1;
 
 inline std::size_t flat(const Extents& at, const Extents& shape) {
   std::size_t index = 0;
@@ -58,13 +58,13 @@ inline Values counting(const Extents& shape) {
   return values;
 }
 
-// Payloads by chunk id. Elements that nothing fills are kNothing.
+// Payloads by chunk id. Elements that nothing fills are kNoElement.
 inline Values carry_out(const Checkpoint& checkpoint, const PlannedTensor& planned,
                         const std::map<std::uint32_t, Values>& payloads) {
-  Values made(static_cast<std::size_t>(*volume(planned.shape)), kNothing);
+  Values made(static_cast<std::size_t>(*volume(planned.shape)), kNoElement);
   auto put = [&](const Extents& at, std::int64_t value) {
     std::int64_t& place = made[flat(at, planned.shape)];
-    CHECK(place == kNothing);
+    CHECK(place == kNoElement);
     place = value;
   };
   for (const PlannedChunk& chunk : planned.chunks) {
