@@ -62,7 +62,7 @@ struct CheckInput {
   // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
   std::set<TensorId> equal_to_reference = {};
   std::optional<MeshFit> mesh_fit = {};  // of `mesh`, where it is not null
-  // What `mesh` points to where nobody named one and the tensors tell (rank_orders.h).
+  // Where nobody named one: the order of a spec's axes in which tensors lie (rank_orders.h).
   std::shared_ptr<const Mesh> proved_mesh = nullptr;
   // Meshes of the spec that count ranks in another order than those that saved did, or may do so.
   std::vector<Mesh> misordered = {};

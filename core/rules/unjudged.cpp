@@ -91,6 +91,13 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
     out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
 
+// Tensors whose tiles all lie at others' places look the same.
+void add_order_of_ranks(const CheckInput& input, List& out) {
+  if (input.proved_mesh == nullptr) return;
+  out.push_back({"the order of the ranks, taken from where tensors lie",
+                 "--mesh, its axes in the order in which the ranks that saved were counted"});
+}
+
 void add_row_order(const CheckInput& input, List& out) {
   if (input.reference == nullptr) {
     out.push_back({"row order inside the tiles", "--against"});
@@ -128,6 +135,7 @@ void add_expectations(const CheckInput& input, List& out) {
     out.push_back({"optimizer states: there are none", "a spec that names them"});
   if (c.tensor_count() != 0) add_row_order(input, out);
   add_layout(input, expected.unnamed + expected.without_layout, out);
+  add_order_of_ranks(input, out);
 }
 
 // What was not read, or could not be compared with anything.

@@ -122,35 +122,18 @@ std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) 
   return std::nullopt;
 }
 
-}  // namespace
-
-std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) {
-  std::string text;
-  for (std::size_t axis : order) text += (text.empty() ? "" : ", then ") + mesh.axes[axis].name;
-  return text;
-}
-
-namespace {
-
 // All chunks are those of `ranks` ranks that one axis cuts along one dimension, in their order.
 bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks) {
-  std::optional<std::size_t> dim;
+  const auto dim = only_cut_dim(c, tensor);
+  if (!dim) return false;
   for (ChunkId chunk : c.chunks(tensor)) {
-    ExtentsView at = c.offsets(chunk), sizes = c.sizes(chunk), shape = c.shape(tensor);
-    if (sizes.size() != shape.size() || at.size() != shape.size()) return false;
-    if (volume(sizes) == 0) continue;
+    if (volume(c.sizes(chunk)) == 0) continue;
     auto writer = c.writer(chunk);
     if (!writer || *writer >= ranks) return false;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (sizes[d] == shape[d]) continue;
-      if (dim && *dim != d) return false;
-      dim = d;
-    }
-    if (!dim) return false;
-    Cut mine = chunk_of(shape[*dim], ranks, *writer);
-    if (at[*dim] != mine.offset || sizes[*dim] != mine.size) return false;
+    Cut mine = chunk_of(c.shape(tensor)[*dim], ranks, *writer);
+    if (c.offsets(chunk)[*dim] != mine.offset || c.sizes(chunk)[*dim] != mine.size) return false;
   }
-  return dim.has_value();
+  return true;
 }
 
 // Of tensors without a layout in the spec, those that several ranks cut: they all lie as one axis
@@ -178,6 +161,12 @@ bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, c
 }
 
 }  // namespace
+
+std::string order_text(const Mesh& mesh, const std::vector<std::size_t>& order) {
+  std::string text;
+  for (std::size_t axis : order) text += (text.empty() ? "" : ", then ") + mesh.axes[axis].name;
+  return text;
+}
 
 std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
   std::vector<OtherOrder> out;

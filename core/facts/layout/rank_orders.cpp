@@ -169,7 +169,6 @@ class Voices {
       : question_(question), fits_(question.orders.size(), true) {}
 
   void hear(const CutTensor& tensor) {
-    if (tensor.competing) return;
     std::vector<bool> lies;
     for (const RankMap& ranks : question_.maps) lies.push_back(tensor.lies(ranks));
     const auto by = std::count(lies.begin(), lies.end(), true);

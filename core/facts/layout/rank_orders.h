@@ -21,7 +21,7 @@ struct OrderContradicted {
   // Others lie as the spec says by what is believed, and not by the spec's own order.
   bool is_disputed = false;
   // Of the spec's own order: the only one by which all tensors lie that tell orders apart, where
-  // several do. Those whose rows two axes cut, and those that lie by no order, have no voice.
+  // several do. Those that lie by no order have no voice: they may be what is damaged.
   std::optional<Mesh> proved = {};
 };
 

@@ -21,6 +21,22 @@ bool is_expert_axis(std::string_view name) {
   return name == "ep" || name == "expert" || name == "expert_parallel";
 }
 
+std::optional<std::size_t> only_cut_dim(const Checkpoint& checkpoint, TensorId tensor) {
+  std::optional<std::size_t> dim;
+  const ExtentsView shape = checkpoint.shape(tensor);
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    const ExtentsView at = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
+    if (sizes.size() != shape.size() || at.size() != shape.size()) return std::nullopt;
+    if (volume(sizes) == 0) continue;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes[d] == shape[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  return dim;
+}
+
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim) {
   if (placement.kind != Placement::Kind::kShard && placement.kind != Placement::Kind::kStridedShard)
     return std::nullopt;
@@ -48,7 +64,8 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
 
 RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
   if (mesh.size() >= input.ranks && !is_order_in_doubt(input, mesh)) ranks_ = mesh.size();
-  if (input.mesh != nullptr) count_over(*input.mesh, mesh);
+  const Mesh* order = input.mesh != nullptr ? input.mesh : input.proved_mesh.get();
+  if (order != nullptr) count_over(*order, mesh);
 }
 
 RankMap RankMap::counted_over(const Mesh& order, const Mesh& mesh) {

@@ -20,9 +20,10 @@ namespace shw {
 // The spec's entry with mesh and placements that fit each other and the shape, or null.
 const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn);
 
-// Rank on `mesh` of the global rank `writer`. From what the person said where that names all axes
-// of `mesh`; otherwise the mesh must hold every rank that wrote anything, row-major, and no tensor
-// may contradict its order (rank_orders.h). Nothing where neither is so.
+// Rank on `mesh` of the global rank `writer`. From what the person said, or else the tensors
+// (CheckInput::proved_mesh), where that names all axes of `mesh`; otherwise the mesh must hold
+// every rank that wrote anything, row-major, and no tensor may contradict its order
+// (rank_orders.h). Nothing where neither is so.
 std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
                                     std::uint32_t writer);
 
@@ -67,6 +68,9 @@ class Cutter {
   ExtentsView shape_;
   std::vector<Step> steps_;
 };
+// The dimension along which the chunks of a tensor part, empty ones aside; nothing where it is not
+// one, or a chunk has another number of dimensions.
+std::optional<std::size_t> only_cut_dim(const Checkpoint& checkpoint, TensorId tensor);
 // The dimension that a placement cuts; nothing for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 

@@ -43,22 +43,6 @@ Box empty_box(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
-// The dimension along which its chunks part, where it is one.
-std::optional<std::size_t> only_cut_dim(const Checkpoint& c, TensorId tensor) {
-  std::optional<std::size_t> dim;
-  const ExtentsView shape = c.shape(tensor);
-  for (ChunkId chunk : c.chunks(tensor)) {
-    const ExtentsView sizes = c.sizes(chunk);
-    if (sizes.size() != shape.size()) return std::nullopt;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (sizes[d] == shape[d]) continue;
-      if (dim && *dim != d) return std::nullopt;
-      dim = d;
-    }
-  }
-  return dim;
-}
-
 // Where the rows of a writer lie: by the chunks of the parameter, whose places may be wrong
 // themselves (cut_orders.h), and by the spec. Where both are there they have to agree.
 class Places {

@@ -137,10 +137,7 @@ void hold_own_orders(CheckInput& input, bool is_named, std::vector<Finding>& fin
     findings.push_back(told_of_own(input, found, is_proved));
     if (!is_proved) input.misordered.push_back(found.of_spec);
   }
-  if (!is_proved) return;
-  // As if it had been named.
-  input.proved_mesh = std::make_shared<const Mesh>(*contradicted.front().proved);
-  input.mesh = input.proved_mesh.get();
+  if (is_proved) input.proved_mesh = std::make_shared<const Mesh>(*contradicted.front().proved);
 }
 
 bool explains_all(const MeshGuess& guess) {

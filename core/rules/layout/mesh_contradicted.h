@@ -11,7 +11,7 @@ namespace shw {
 // Before any rule looks: a mesh that is too small, or that a single tensor contradicts, is told and
 // taken out of `input`, and so is the order of ranks of the spec's meshes: no rule places anything
 // by what is contradicted. Where nobody named one and the tensors agree on the order of the spec's
-// axes, it is as if that had been named.
+// axes, ranks are counted by that, and it stands under "not judged" that nobody said so.
 void settle_mesh(CheckInput& input, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -312,7 +312,7 @@ TEST_CASE("ranks are counted in the order on which two tensors agree where the s
 }
 
 TEST_CASE("swapped rows are found where the spec has its axes in another order than who saved") {
-  const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
+  const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
   const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
   auto of = [&](Damage damage) {
     return look(saved_on(truth, of_spec, column, damage, grid, "column", 2), true);
@@ -323,6 +323,38 @@ TEST_CASE("swapped rows are found where the spec has its axes in another order t
   CHECK(swapped.front().subjects == std::vector<std::string>{"model.layers.0.fc1.weight"});
   REQUIRE(swapped.front().diagnoses.size() == 1);
   judge(saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 2), swapped.front());
+}
+
+TEST_CASE("rows that lie right by the spec's own order speak against the order of the others") {
+  // On two by two they may be right, with the tiles of the others at each other's places, or the
+  // others are, with these rows swapped.
+  const Mesh truth = parse_mesh("tp=2,dp=2").value(), of_spec = parse_mesh("dp=2,tp=2").value();
+  const TensorCut column{{0, 0}, false}, grid{{1, 0}, false};
+  const SavedModel model = saved_on(truth, of_spec, column, Damage::kOtherOrder, grid, "column", 2);
+  const std::vector<Finding> findings = look(model, true);
+  CHECK(above_info(findings).empty());
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings.front().rule == "mesh-contradicted");
+  CHECK(findings.front().cause.find("nothing was placed by it") != std::string::npos);
+}
+
+TEST_CASE("an order of ranks that tensors alone tell stands under what was not judged") {
+  const Mesh truth = parse_mesh("tp=2,dp=3").value(), of_spec = parse_mesh("dp=3,tp=2").value();
+  const TensorCut grid{{1, 0}, false};
+  const SavedModel model = saved_on(truth, of_spec, grid, Damage::kNone, grid, "column");
+  auto unjudged = [&](const std::optional<Mesh>& named) {
+    std::string text;
+    CheckOptions options{Depth::kMetadata, model.spec, std::nullopt};
+    options.mesh = named;
+    auto report = check(*model.checkpoint, options, nullptr);
+    REQUIRE(report.has_value());
+    for (const auto& item : report->unjudged) text += item.what + ": " + item.needs + "\n";
+    return text;
+  };
+  CHECK(
+      unjudged(std::nullopt).find("the order of the ranks, taken from where tensors lie: --mesh") !=
+      std::string::npos);
+  CHECK(unjudged(truth).find("the order of the ranks") == std::string::npos);
 }
 
 TEST_CASE("tensors that lie by two orders of the spec's axes count the ranks by neither") {
