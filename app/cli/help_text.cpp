@@ -26,9 +26,8 @@ std::string help_text() {
     text += "  " + name + verb.summary + "\n";
   }
   return text +
-         "\nEvery verb but completion takes --json, --quiet and --color; `shardwright --version` "
-         "says\n"
-         "which one this is.\n"
+         "\nEvery verb but completion takes --json, --quiet, --color and --threads;\n"
+         "`shardwright --version` says which one this is.\n"
          "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
          "incomplete,\n"
          "3 usage, 4 the system refused to read or write.\n";

@@ -112,6 +112,9 @@ std::string place_text(const ArgumentUse& place) {
   return place.is_required ? text : "[" + text + "]";
 }
 
+// Options that nearly all verbs take.
+constexpr std::string_view kOfAll[] = {"--help", "--json", "--quiet", "--color", "--threads"};
+
 std::string verb_entry(const VerbUse& verb) {
   std::string text = ".TP\n\\fB" + plain(verb.name) + "\\fR";
   for (const ArgumentUse& place : verb.places) text += " " + place_text(place);
@@ -120,7 +123,7 @@ std::string verb_entry(const VerbUse& verb) {
   std::string taken;
   for (const ArgumentUse& option : verb.options) {
     const std::string& name = long_name(option);
-    if (name == "--help" || name == "--json" || name == "--quiet" || name == "--color") continue;
+    if (std::find(std::begin(kOfAll), std::end(kOfAll), name) != std::end(kOfAll)) continue;
     taken += (taken.empty() ? "" : ", ") + ("\\fB" + plain(name) + "\\fR");
   }
   if (!taken.empty()) text += ".IP\nTakes " + taken + ".\n";

@@ -25,6 +25,7 @@ struct Options : VerbOptions {
   std::string fail_on = "warning";
   std::string format;  // of report; empty: by the name of the file
   std::string color = "auto";
+  std::size_t threads = 0;   // 0: as many as cores
   std::size_t limit = 1000;  // values of show --values; 0 for all
   DeviceWish device;
   TileTransport transport = TileTransport::kAuto;

@@ -10,6 +10,9 @@
 namespace shw::cli {
 namespace {
 
+// More is a mistake of whoever typed it.
+constexpr std::size_t kMostThreads = 1024;
+
 // One of these words, which help and completion name.
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
   std::string names;
@@ -291,6 +294,11 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("N")
         ->needs(rows);
   }
+  verb.add_option("--threads", options.threads,
+                  "threads of this process; without: one a core, shared with other processes of "
+                  "the run")
+      ->check(CLI::Range(std::size_t{1}, kMostThreads).description(""))
+      ->type_name("N");
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/1)");
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
   take_one_of(verb.add_option("--color", options.color, "whether there is colour"),

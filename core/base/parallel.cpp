@@ -1,6 +1,7 @@
 #include "core/base/parallel.h"
 
 #include <sched.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -19,6 +20,11 @@ namespace shw {
 namespace {
 
 std::atomic<std::size_t> processes_on_these_cores{1};
+std::atomic<std::size_t> threads_asked_for{0};  // 0: nobody asked
+
+std::size_t threads_at_once() {
+  return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+}
 
 #ifdef __SANITIZE_THREAD__
 // TBB's library is not compiled with TSan, which takes what it hands from thread to thread for
@@ -36,8 +42,13 @@ Status isolated(const Work& work) {
 #else
 // This one is one of them.
 void on_threads(std::size_t threads, const std::function<void()>& body) {
-  tbb::parallel_for(
-      std::size_t{0}, threads, [&](std::size_t) { body(); }, tbb::simple_partitioner());
+  auto on_all = [&] {
+    tbb::parallel_for(
+        std::size_t{0}, threads, [&](std::size_t) { body(); }, tbb::simple_partitioner());
+  };
+  if (threads <= threads_at_once()) return on_all();
+  // More than there are cores have to be called for.
+  tbb::task_arena(static_cast<int>(threads)).execute(on_all);
 }
 
 // While it waits inside of `work` this thread takes up nothing else.
@@ -50,8 +61,16 @@ Status isolated(const Work& work) {
 }  // namespace
 
 std::size_t worker_count() {
-  const auto cores = static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
-  return std::max<std::size_t>(cores / processes_on_these_cores, 1);
+  if (threads_asked_for != 0) return threads_asked_for;
+  return std::max<std::size_t>(threads_at_once() / processes_on_these_cores, 1);
+}
+
+void limit_threads(std::size_t threads) {
+  static std::optional<tbb::global_control> limit;
+  limit.reset();
+  threads_asked_for = threads;
+  // Those that sort and search inside of libraries hold to it too.
+  if (threads != 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
 }
 
 std::string own_cores() {

@@ -92,6 +92,8 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"convert", "x", "--to", "safetensors", "--memory", "18446744073709551616"},
        "is a number of bytes from 1M on",
        "convert --help"},
+      {{"check", "x", "--threads", "0"}, "--threads: Value 0 not in range", "check --help"},
+      {{"check", "x", "--threads", "-3"}, "--threads: Value -3 not in range", "check --help"},
       {{"--json", "--quiet"}, "a verb is missing", "--help"},
       {{"-q", "check", "x"}, "-q stands before the verb", "shardwright check -q"},
   };
@@ -121,6 +123,14 @@ TEST_CASE("ls refuses terms that are none and says so where nothing fits") {
       parsed(
           shardwright({"ls", step(), "dtype:bf16", "down_proj", "ndim:3", "--json"}).out)["tensors"]
           .size() == 1);
+}
+
+TEST_CASE("an answer is the same on any number of threads") {
+  Run one = shardwright({"check", step(), "--spec", spec(), "--data", "--threads", "1"});
+  Run many = shardwright({"check", step(), "--spec", spec(), "--data", "--threads", "9"});
+  CHECK(one.code == 1);
+  CHECK(many.code == one.code);
+  CHECK(many.out == one.out);
 }
 
 TEST_CASE("a mesh that is too small for the demo is answered") {

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "core/base/parallel.h"
 
 using namespace shw;
@@ -16,6 +20,42 @@ TEST_CASE("Processes that use the same cores share the threads, and each has one
   CHECK(worker_count() == 1);
   share_cores(0);
   CHECK(worker_count() == alone);
+  share_cores(1);
+  CHECK(worker_count() == alone);
+}
+
+TEST_CASE("As many threads work as were asked for, be there fewer cores or more of them") {
+  const std::size_t alone = worker_count();
+  for (std::size_t wanted : {std::size_t{1}, std::size_t{3}, 2 * alone + 1}) {
+    CAPTURE(wanted);
+    limit_threads(wanted);
+    CHECK(worker_count() == wanted);
+    // Each waits until all have come, or until it is plain that they do not.
+    std::atomic<std::size_t> at_work{0}, most{0};
+    Status done = each_in_parallel(2 * wanted, [&](std::size_t) -> Status {
+      const std::size_t now = ++at_work;
+      std::size_t before = most;
+      while (before < now && !most.compare_exchange_weak(before, now)) {
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (most < wanted && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      --at_work;
+      return {};
+    });
+    CHECK(done);
+    CHECK(most == wanted);
+  }
+  limit_threads(0);
+  CHECK(worker_count() == alone);
+}
+
+TEST_CASE("Who asks for threads gets them beside other processes of the run too") {
+  const std::size_t alone = worker_count();
+  share_cores(100'000);
+  limit_threads(2);
+  CHECK(worker_count() == 2);
+  limit_threads(0);
+  CHECK(worker_count() == 1);
   share_cores(1);
   CHECK(worker_count() == alone);
 }
