@@ -28,13 +28,8 @@ mkdir -p "$build"
 include=(-I.)
 if [[ -n ${INCLUDE:-} ]]; then include+=("-I$INCLUDE"); fi
 
-sources=(gpu/*.cu gpu/{slab_tables,number_tables,device_tables,cuda_executor}.cpp
-  gpu/nccl_{library,comm,opening,pieces,cuda_stage,transport}.cpp core/base/words.cpp
-  core/cluster/{transport,collectives,loopback}.cpp
-  core/tensor/{cast,dtype,element_text,fingerprint,float_counts,shape,strided_copy,transpose_plane}.cpp
-  core/tensor/{statistics,statistics_counter,statistics_tables,wide_integer}.cpp
-  core/tensor/number_counter.cpp core/exec/{device,device_numbers}.cpp
-  core/exec/{change_elements,cpu_executor,element_fingerprint}.cpp tests/gpu/device/*.cu tests/gpu/device/*.cpp)
+# The list is in a file of its own: where nvcc is, the tests build the same.
+sources=($(<tests/gpu/device/sources.txt))
 
 newest_header=$(find gpu core tests/gpu \( -name '*.h' -o -name '*.cuh' \) -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 compile() {

@@ -64,11 +64,13 @@ struct AllCasts {
 
 }  // namespace
 
-bool check_slabs(std::uint64_t slabs) {
+bool check_slabs(const Amounts& amounts) {
   auto cpu = cpu_executor(), gpu = card();
   std::uint64_t bytes = 0;
-  for (std::uint64_t seed = 0; seed < slabs; ++seed) {
-    SlabCase slab = random_slab(seed, seed % 8 == 0 ? 4 << 20 : 100000);
+  for (std::uint64_t seed = 0; seed < amounts.slabs; ++seed) {
+    SlabCase slab =
+        random_slab(seed, seed % 8 == 0 ? amounts.slab_elements
+                                        : std::min<std::uint64_t>(amounts.slab_elements, 100000));
     std::vector<std::byte> wanted(slab.out.size(), kPoison);
     auto sum = cpu->run(slab.work(wanted));
     std::string differs = difference(*gpu, slab, wanted, *sum);
@@ -78,7 +80,7 @@ bool check_slabs(std::uint64_t slabs) {
     return false;
   }
   std::printf("%llu slabs, %.1f GB: equal to the CPU's, fingerprints included\n",
-              static_cast<unsigned long long>(slabs), static_cast<double>(bytes) / 1e9);
+              static_cast<unsigned long long>(amounts.slabs), static_cast<double>(bytes) / 1e9);
   return true;
 }
 
@@ -102,43 +104,45 @@ bool check_codes() {
   return true;
 }
 
-bool check_all_floats() {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 26;
-  constexpr std::size_t kPart = kAtOnce / 64;
+// As many as there are to be, as far from each other as 2^32 allows.
+bool check_floats(const Amounts& amounts) {
+  const std::size_t at_once = amounts.floats_at_once, part = at_once / 64;
+  const std::uint64_t step = (std::uint64_t{1} << 32) / amounts.floats;
   auto gpu = card();
-  AllCasts casts(Dtype::kFloat32, kAtOnce);
+  AllCasts casts(Dtype::kFloat32, static_cast<std::int64_t>(at_once));
   PinnedMemory in, out;
-  if (!in.reserve(kAtOnce * 4) || !out.reserve(casts.out)) return false;
+  if (!in.reserve(at_once * 4) || !out.reserve(casts.out)) return false;
   std::atomic<bool> right{true};
-  for (std::uint64_t first = 0; first < std::uint64_t{1} << 32; first += kAtOnce) {
+  for (std::uint64_t first = 0; first < amounts.floats; first += at_once) {
     on_all_cores(64, [&](std::size_t i) {
-      for (std::size_t k = i * kPart; k < (i + 1) * kPart; ++k) {
-        const auto bits = static_cast<std::uint32_t>(first + k);
+      for (std::size_t k = i * part; k < (i + 1) * part; ++k) {
+        const auto bits = static_cast<std::uint32_t>((first + k) * step);
         std::memcpy(in.data() + k * 4, &bits, 4);
       }
     });
-    auto made = gpu->run({{in.data(), kAtOnce * 4}, casts.tiles, {}, {out.data(), casts.out}});
+    auto made = gpu->run({{in.data(), at_once * 4}, casts.tiles, {}, {out.data(), casts.out}});
     if (!made) {
       std::printf("%s\n", made.error().message.c_str());
       return false;
     }
     on_all_cores(64, [&](std::size_t i) {
-      thread_local std::vector<std::byte> wanted(kPart * 8);
+      std::vector<std::byte> wanted(part * 8);
       for (const TileJob& job : casts.tiles) {
         const std::size_t size = size_of(job.to);
-        cast_row(Dtype::kFloat32, in.data() + i * kPart * 4, 4, job.to, wanted.data(),
-                 static_cast<std::int64_t>(size), kPart);
-        if (std::memcmp(wanted.data(), out.data() + job.layouts.target.offset + i * kPart * size,
-                        kPart * size) == 0)
+        cast_row(Dtype::kFloat32, in.data() + i * part * 4, 4, job.to, wanted.data(),
+                 static_cast<std::int64_t>(size), static_cast<std::int64_t>(part));
+        if (std::memcmp(wanted.data(), out.data() + job.layouts.target.offset + i * part * size,
+                        part * size) == 0)
           continue;
         if (right.exchange(false))
-          std::printf("floats from %llx: to %s\n", static_cast<unsigned long long>(first),
+          std::printf("floats from %llx: to %s\n", static_cast<unsigned long long>(first * step),
                       std::string(name(job.to)).c_str());
       }
     });
     if (!right) return false;
   }
-  std::printf("all 2^32 floats to every other dtype: equal to the CPU's\n");
+  std::printf("%llu floats to every other dtype: equal to the CPU's\n",
+              static_cast<unsigned long long>(amounts.floats));
   return true;
 }
 

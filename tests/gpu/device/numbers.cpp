@@ -17,12 +17,11 @@
 namespace shw::test {
 namespace {
 
-constexpr std::size_t kPartBytes = std::size_t{32} << 20, kPieceBytes = std::size_t{1} << 20;
-constexpr std::size_t kParts = 256;
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-std::vector<std::byte> weights_of(Dtype dtype) {
+std::vector<std::byte> weights_of(Dtype dtype, std::size_t part_bytes) {
   const std::size_t width = size_of(dtype);
-  std::vector<std::byte> bytes(kPartBytes);
+  std::vector<std::byte> bytes(part_bytes);
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0, 0.02f);
   for (std::size_t at = 0; at < bytes.size(); at += width) {
@@ -40,7 +39,7 @@ struct Counted {
 
 // As core/facts/values/tensor_statistics.cpp goes: what is read comes in pieces.
 std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, unsigned threads,
-                                   const std::vector<std::byte>& part) {
+                                   const std::vector<std::byte>& part, std::size_t parts) {
   std::vector<std::unique_ptr<NumberCounter>> counters;
   for (unsigned t = 0; t < threads; ++t) {
     counters.push_back(make());  // and what it takes at the first part, before the clock begins
@@ -55,10 +54,10 @@ std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, u
   std::vector<std::thread> running;
   for (unsigned t = 0; t < threads; ++t)
     running.emplace_back([&, t] {
-      for (std::size_t i; (i = next++) < kParts;) {
+      for (std::size_t i; (i = next++) < parts;) {
         counters[t]->begin(dtype);
         for (std::size_t at = 0; at < part.size(); at += kPieceBytes)
-          counters[t]->add(BytesView(part).subspan(at, kPieceBytes));
+          counters[t]->add(BytesView(part).subspan(at, std::min(kPieceBytes, part.size() - at)));
         auto counted = counters[t]->take();
         if (counted)
           sums[t] += *counted;
@@ -75,22 +74,23 @@ std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, u
 
 }  // namespace
 
-bool measure_numbers() {
+bool measure_numbers(const Amounts& amounts) {
   const auto open = [] { return cuda_executor(0); };
   bool right = true;
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat8E4m3fn}) {
-    const std::vector<std::byte> part = weights_of(dtype);
+    const std::vector<std::byte> part = weights_of(dtype, amounts.part_bytes);
     for (unsigned threads : {4u, 16u}) {
       const Executors executors(open, OnDeviceError::kStop, {"cuda:0", "it was asked for", {}});
-      const auto card = count_parts(number_counters(executors), dtype, threads, part);
-      const auto cores = count_parts(cpu_number_counter, dtype, threads, part);
+      const auto card =
+          count_parts(number_counters(executors), dtype, threads, part, amounts.parts);
+      const auto cores = count_parts(cpu_number_counter, dtype, threads, part, amounts.parts);
       if (!card || !cores || !(card->sums == cores->sums)) {
         std::printf("numbers of %s: %s\n", std::string(name(dtype)).c_str(),
                     card ? "they differ" : executors.use().failed.c_str());
         right = false;
         continue;
       }
-      const double bytes = static_cast<double>(kParts * kPartBytes);
+      const double bytes = static_cast<double>(amounts.parts * part.size());
       std::printf("| stats of %s as weights, %u threads | card %.1f GB/s | cores %.1f GB/s |",
                   std::string(name(dtype)).c_str(), threads, bytes / card->seconds / 1e9,
                   bytes / cores->seconds / 1e9);

@@ -36,15 +36,12 @@ struct Work {
   const char* name;
   std::vector<TileJob> tiles, elements;
   std::size_t in, out;  // bytes of a slab
+  std::size_t slabs;
 };
 
 struct Files {
   int in, out;
 };
-
-constexpr std::int64_t kSide = 4096;
-constexpr std::size_t kSlabBytes = kSide * kSide * 4;  // 64 MiB of float32
-constexpr std::size_t kSlabs = 128;
 
 struct Lane {
   PinnedMemory in, out;
@@ -113,7 +110,7 @@ class Ring {
   // The slabs that `next` deals out.
   bool carry(const Work& work, const Files& files, std::atomic<std::size_t>& next, Ran& ran) {
     bool right = true;
-    for (std::size_t slab, turn = 0; right && (slab = next++) < kSlabs; ++turn) {
+    for (std::size_t slab, turn = 0; right && (slab = next++) < work.slabs; ++turn) {
       if (under_way_.size() == pairs_.size()) right = write_oldest(work, files, ran);
       Pair& pair = pairs_[turn % pairs_.size()];
       auto in = pair.in.room(work.in), out = pair.out.room(work.out);
@@ -196,19 +193,26 @@ std::optional<Ran> run_stages(const Work& work, unsigned stages, unsigned thread
   if ((stages & kWrite) != 0 && ftruncate(files.out, 0) != 0) return std::nullopt;
   return run_on(lanes, [&](Lane& lane, std::atomic<std::size_t>& next, Ran& ran) {
     bool right = true;
-    for (std::size_t slab; right && (slab = next++) < kSlabs;)
+    for (std::size_t slab; right && (slab = next++) < work.slabs;)
       right = lane.carry(work, slab, stages, files, ran.sum);
     return right;
   });
 }
 
-Work work_of(const char* name, ElementOp op, Dtype to, bool turned) {
-  const Extents sizes{kSide, kSide}, rows{kSide, 1}, columns{1, kSide};
+// Slabs of float32, side by side: 64 MiB each of all that there is to do.
+Work work_of(const char* name, ElementOp op, Dtype to, bool turned, const Amounts& amounts) {
+  const std::int64_t side = amounts.side;
+  const Extents sizes{side, side}, rows{side, 1};
   const auto after = static_cast<std::int64_t>(size_of(to));
   TileJob job{op, Dtype::kFloat32, to, {}, {0, 0}, {}};
-  Work work{name, {}, {}, kSlabBytes, static_cast<std::size_t>(kSide * kSide * after)};
-  const Extents source = turned ? Extents{4, kSide * 4} : Extents{kSide * 4, 4};
-  each_canonical_pair(pair_of(sizes, source, 0, Extents{kSide * after, after}, 0),
+  Work work{name,
+            {},
+            {},
+            static_cast<std::size_t>(side * side * 4),
+            static_cast<std::size_t>(side * side * after),
+            amounts.pipeline_slabs};
+  const Extents source = turned ? Extents{4, side * 4} : Extents{side * 4, 4};
+  each_canonical_pair(pair_of(sizes, source, 0, Extents{side * after, after}, 0),
                       [&](const LayoutPair& pair) { job.layouts = pair; });
   work.tiles.push_back(job);
   each_canonical_pair(pair_of(sizes, source, 0, rows, 0),
@@ -225,7 +229,7 @@ class TwoFiles {
       if (file >= 0) close(file);
   }
   // Filled once: every work reads as many bytes.
-  bool open(const std::string& folder, std::size_t slab_bytes) {
+  bool open(const std::string& folder, std::size_t slab_bytes, std::size_t slabs) {
     files_ = {opened(folder + "/shardwright_in"), opened(folder + "/shardwright_out")};
     if (files_.in < 0 || files_.out < 0) {
       std::printf("no files can be made in %s\n", folder.c_str());
@@ -240,14 +244,14 @@ class TwoFiles {
     std::atomic<std::size_t> next{0};
     std::vector<int> lanes(8);
     const auto filled = run_on(lanes, [&](int&, std::atomic<std::size_t>&, Ran&) {
-      for (std::size_t slab; (slab = next++) < kSlabs;)
+      for (std::size_t slab; (slab = next++) < slabs;)
         if (pwrite(files_.in, noise.data(), noise.size(),
                    static_cast<off_t>(slab * noise.size())) != static_cast<ssize_t>(noise.size()))
           return false;
       return true;
     });
     if (!filled)
-      std::printf("%s has no room for %zu GB\n", folder.c_str(), kSlabs * slab_bytes >> 29);
+      std::printf("%s has no room for %zu GB\n", folder.c_str(), slabs * slab_bytes >> 29);
     return filled.has_value();
   }
   const Files& get() const { return files_; }
@@ -278,7 +282,8 @@ bool measure(const Work& work, const Files& files, unsigned threads) {
                       {"all, by the CPU", kRead | kCpu | kWrite, work.in}};
   double slowest = 0;
   std::vector<Fingerprint> sums;
-  std::printf("%s, %u threads, %zu slabs of %zu MiB:", work.name, threads, kSlabs, work.in >> 20);
+  std::printf("%s, %u threads, %zu slabs of %zu MiB:", work.name, threads, work.slabs,
+              work.in >> 20);
   for (const Row& row : rows) {
     auto ran = !right                ? std::nullopt
                : row.stages == kRing ? run_ring(work, threads, files)
@@ -290,7 +295,7 @@ bool measure(const Work& work, const Files& files, unsigned threads) {
     const bool alone = row.stages <= kWrite && (row.stages & (row.stages - 1)) == 0;
     if (alone) slowest = std::max(slowest, ran->seconds);
     std::printf(" %s %.1f GB/s", row.name,
-                static_cast<double>(kSlabs * row.bytes) / ran->seconds / 1e9);
+                static_cast<double>(work.slabs * row.bytes) / ran->seconds / 1e9);
     if (!alone) std::printf(" (%.0f %% of the slowest stage)", 100 * slowest / ran->seconds);
     std::printf(" |");
     if (!alone) sums.push_back(ran->sum);
@@ -313,19 +318,19 @@ bool measure(const Work& work, const Files& files, unsigned threads) {
 
 }  // namespace
 
-bool measure_pipeline(const std::string& folder) {
+bool measure_pipeline(const std::string& folder, const Amounts& amounts) {
+  const Work turned = work_of("float32 turned", ElementOp::kCopy, Dtype::kFloat32, true, amounts);
+  const Work cast =
+      work_of("float32 to bfloat16", ElementOp::kCast, Dtype::kBfloat16, false, amounts);
+  const Work plain = work_of("float32 as it is", ElementOp::kCopy, Dtype::kFloat32, false, amounts);
   TwoFiles files;
-  if (!files.open(folder, kSlabBytes)) return false;
-  const Work turned = work_of("float32 turned", ElementOp::kCopy, Dtype::kFloat32, true);
-  const Work cast = work_of("float32 to bfloat16", ElementOp::kCast, Dtype::kBfloat16, false);
+  if (!files.open(folder, plain.in, plain.slabs)) return false;
   bool right = true;
   for (unsigned threads : {4u, 8u, 16u}) {
     right = measure(turned, files.get(), threads) && right;
     right = measure(cast, files.get(), threads) && right;
   }
-  return measure(work_of("float32 as it is", ElementOp::kCopy, Dtype::kFloat32, false), files.get(),
-                 8) &&
-         right;
+  return measure(plain, files.get(), 8) && right;
 }
 
 }  // namespace shw::test
