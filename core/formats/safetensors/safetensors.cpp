@@ -194,6 +194,27 @@ Error side_by_side(const Directory& directory, const Piece& first, const Piece& 
           fmt::format("Open one of them by its name: {} or {}.", a, b)};
 }
 
+// Mistral publishes one model as model.safetensors and as consolidated.safetensors, with other
+// names for the same weights: no tensor is in both, and still they are two.
+std::optional<Error> find_other_models(const Directory& directory,
+                                       const std::vector<std::string>& paths) {
+  const std::string* first = nullptr;
+  for (const std::string& path : paths) {
+    const std::string_view stem = model_stem(path);
+    if (stem.empty()) continue;
+    if (first == nullptr) first = &path;
+    if (model_stem(*first) == stem) continue;
+    return Error{
+        ErrorKind::kUnsupported,
+        fmt::format("holds several checkpoints side by side: {} and {} are what different programs "
+                    "look for, each as a whole model, and no index says which counts",
+                    *first, path),
+        {directory.name()},
+        fmt::format("Open one of them by its name: {} or {}.", *first, path)};
+  }
+  return std::nullopt;
+}
+
 // Without an index files are one checkpoint where no two of them have the same tensor, or where
 // their names say that they are parts of one save.
 std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
@@ -359,8 +380,9 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   builder.set_provenance(provenance_of(files));
   std::vector<Piece> pieces = gather(files, progress);
   if (!found.index_path && !sharded) {
-    if (auto several = find_side_by_side(*directory, pieces))
-      return tl::unexpected<Error>(std::move(*several));
+    auto several = find_side_by_side(*directory, pieces);
+    if (!several) several = find_other_models(*directory, found.paths);
+    if (several) return tl::unexpected<Error>(std::move(*several));
   }
   add_tensors(builder, pieces, progress);
   for (const FileHeader& file : files) {

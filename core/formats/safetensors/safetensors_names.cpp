@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -9,6 +11,10 @@
 
 namespace shw {
 namespace {
+
+// Each is looked for by its own reader: transformers, Mistral's programs, PEFT, diffusers.
+constexpr auto kModelStems = std::to_array<std::string_view>(
+    {"model", "consolidated", "adapter_model", "diffusion_pytorch_model"});
 
 constexpr std::uint32_t kMostParts = 4096;  // a name may promise any number of files
 
@@ -73,6 +79,15 @@ bool are_parts_of_one_save(std::string_view a, std::string_view b) {
   if (rank_in_shard_name(a) && rank_in_shard_name(b)) return true;
   auto part = parse_part(a), other = parse_part(b);
   return part && other && part->before == other->before && part->count == other->count;
+}
+
+std::string_view model_stem(std::string_view path) {
+  if (!path.ends_with(kSafetensorsSuffix)) return {};
+  std::string_view stem = path.substr(0, path.size() - kSafetensorsSuffix.size());
+  const auto part = parse_part(path);
+  if (part) stem = stem.substr(0, part->before.size() - 1);
+  const auto known = std::find(kModelStems.begin(), kModelStems.end(), stem);
+  return known == kModelStems.end() ? std::string_view() : *known;
 }
 
 bool is_rank_part(std::string_view path) {
