@@ -18,6 +18,7 @@
 #include "core/formats/one_file.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
+#include "core/formats/torch_file/storage_places.h"
 #include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_records.h"
@@ -68,6 +69,8 @@ class TorchFileReader {
     SHW_CHECK(read_provenance(provenance));
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
+      builder_.add_finding(std::move(finding));
+    for (Finding& finding : storage_place_findings(tree_, path_))
       builder_.add_finding(std::move(finding));
     if (tree_.refused()) {
       Finding finding;

@@ -402,3 +402,34 @@ TEST_CASE("a tensor that torch saves and cannot make again is told, and read all
     CHECK((*loads)->requires_grad(*(*loads)->find("w")) == is_parameter);
   }
 }
+
+// torch 2.6 and 2.15: "don't know how to restore data location", "Invalid device string".
+TEST_CASE("a device that torch does not know is told, and one that a package adds is named") {
+  auto findings_on = [](const std::string& device) {
+    std::string call = tensor_call({});
+    const std::string cpu = pickled_text("cpu");
+    call.replace(call.find(cpu), cpu.size(), pickled_text(device));
+    auto opened = open_model(
+        state_dict_file(pickled_dict({{"w", call}}), {{"m/data/0", std::string(24, '\1')}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(values_by_name(**opened)["w"] == Bytes(24, std::byte{1}));
+    const auto findings = (*opened)->opening_findings();
+    return std::vector<Finding>(findings.begin(), findings.end());
+  };
+  for (const char* known : {"cpu", "cuda", "cuda:0", "cuda:15", "mps", "meta", "hpu:1", "xpu:2",
+                            "mtia:0", "privateuseone:0"}) {
+    CAPTURE(known);
+    CHECK(findings_on(known).empty());
+  }
+  for (const char* unknown : {"bpu", "cud", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:01", ""}) {
+    CAPTURE(unknown);
+    auto findings = findings_on(unknown);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].severity == Severity::kWarning);
+    CHECK(findings[0].cause.find("\"" + std::string(unknown) + "\"") != std::string::npos);
+    CHECK(findings[0].cause.find("map_location=\"cpu\"") != std::string::npos);
+  }
+  auto of_package = findings_on("npu:0");
+  REQUIRE(of_package.size() == 1);
+  CHECK(of_package[0].severity == Severity::kInfo);
+}
