@@ -40,9 +40,11 @@ struct StateTensor {
 
 class TorchFileReader {
  public:
+  // `named`: what an index beside it names.
   TorchFileReader(CheckpointBuilder& builder, std::string path, const OpenedState& state,
-                  bool big_endian)
+                  bool big_endian, const std::set<std::string>& named)
       : builder_(builder),
+        named_(named),
         path_(std::move(path)),
         state_(state),
         zip_(state.zip),
@@ -121,8 +123,23 @@ class TorchFileReader {
     return header;
   }
 
+  // Keys of the dict itself are what an index names: of an optimizer's, as ColossalAI saves it in
+  // parts, "0" is all that lies below it.
+  void add_indexed(const StateEntry& entry, std::uint64_t bytes) {
+    const std::string* name = &entry.fqn;
+    if (entry.path.size() > 1 && !named_.contains(entry.fqn)) {
+      const auto* top = std::get_if<std::string>(&entry.path.front());
+      if (top != nullptr && named_.contains(*top)) name = top;
+    }
+    auto [place, is_new] = place_in_index_.try_emplace(*name, indexed_.tensors.size());
+    if (is_new)
+      indexed_.tensors.emplace_back(*name, bytes);
+    else
+      indexed_.tensors[place->second].second += bytes;
+  }
+
   void add_object(StateEntry entry) {
-    indexed_.tensors.emplace_back(entry.fqn, 0);
+    add_indexed(entry, 0);
     InlinedValue value;
     const bool is_empty = is_empty_mapping(tree_, entry.value);
     value.is_all =
@@ -142,7 +159,7 @@ class TorchFileReader {
 
   // Nothing of it is known but its name: it stays in the list, and no conversion passes over it.
   void add_unread_tensor(StateEntry entry, Error error) {
-    indexed_.tensors.emplace_back(entry.fqn, 0);
+    add_indexed(entry, 0);
     InlinedValue value{{}, "a tensor that " + error.message};
     note(entry.fqn, std::move(error));
     builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
@@ -153,8 +170,7 @@ class TorchFileReader {
     const PickledTensor& pickled = tensor.pickled;
     const bool is_first = counted_.insert(pickled.storage_key).second;
     const auto elements = static_cast<std::uint64_t>(volume(pickled.sizes).value_or(0));
-    indexed_.tensors.emplace_back(tensor.entry.fqn,
-                                  is_first ? elements * size_of(pickled.dtype) : 0);
+    add_indexed(tensor.entry, is_first ? elements * size_of(pickled.dtype) : 0);
     TensorId id = builder_.add_tensor(std::move(tensor.entry.fqn), pickled.dtype, pickled.sizes,
                                       pickled.requires_grad);
     builder_.set_path(id, std::move(tensor.entry.path));
@@ -242,6 +258,7 @@ class TorchFileReader {
   }
 
   CheckpointBuilder& builder_;
+  const std::set<std::string>& named_;
   std::string path_;
   const OpenedState& state_;
   const ZipReader& zip_;
@@ -257,6 +274,7 @@ class TorchFileReader {
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
   std::vector<std::string> repeated_;
   IndexedFile indexed_{path_, {}};
+  std::unordered_map<std::string, std::size_t> place_in_index_;
   std::set<std::string> counted_;  // storages
 };
 
@@ -287,6 +305,7 @@ Result<TorchParts> find_parts(const Directory& directory) {
 }
 
 struct PartsRead {
+  std::set<std::string> named = {};  // by the index
   std::set<std::string> taken = {};
   Provenance provenance = {};
   std::vector<IndexedFile> files = {};
@@ -297,7 +316,7 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
                  PartsRead& parts, Progress* progress) {
   SHW_TRY(OpenedState state, open_state(directory, path));
   SHW_TRY(bool big_endian, is_big_endian(state.zip));
-  TorchFileReader reader(builder, path, state, big_endian);
+  TorchFileReader reader(builder, path, state, big_endian, parts.named);
   SHW_CHECK(reader.read(parts.taken, parts.provenance, progress));
   parts.files.push_back(reader.take_indexed());
   return {};
@@ -321,6 +340,9 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   builder.set_format(kTorchFileFormat);
   builder.set_directory(directory);
   PartsRead read;
+  if (parts.index) {
+    for (const auto& [fqn, file] : parts.index->map) read.named.insert(fqn);
+  }
   for (const std::string& path : parts.paths) {
     Status status = read_part(builder, *directory, path, read, progress);
     if (is_cancelled(progress)) return cancelled_error();

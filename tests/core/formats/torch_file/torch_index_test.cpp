@@ -106,3 +106,18 @@ TEST_CASE("a tensor that lies in two of the files is told") {
   CHECK(names_of(*checkpoint) == "a b |");
   CHECK(says(findings_of(*checkpoint), Severity::kError, "in a file before it too"));
 }
+
+TEST_CASE("an index that names keys of an optimizer means all that lies below them") {
+  const std::string state = pickled_dict({{"exp_avg", tensor_call({})}, {"lr", "K\1"}});
+  auto with = [&](const std::string& key) {
+    return opened({{"pytorch_optim-00001.bin",
+                    to_bytes(state_dict_file("}(" + std::string("K\0", 2) + state + "u",
+                                             {{"m/data/0", std::string(24, '\1')}}))},
+                   {"pytorch_optim.bin.index.json",
+                    to_bytes(index_text("\"" + key + "\":\"pytorch_optim-00001.bin\"", 24))}});
+  };
+  auto named = with("0");
+  CHECK(names_of(*named) == "0.exp_avg | 0.lr");
+  CHECK(findings_of(*named).empty());
+  CHECK(says(findings_of(*with("1")), Severity::kError, "places 1 tensor in files that do not"));
+}
