@@ -18,6 +18,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
@@ -344,12 +345,22 @@ void add_tensors(CheckpointBuilder& builder, Pieces pieces, const Progress* prog
   }
 }
 
+// transformers looks for a model in parts by their index alone. Others write such folders on
+// purpose: torch, vLLM and SGLang take every file.
+void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>& paths) {
+  const bool are_parts = paths.size() > 1 && are_parts_of_one_save(paths.front(), paths.back()) &&
+                         model_stem(paths.front()) == "model";
+  if (are_parts && missing_parts(paths).empty())
+    builder.add_finding(parts_without_index(paths, kIndexNames, Severity::kInfo));
+}
+
 // Whether all files are there that should be.
 void check_files(CheckpointBuilder& builder, const FoundFiles& found,
                  const std::vector<FileHeader>& files, bool sharded, const Directory& directory) {
   if (!found.index) {
     if (is_one_file(directory)) return;
     for (const std::string& path : missing_parts(found.paths)) builder.file(path);
+    if (!found.index_path && !sharded) check_has_index(builder, found.paths);
     return;
   }
   const IndexedFiles indexed{*found.index_path,

@@ -12,6 +12,7 @@
 #include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
@@ -289,19 +290,26 @@ Result<std::string> find_torch_file(const Directory& directory) {
 }
 
 // The files that are read, and what an index beside them says.
-struct TorchParts {
+struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
+  bool lack_index = false;  // several, by their names alone
 };
 
-Result<TorchParts> find_parts(const Directory& directory) {
+Result<TorchFiles> find_torch_files(const Directory& directory) {
   SHW_TRY(auto index, find_torch_index(directory));
   if (index && !index->files.empty()) {
     std::vector<std::string> files = index->files;
-    return TorchParts{std::move(files), std::move(index)};
+    return TorchFiles{std::move(files), std::move(index)};
+  }
+  if (!is_one_file(directory)) {
+    SHW_TRY(auto entries, directory.list());
+    TorchParts parts = torch_parts_among(entries);
+    if (!parts.files.empty() && parts.missing.empty())
+      return TorchFiles{std::move(parts.files), {}, true};
   }
   SHW_TRY(std::string path, find_torch_file(directory));
-  return TorchParts{{std::move(path)}};
+  return TorchFiles{{std::move(path)}};
 }
 
 struct PartsRead {
@@ -335,7 +343,7 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
 }  // namespace
 
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(TorchParts parts, find_parts(*directory));
+  SHW_TRY(TorchFiles parts, find_torch_files(*directory));
   CheckpointBuilder builder;
   builder.set_format(kTorchFileFormat);
   builder.set_directory(directory);
@@ -348,7 +356,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
     if (is_cancelled(progress)) return cancelled_error();
     if (status) continue;
     Error& error = status.error();
-    if (!parts.index) return tl::unexpected<Error>(std::move(error));
+    if (parts.paths.size() == 1 && !parts.index) return tl::unexpected<Error>(std::move(error));
     builder.file(path);
     builder.add_finding(bad_record(
         path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset));
@@ -357,6 +365,8 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   if (read.files.empty() && read.first_error)
     return tl::unexpected<Error>(std::move(*read.first_error));
   builder.set_provenance(std::move(read.provenance));
+  if (parts.lack_index)
+    builder.add_finding(parts_without_index(parts.paths, kTorchIndexNames, Severity::kWarning));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }
