@@ -2,6 +2,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/torch_file/torch_file_support.h"
+#include "core/model/reachable.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;
@@ -432,4 +433,17 @@ TEST_CASE("a device that torch does not know is told, and one that a package add
   auto of_package = findings_on("npu:0");
   REQUIRE(of_package.size() == 1);
   CHECK(of_package[0].severity == Severity::kInfo);
+}
+
+TEST_CASE("a record that somebody compressed is told with what mends it, in a conversion too") {
+  auto opened = open_model(state_dict_file(pickled_dict({{"w", tensor_call({})}}),
+                                           {{"m/data/0", std::string(24, '\1'), true}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const auto findings = (*opened)->opening_findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].cause.find("zipped anew") != std::string::npos);
+  Status reached = check_all_reachable(**opened);
+  REQUIRE_FALSE(reached.has_value());
+  CHECK(reached.error().message.find("zipped anew") != std::string::npos);
+  CHECK(reached.error().place.tensor == "w");
 }
