@@ -447,3 +447,13 @@ TEST_CASE("a record that somebody compressed is told with what mends it, in a co
   CHECK(reached.error().message.find("zipped anew") != std::string::npos);
   CHECK(reached.error().place.tensor == "w");
 }
+
+TEST_CASE("a mapping below with keys that are no names is one entry, and the rest is read") {
+  const std::string odd = "}(ccollections\nOrderedDict\n" + tensor_call({}) + "u";
+  const std::string tuple = "}(K\1K\2\x86K\3u";
+  auto opened = open_model(state_dict_file(
+      pickled_dict({{"callbacks", odd}, {"w", tensor_call({})}, {"by_pair", tuple}}), {kStorage}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "w | callbacks by_pair");
+  CHECK_FALSE(open_model(state_dict_file(tuple)).has_value());
+}
