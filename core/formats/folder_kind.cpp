@@ -1,11 +1,14 @@
 #include "core/formats/folder_kind.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "core/base/natural_order.h"
+#include "core/base/words.h"
 
 namespace shw {
 namespace {
@@ -71,6 +74,27 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
   for (const auto& [folder, kind] : kinds_below(entries, rows))
     found.push_back(folder + " (" + std::string(kind->format->title) + ")");
   return found;
+}
+
+std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
+                                    std::span<const FormatRow> rows) {
+  Finding finding;
+  std::vector<std::string> told;
+  for (const auto& [folder, kind] : kinds_below(entries, rows)) {
+    if (kind->format == &opened) continue;
+    told.push_back(folder + " (" + std::string(kind->format->title) + ")");
+    finding.subjects.push_back(folder);
+  }
+  if (told.empty()) return std::nullopt;
+  finding.rule = "bad-record";
+  finding.severity = Severity::kInfo;
+  finding.cause = fmt::format(
+      "Only what lies at the top of this folder was opened ({}). Below it {} not looked at: {}. "
+      "Open {} by its folder if that is what was meant.",
+      opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were", some_of(told),
+      told.size() == 1 ? "it" : "one of them");
+  finding.evidence = {{"below", static_cast<std::int64_t>(told.size())}};
+  return finding;
 }
 
 std::vector<std::string> unfinished_below(std::span<const Entry> entries,

@@ -8,6 +8,7 @@
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/one_file.h"
+#include "core/model/builder.h"
 
 namespace shw {
 namespace {
@@ -144,6 +145,16 @@ Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const Direc
   return std::nullopt;
 }
 
+// A stray file is not all that there is of a run whose steps are folders. Where an index says what
+// the checkpoint is, nobody lists what lies around it.
+OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, const FormatRow& row,
+                                   const DirectoryLook& look, Rows rows) {
+  if (opened->format().traits.has_index) return opened;
+  SHW_TRY(auto entries, look.entries());
+  auto others = others_below(entries, *row.format, rows);
+  return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
+}
+
 std::pair<std::string, std::string> split(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::size_t slash = path.rfind('/');
@@ -162,7 +173,13 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
     if (!recognised) continue;
     SHW_TRY(auto unfinished, unfinished_beside(row, look, rows));
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
-    return row.open(std::move(directory), progress);
+    auto opened = row.open(directory, progress);
+    if (opened) return with_others_below(std::move(*opened), row, look, rows);
+    if (opened.error().kind != ErrorKind::kUnsupported || !row.names_are_common) return opened;
+    // What training left (training_args.bin) above the steps that it saved.
+    SHW_TRY(auto entries, look.entries());
+    if (checkpoints_below(entries, rows).empty()) return opened;
+    break;
   }
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);

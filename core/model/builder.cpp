@@ -230,6 +230,13 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish(const Progress* prog
   return checkpoint_;
 }
 
+std::shared_ptr<const Checkpoint> CheckpointBuilder::with_finding(const Checkpoint& checkpoint,
+                                                                  Finding finding) {
+  auto copy = std::make_shared<Checkpoint>(checkpoint);
+  copy->findings_.push_back(std::move(finding));
+  return copy;
+}
+
 // What is known of every file, and what else lies there.
 void CheckpointBuilder::look_at_files() {
   Checkpoint& c = *checkpoint_;

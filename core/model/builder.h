@@ -81,6 +81,10 @@ class CheckpointBuilder {
   // the columns. Where it was cancelled it is not to be looked at.
   std::shared_ptr<const Checkpoint> finish(const Progress* progress = nullptr);
 
+  // A copy with one thing more that was found around it.
+  static std::shared_ptr<const Checkpoint> with_finding(const Checkpoint& checkpoint,
+                                                        Finding finding);
+
  private:
   void grow_shared();
   void set_coding(std::size_t storage, Checkpoint::Coding coding);

@@ -1,10 +1,29 @@
 #include "core/model/reachable.h"
 
+#include <algorithm>
 #include <string>
+#include <variant>
 
 #include "core/base/words.h"
 
 namespace shw {
+
+namespace {
+
+// What opening said of it; null where it said nothing.
+const std::string* why_unread(const Checkpoint& checkpoint, std::string_view fqn) {
+  for (const Finding& finding : checkpoint.opening_findings()) {
+    const auto& subjects = finding.subjects;
+    if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end()) continue;
+    for (const auto& [name, value] : finding.evidence) {
+      const auto* text = std::get_if<std::string>(&value);
+      if (name == "reason" && text != nullptr) return text;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 bool is_reachable(const Checkpoint& checkpoint, ChunkId chunk) {
   const auto item = checkpoint.item(chunk);
@@ -14,6 +33,9 @@ bool is_reachable(const Checkpoint& checkpoint, ChunkId chunk) {
 Status check_reachable(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item,
                        std::string_view fqn) {
   if (item && is_reachable(checkpoint, *item)) return {};
+  if (const std::string* why = why_unread(checkpoint, fqn))
+    return fail(ErrorKind::kUnsupported, "cannot be carried over: it " + *why,
+                {{}, std::nullopt, std::string(fqn)});
   const bool in_file = item && item->file != FileId::kNone;
   return fail(
       ErrorKind::kUnsupported, "cannot be carried over: its bytes are not where the metadata says",

@@ -43,6 +43,15 @@ bool finds_attribute(const PickleGlobal& global) {
          (global.module == "builtins" || global.module == "__builtin__");
 }
 
+bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method) {
+  return module == "zoneinfo" && class_name == "ZoneInfo" &&
+         (method == "_unpickle" || method == "no_cache");
+}
+
+bool calls_its_argument(const PickleGlobal& global) {
+  return global.module == "torch._tensor" && global.name == "_rebuild_from_type_v2";
+}
+
 PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
   // A class of storages is only named, by what says where the storage lies.
   if (module == "torch" && (dtype_from_torch(name) || dtype_from_storage_class(name)))

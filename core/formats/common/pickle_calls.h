@@ -22,6 +22,11 @@ bool looks_like_class(std::string_view name);
 // What finds an attribute by its name: so Python 3.11.0 to 3.11.3 (Debian 12 has 3.11.2) pickle the
 // member of an enumeration, getattr(class, "NAME"); every other Python has class(value).
 bool finds_attribute(const PickleGlobal& global);
+// A class method that a class itself is pickled through, and that runs nothing but the class:
+// getattr(ZoneInfo, "_unpickle"), in newer protocols by the one name "ZoneInfo._unpickle".
+bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method);
+// It calls what its first argument is: torch._tensor._rebuild_from_type_v2.
+bool calls_its_argument(const PickleGlobal& global);
 PickleCallLaw law_of_call(std::string_view module, std::string_view name);
 // `items`: of the state, where it has any.
 bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items);

@@ -253,7 +253,7 @@ class PickleMachine {
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
       note_refused("the arguments of a call are no tuple");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
-      if (!tree_.odd_call_at_) tree_.odd_call_at_ = here;
+      if (!tree_.odd_call_at_ && !is_found_maker(callable)) tree_.odd_call_at_ = here;
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
@@ -262,12 +262,38 @@ class PickleMachine {
       return;
     }
     if (!global.called_at) global.called_at = here;
+    if (calls_its_argument(global)) note_called_inside(arguments, here);
     const PickleCallLaw& law = laws_[node(callable).first];
     const std::size_t count = tree_.items(arguments).size();
     if (law.least > law.most)
       note_refused("what names a dtype or a storage is called");
     else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
       note_refused("a call has too many arguments, or too few");
+  }
+  // Whoever is handed over is called as well.
+  void note_called_inside(NodeId arguments, std::uint64_t here) {
+    const auto items = tree_.items(arguments);
+    if (items.empty()) return;
+    if (tree_.kind(items[0]) != NodeKind::kGlobal) {
+      if (!tree_.odd_call_at_) tree_.odd_call_at_ = here;
+      return;
+    }
+    auto& inside = tree_.globals_[node(items[0]).first];
+    if (!inside.called_at) inside.called_at = here;
+  }
+  // What getattr found, where that is how the class itself is pickled.
+  bool is_found_maker(NodeId callable) const {
+    if (tree_.kind(callable) != NodeKind::kReduce ||
+        tree_.kind(tree_.callable(callable)) != NodeKind::kGlobal ||
+        !finds_attribute(*tree_.global(tree_.callable(callable))))
+      return false;
+    return names_maker(tree_.items(tree_.arguments(callable)));
+  }
+  bool names_maker(std::span<const NodeId> items) const {
+    if (items.size() != 2 || tree_.kind(items[0]) != NodeKind::kGlobal) return false;
+    const PickleGlobal& found_in = *tree_.global(items[0]);
+    const auto name = tree_.text(items[1]);
+    return name && is_own_maker(found_in.module, found_in.name, *name);
   }
   // (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does
   // it run anything either; what is found and then called or changed is told.
@@ -276,6 +302,7 @@ class PickleMachine {
     if (tree_.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
         tree_.kind(items[0]) != NodeKind::kGlobal)
       return false;
+    if (names_maker(items)) return true;
     const auto name = tree_.text(items[1]);
     return looks_like_class(tree_.global(items[0])->name) && name && !name->starts_with('_');
   }

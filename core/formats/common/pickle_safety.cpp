@@ -90,6 +90,13 @@ constexpr auto kKnownNames = std::to_array<Name>({
     {"numpy", "dtype"},
 });
 
+// Functions that do nothing to a program that only keeps them.
+constexpr auto kHarmlessBuiltins = std::to_array<std::string_view>(
+    {"abs",    "all",    "any",      "callable",     "chr",         "divmod",     "enumerate",
+     "filter", "format", "hash",     "hex",          "id",          "isinstance", "issubclass",
+     "iter",   "len",    "map",      "max",          "min",         "next",       "oct",
+     "ord",    "pow",    "repr",     "reversed",     "round",       "sorted",     "sum",
+     "type",   "super",  "property", "staticmethod", "classmethod", "zip",        "print"});
 constexpr auto kPathClasses = std::to_array<std::string_view>(
     {"PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path", "PurePath"});
 // Protocol 2, torch.save's own, spells them as Python 2 did: a range is an xrange.
@@ -161,6 +168,29 @@ bool is_rebuilder_of_nested(std::string_view module, std::string_view name) {
          (module == "torch.nested._internal.nested_tensor" && name == "_rebuild_njt");
 }
 
+// Of Python's own library, and of modules that can do anything: what runs nothing while a pickle is
+// read. A getter is only made; whoever calls it is told as what calls something computed.
+bool is_inert(std::string_view module, std::string_view name, bool called) {
+  if (module == "operator" || module == "_operator")
+    return name == "attrgetter" || name == "itemgetter" || !called;
+  if (module == "itertools") return name == "count" || name == "repeat";
+  if (module == "zoneinfo") {
+    const std::size_t dot = name.find('.');
+    return dot == std::string_view::npos ||
+           is_own_maker(module, name.substr(0, dot), name.substr(dot + 1));
+  }
+  if (module != "builtins" && module != "__builtin__") return false;
+  if (looks_like_class(name)) return name.ends_with("Error") || name.ends_with("Warning");
+  return !called && contains(kHarmlessBuiltins, name);
+}
+
+bool is_of_python(std::string_view full) {
+  constexpr auto kModules = std::to_array<std::string_view>(
+      {"builtins.", "__builtin__.", "operator.", "_operator.", "itertools.", "zoneinfo."});
+  return std::any_of(kModules.begin(), kModules.end(),
+                     [&](std::string_view module) { return full.starts_with(module); });
+}
+
 std::string import_cause(const std::string& full, bool called, Severity severity) {
   std::string would =
       std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
@@ -169,6 +199,10 @@ std::string import_cause(const std::string& full, bool called, Severity severity
            ", a name of torch's own: with weights_only=True torch.load takes it only where it was "
            "allowed (torch.serialization.add_safe_globals; importing torch.distributed.tensor "
            "allows what DTensors need).";
+  if (severity == Severity::kInfo && is_of_python(full))
+    return would +
+           ", a name of Python's own library: plain pickle takes it and it runs nothing, and "
+           "torch.load refuses it with weights_only=True, which is its default since torch 2.6.";
   if (severity == Severity::kInfo)
     return would +
            ", a name of another program: it needs that program, and torch.load refuses it "
@@ -247,7 +281,9 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
 
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called) {
-  if (is_partial(module, name) || is_rebuilder_of_nested(module, name)) return Severity::kInfo;
+  if (is_partial(module, name) || is_rebuilder_of_nested(module, name) ||
+      is_inert(module, name, called))
+    return Severity::kInfo;
   if (kind == NameKind::kDangerous) return Severity::kError;
   return called && !looks_like_class(name) ? Severity::kWarning : Severity::kInfo;
 }

@@ -197,7 +197,12 @@ Result<ZipReader::End> ZipReader::find_end() const {
   for (std::size_t at = bytes.size() - kEndSize; at-- > 0;) {
     if (is_end(bytes.subspan(at))) return parse(bytes.subspan(at), length_ - reach + at);
   }
-  return damaged(length_ - kEndSize, "the item does not end with a zip archive's end record");
+  const bool is_all = base_ == 0 && length_ == source_->size();
+  return damaged(length_ - kEndSize,
+                 is_all
+                     ? "the file does not end with a zip archive's end record: it was cut short, "
+                       "or its save did not finish"
+                     : "the item does not end with a zip archive's end record");
 }
 
 // The zip64 end record where there is one (torch always writes it), as it counts in 64 bits.

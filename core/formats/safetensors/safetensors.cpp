@@ -18,6 +18,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
 #include "core/formats/safetensors/safetensors_formats.h"
@@ -194,6 +195,27 @@ Error side_by_side(const Directory& directory, const Piece& first, const Piece& 
           fmt::format("Open one of them by its name: {} or {}.", a, b)};
 }
 
+// Mistral publishes one model as model.safetensors and as consolidated.safetensors, with other
+// names for the same weights: no tensor is in both, and still they are two.
+std::optional<Error> find_other_models(const Directory& directory,
+                                       const std::vector<std::string>& paths) {
+  const std::string* first = nullptr;
+  for (const std::string& path : paths) {
+    const std::string_view stem = model_stem(path);
+    if (stem.empty()) continue;
+    if (first == nullptr) first = &path;
+    if (model_stem(*first) == stem) continue;
+    return Error{
+        ErrorKind::kUnsupported,
+        fmt::format("holds several checkpoints side by side: {} and {} are what different programs "
+                    "look for, each as a whole model, and no index says which counts",
+                    *first, path),
+        {directory.name()},
+        fmt::format("Open one of them by its name: {} or {}.", *first, path)};
+  }
+  return std::nullopt;
+}
+
 // Without an index files are one checkpoint where no two of them have the same tensor, or where
 // their names say that they are parts of one save.
 std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
@@ -323,12 +345,22 @@ void add_tensors(CheckpointBuilder& builder, Pieces pieces, const Progress* prog
   }
 }
 
+// transformers looks for a model in parts by their index alone. Others write such folders on
+// purpose: torch, vLLM and SGLang take every file.
+void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>& paths) {
+  const bool are_parts = paths.size() > 1 && are_parts_of_one_save(paths.front(), paths.back()) &&
+                         model_stem(paths.front()) == "model";
+  if (are_parts && missing_parts(paths).empty())
+    builder.add_finding(parts_without_index(paths, kIndexNames, Severity::kInfo));
+}
+
 // Whether all files are there that should be.
 void check_files(CheckpointBuilder& builder, const FoundFiles& found,
                  const std::vector<FileHeader>& files, bool sharded, const Directory& directory) {
   if (!found.index) {
     if (is_one_file(directory)) return;
     for (const std::string& path : missing_parts(found.paths)) builder.file(path);
+    if (!found.index_path && !sharded) check_has_index(builder, found.paths);
     return;
   }
   const IndexedFiles indexed{*found.index_path,
@@ -359,8 +391,9 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   builder.set_provenance(provenance_of(files));
   std::vector<Piece> pieces = gather(files, progress);
   if (!found.index_path && !sharded) {
-    if (auto several = find_side_by_side(*directory, pieces))
-      return tl::unexpected<Error>(std::move(*several));
+    auto several = find_side_by_side(*directory, pieces);
+    if (!several) several = find_other_models(*directory, found.paths);
+    if (several) return tl::unexpected<Error>(std::move(*several));
   }
   add_tensors(builder, pieces, progress);
   for (const FileHeader& file : files) {

@@ -58,7 +58,9 @@ Error no_state_dict(const PickleTree& tree, const std::string& file) {
     made_of = tree.global(tree.callable(root));
   if (is_tensor_call(tree, root)) {
     error.message += ", but a bare tensor";
-  } else if (tree.kind(root) == NodeKind::kTuple || list_of(tree, root) != NodeId::kAbsent) {
+  } else if (tree.kind(root) == NodeKind::kTuple) {
+    error.message += ", but a tuple";
+  } else if (list_of(tree, root) != NodeId::kAbsent) {
     error.message += ", but a list";
   } else if (made_of != nullptr) {
     error.message += ", but an object of " + made_of->module + "." + made_of->name;
@@ -219,6 +221,7 @@ class Flattening {
       return add(node);
     }
     if (auto mapping = mapping_of(tree_, node)) {
+      if (!path_.empty() && !all_keys_have_text(*mapping)) return add(node);
       note_mapping(node);
       if (tree_.items(*mapping).empty()) return add(node);
       return visit_mapping(*mapping, depth);
@@ -244,6 +247,16 @@ class Flattening {
   void leave() {
     path_.pop_back();
     told_path_.pop_back();
+  }
+
+  // Entries have no name below a key that is a class (callbacks of Lightning before 1.5), a float
+  // or a tuple: such a mapping is one entry.
+  bool all_keys_have_text(NodeId mapping) {
+    auto [known, is_new] = have_text_.try_emplace(mapping, true);
+    auto items = tree_.items(mapping);
+    for (std::size_t i = 0; is_new && known->second && i + 1 < items.size(); i += 2)
+      known->second = key_text(tree_, items[i]).has_value();
+    return known->second;
   }
 
   // A key that is there twice has its last value, as in Python.
@@ -310,6 +323,7 @@ class Flattening {
   const std::string& file_;
   const std::set<std::string>& whole_;
   std::uint64_t visits_left_, text_left_, plain_left_;
+  std::unordered_map<NodeId, bool> have_text_;  // by mapping: all of its keys
   std::vector<PathPart> path_, told_path_;
   std::size_t told_ = 0;  // parts of told_path_ that are others than those of path_
   std::unordered_map<NodeId, bool> leaf_;

@@ -12,12 +12,14 @@
 #include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/one_file.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
+#include "core/formats/torch_file/storage_places.h"
 #include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_records.h"
@@ -39,9 +41,11 @@ struct StateTensor {
 
 class TorchFileReader {
  public:
+  // `named`: what an index beside it names.
   TorchFileReader(CheckpointBuilder& builder, std::string path, const OpenedState& state,
-                  bool big_endian)
+                  bool big_endian, const std::set<std::string>& named)
       : builder_(builder),
+        named_(named),
         path_(std::move(path)),
         state_(state),
         zip_(state.zip),
@@ -68,6 +72,8 @@ class TorchFileReader {
     SHW_CHECK(read_provenance(provenance));
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
+      builder_.add_finding(std::move(finding));
+    for (Finding& finding : storage_place_findings(tree_, path_))
       builder_.add_finding(std::move(finding));
     if (tree_.refused()) {
       Finding finding;
@@ -112,14 +118,32 @@ class TorchFileReader {
   Result<ItemHeader> storage_of(const PickledTensor& pickled) const {
     SHW_TRY(ItemHeader header, header_of(zip_, pickled, codec_ != nullptr));
     if (zip_.find("data/" + pickled.storage_key)->deflated)
-      return fail(ErrorKind::kUnsupported,
-                  "lies in a record that is compressed; torch stores its records",
-                  {path_, header.payload_offset});
+      return fail(
+          ErrorKind::kUnsupported,
+          "lies in a record that is compressed, as torch.save never writes it: the file was "
+          "zipped anew. torch.load inflates it, but with mmap=True takes the compressed "
+          "bytes for numbers; torch.save(torch.load(FILE), NEW) writes it as it was",
+          {path_, header.payload_offset});
     return header;
   }
 
+  // Keys of the dict itself are what an index names: of an optimizer's, as ColossalAI saves it in
+  // parts, "0" is all that lies below it.
+  void add_indexed(const StateEntry& entry, std::uint64_t bytes) {
+    const std::string* name = &entry.fqn;
+    if (entry.path.size() > 1 && !named_.contains(entry.fqn)) {
+      const auto* top = std::get_if<std::string>(&entry.path.front());
+      if (top != nullptr && named_.contains(*top)) name = top;
+    }
+    auto [place, is_new] = place_in_index_.try_emplace(*name, indexed_.tensors.size());
+    if (is_new)
+      indexed_.tensors.emplace_back(*name, bytes);
+    else
+      indexed_.tensors[place->second].second += bytes;
+  }
+
   void add_object(StateEntry entry) {
-    indexed_.tensors.emplace_back(entry.fqn, 0);
+    add_indexed(entry, 0);
     InlinedValue value;
     const bool is_empty = is_empty_mapping(tree_, entry.value);
     value.is_all =
@@ -139,7 +163,7 @@ class TorchFileReader {
 
   // Nothing of it is known but its name: it stays in the list, and no conversion passes over it.
   void add_unread_tensor(StateEntry entry, Error error) {
-    indexed_.tensors.emplace_back(entry.fqn, 0);
+    add_indexed(entry, 0);
     InlinedValue value{{}, "a tensor that " + error.message};
     note(entry.fqn, std::move(error));
     builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
@@ -150,8 +174,7 @@ class TorchFileReader {
     const PickledTensor& pickled = tensor.pickled;
     const bool is_first = counted_.insert(pickled.storage_key).second;
     const auto elements = static_cast<std::uint64_t>(volume(pickled.sizes).value_or(0));
-    indexed_.tensors.emplace_back(tensor.entry.fqn,
-                                  is_first ? elements * size_of(pickled.dtype) : 0);
+    add_indexed(tensor.entry, is_first ? elements * size_of(pickled.dtype) : 0);
     TensorId id = builder_.add_tensor(std::move(tensor.entry.fqn), pickled.dtype, pickled.sizes,
                                       pickled.requires_grad);
     builder_.set_path(id, std::move(tensor.entry.path));
@@ -239,6 +262,7 @@ class TorchFileReader {
   }
 
   CheckpointBuilder& builder_;
+  const std::set<std::string>& named_;
   std::string path_;
   const OpenedState& state_;
   const ZipReader& zip_;
@@ -254,6 +278,7 @@ class TorchFileReader {
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
   std::vector<std::string> repeated_;
   IndexedFile indexed_{path_, {}};
+  std::unordered_map<std::string, std::size_t> place_in_index_;
   std::set<std::string> counted_;  // storages
 };
 
@@ -268,22 +293,30 @@ Result<std::string> find_torch_file(const Directory& directory) {
 }
 
 // The files that are read, and what an index beside them says.
-struct TorchParts {
+struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
+  bool lack_index = false;  // several, by their names alone
 };
 
-Result<TorchParts> find_parts(const Directory& directory) {
+Result<TorchFiles> find_torch_files(const Directory& directory) {
   SHW_TRY(auto index, find_torch_index(directory));
   if (index && !index->files.empty()) {
     std::vector<std::string> files = index->files;
-    return TorchParts{std::move(files), std::move(index)};
+    return TorchFiles{std::move(files), std::move(index)};
+  }
+  if (!is_one_file(directory)) {
+    SHW_TRY(auto entries, directory.list());
+    TorchParts parts = torch_parts_among(entries);
+    if (!parts.files.empty() && parts.missing.empty())
+      return TorchFiles{std::move(parts.files), {}, true};
   }
   SHW_TRY(std::string path, find_torch_file(directory));
-  return TorchParts{{std::move(path)}};
+  return TorchFiles{{std::move(path)}};
 }
 
 struct PartsRead {
+  std::set<std::string> named = {};  // by the index
   std::set<std::string> taken = {};
   Provenance provenance = {};
   std::vector<IndexedFile> files = {};
@@ -294,7 +327,7 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
                  PartsRead& parts, Progress* progress) {
   SHW_TRY(OpenedState state, open_state(directory, path));
   SHW_TRY(bool big_endian, is_big_endian(state.zip));
-  TorchFileReader reader(builder, path, state, big_endian);
+  TorchFileReader reader(builder, path, state, big_endian, parts.named);
   SHW_CHECK(reader.read(parts.taken, parts.provenance, progress));
   parts.files.push_back(reader.take_indexed());
   return {};
@@ -313,17 +346,20 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
 }  // namespace
 
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(TorchParts parts, find_parts(*directory));
+  SHW_TRY(TorchFiles parts, find_torch_files(*directory));
   CheckpointBuilder builder;
   builder.set_format(kTorchFileFormat);
   builder.set_directory(directory);
   PartsRead read;
+  if (parts.index) {
+    for (const auto& [fqn, file] : parts.index->map) read.named.insert(fqn);
+  }
   for (const std::string& path : parts.paths) {
     Status status = read_part(builder, *directory, path, read, progress);
     if (is_cancelled(progress)) return cancelled_error();
     if (status) continue;
     Error& error = status.error();
-    if (!parts.index) return tl::unexpected<Error>(std::move(error));
+    if (parts.paths.size() == 1 && !parts.index) return tl::unexpected<Error>(std::move(error));
     builder.file(path);
     builder.add_finding(bad_record(
         path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset));
@@ -332,6 +368,8 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   if (read.files.empty() && read.first_error)
     return tl::unexpected<Error>(std::move(*read.first_error));
   builder.set_provenance(std::move(read.provenance));
+  if (parts.lack_index)
+    builder.add_finding(parts_without_index(parts.paths, kTorchIndexNames, Severity::kWarning));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }

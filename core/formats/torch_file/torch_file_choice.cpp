@@ -15,11 +15,16 @@ namespace {
 constexpr auto kModelNames = std::to_array<std::string_view>(
     {kTorchIndexNames.single, "diffusion_pytorch_model.bin", "adapter_model.bin"});
 
-// By first bytes: other archives begin with another record.
-Result<bool> is_torch_archive(const DirectoryLook& look, const Entry& entry) {
+bool lies_at_top(const Entry& entry) {
+  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
+}
+
+}  // namespace
+
+Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path) {
   constexpr std::uint64_t kLocalHeaderSize = 30;
   constexpr std::uint64_t kLongestName = 512;
-  SHW_TRY(Bytes bytes, look.first_bytes(entry.path, kLocalHeaderSize + kLongestName));
+  SHW_TRY(Bytes bytes, look.first_bytes(path, kLocalHeaderSize + kLongestName));
   if (bytes.size() < kLocalHeaderSize || load_little<std::uint32_t>(bytes) != kZipMagic)
     return false;
   std::size_t length = load_little<std::uint16_t>(bytes, 26);
@@ -27,12 +32,6 @@ Result<bool> is_torch_archive(const DirectoryLook& look, const Entry& entry) {
   std::string_view name(reinterpret_cast<const char*>(rest.data()), std::min(length, rest.size()));
   return name.ends_with("/data.pkl");
 }
-
-bool lies_at_top(const Entry& entry) {
-  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
-}
-
-}  // namespace
 
 NamedFile named_torch_file(std::string_view file) {
   constexpr auto kEndings = std::to_array<std::string_view>({".pt", ".pth", ".bin", ".ckpt"});
@@ -49,7 +48,7 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
         entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
     if (!lies_at_top(entry) || !is_named) continue;
     named.push_back(entry.path);
-    SHW_TRY(bool is_archive, is_torch_archive(look, entry));
+    SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
     if (is_archive) archives.push_back(entry.path);
   }
   if (archives.empty()) return std::nullopt;

@@ -12,6 +12,9 @@ namespace shw {
 // By the endings that programs give it: .pt, .pth, .bin, .ckpt.
 NamedFile named_torch_file(std::string_view file);
 
+// By first bytes: other archives begin with another record.
+Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path);
+
 // The one at the top that begins as such a file does. Of several that of the name under which
 // transformers and PEFT keep a model beside what training leaves (training_args.bin, optimizer.pt);
 // else nothing, for nobody says which is meant.

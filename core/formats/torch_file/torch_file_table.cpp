@@ -1,7 +1,10 @@
 #include "core/formats/torch_file/torch_file_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/formats/torch_file/torch_file.h"
 #include "core/formats/torch_file/torch_file_choice.h"
 #include "core/formats/torch_file/torch_file_formats.h"
@@ -22,6 +25,26 @@ bool is_unread(const Entry& entry) {
   });
 }
 
+// All parts of one model, of which the first is what it is called.
+Result<bool> has_all_parts(const DirectoryLook& look, std::span<const Entry> entries) {
+  const TorchParts parts = torch_parts_among(entries);
+  if (parts.files.empty() || !parts.missing.empty()) return false;
+  return is_torch_archive(look, parts.files.front());
+}
+
+// Some of them: what the others hold is not known, and no index says it.
+std::optional<Error> lacking_parts(std::span<const Entry> entries) {
+  const TorchParts parts = torch_parts_among(entries);
+  if (parts.missing.empty()) return std::nullopt;
+  const std::size_t all = parts.files.size() + parts.missing.size();
+  return Error{ErrorKind::kUnsupported,
+               fmt::format("is not there: of the {} parts of a Hugging Face model in torch.save "
+                           "files (.bin) only {} lie here, and no index says what was in {}",
+                           all, parts.files.size(), some_of(parts.missing)),
+               {parts.missing.front()},
+               "Fetch what is missing. One part alone is opened by its name."};
+}
+
 Result<bool> has_torch_file(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   const bool may_have_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
@@ -31,6 +54,8 @@ Result<bool> has_torch_file(const DirectoryLook& look) {
     SHW_TRY(auto index, find_torch_index(look.directory()));
     if (index && !index->files.empty()) return true;
   }
+  SHW_TRY(bool has_all, has_all_parts(look, entries));
+  if (has_all) return true;
   if (std::any_of(entries.begin(), entries.end(), is_unread)) return false;
   SHW_TRY(auto file, torch_file_in(look));
   return file.has_value();
@@ -44,6 +69,7 @@ constexpr FormatRow kTorchFileRow = {
     .recognises = has_torch_file,
     .open = open_torch_file,
     .named = named_torch_file,
+    .unfinished = lacking_parts,
     .names_are_common = true,
     .said_beside = said_in_forms,
 };

@@ -1,6 +1,9 @@
 #include "core/formats/torch_file/torch_index.h"
 
+#include <map>
+
 #include "core/formats/common/index_checks.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/one_file.h"
 
 namespace shw {
@@ -38,6 +41,27 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
   }
   index.files = named_files(all, index.map);
   return index;
+}
+
+TorchParts torch_parts_among(std::span<const Entry> entries) {
+  constexpr std::string_view kSuffix = ".bin", kUsual = "pytorch_model-";
+  std::map<std::string, std::map<std::uint32_t, std::string>> families;
+  std::map<std::string, std::vector<PartName>> parts;
+  for (const Entry& entry : entries) {
+    if (!is_at_top(entry)) continue;
+    if (entry.path.ends_with(".bin.index.json")) return {};
+    auto part = parse_part_name(entry.path, kSuffix);
+    if (!part || part->count == 1) continue;
+    families[part->before].emplace(part->number, entry.path);
+    parts[part->before].push_back(std::move(*part));
+  }
+  auto chosen = families.find(std::string(kUsual));
+  if (chosen == families.end() && families.size() == 1) chosen = families.begin();
+  if (chosen == families.end()) return {};
+  TorchParts found;
+  for (const auto& [number, path] : chosen->second) found.files.push_back(path);
+  found.missing = parts_not_among(parts.at(chosen->first), kSuffix);
+  return found;
 }
 
 }  // namespace shw

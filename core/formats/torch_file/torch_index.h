@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,14 @@ struct TorchIndex {
 // Nothing where there is none, where there are several and none has the usual name, or where it
 // cannot be used.
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory);
+
+// Parts without an index ("pytorch_model-00001-of-00003.bin"), by their names.
+struct TorchParts {
+  std::vector<std::string> files = {};    // those that lie there, in their order
+  std::vector<std::string> missing = {};  // and the others that their names promise
+};
+// Of several families of names that of transformers; empty where none of two is it, and where there
+// is an index.
+TorchParts torch_parts_among(std::span<const Entry> entries);
 
 }  // namespace shw

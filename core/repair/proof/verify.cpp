@@ -394,20 +394,47 @@ Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read
   return fail(ErrorKind::kIo, "another worker cannot read it", {kCertificateFile});
 }
 
-// A certificate speaks of what could be opened when it was written.
-bool lies_beside_its_certificate(const std::string& path, Progress* progress) {
+// Of one file that was certified: what shows that it is another now; nothing where nothing does.
+std::optional<std::string> change_of(const std::string& path, const Directory& directory,
+                                     const FileCertificate& file) {
+  if (!is_safe_relative_path(file.path)) return std::nullopt;
+  const EntryKind kind = directory.stat(file.path).kind;
+  if (kind == EntryKind::kMissing) return file.path + ": is certified, but not there";
+  if (kind != EntryKind::kFile) return file.path + ": is certified, and no file now";
+  auto bytes = directory.open(file.path);
+  if (bytes && (*bytes)->size() != file.size)
+    return fmt::format("{}: has {} bytes where {} were certified", file.path, (*bytes)->size(),
+                       file.size);
+  auto alone = open_checkpoint(path + "/" + file.path);
+  if (alone || alone.error().kind != ErrorKind::kDamaged) return std::nullopt;
+  return file.path + ": " + alone.error().message;
+}
+
+// A certificate speaks of what could be opened when it was written. A folder in which nothing is
+// recognised any more is broken only by what its certified files show: a file that came to lie
+// beside them can have the same effect.
+std::vector<std::string> shown_by_certificate(const std::string& path, const Error& error,
+                                              Progress* progress) {
+  if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return {};
   auto directory = open_directory(path);
-  if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return false;
+  if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return {};
   auto certificate = certificate_in(**directory, progress);
-  return certificate && certificate->seal == Certificate::Seal::kHolds;
+  if (!certificate || certificate->seal != Certificate::Seal::kHolds) return {};
+  if (error.kind == ErrorKind::kDamaged) return {words_about(error)};
+  std::vector<std::string> reasons;
+  for (const FileCertificate& file : certificate->files) {
+    if (auto change = change_of(path, **directory, file)) reasons.push_back(std::move(*change));
+  }
+  return reasons;
 }
 
 }  // namespace
 
 Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
                                                    Progress* progress, Team* team) {
-  bool is_broken = error != nullptr && error->kind == ErrorKind::kDamaged &&
-                   lies_beside_its_certificate(path, progress);
+  std::vector<std::string> reasons;
+  if (error != nullptr) reasons = shown_by_certificate(path, *error, progress);
+  bool is_broken = !reasons.empty();
   if (team != nullptr) {
     SHW_TRY(auto told, team->tell_all(Bytes(1, std::byte{is_broken}), "open the result"));
     is_broken = std::all_of(told.begin(), told.end(),
@@ -416,7 +443,7 @@ Result<std::optional<VerifyReport>> broken_opening(const std::string& path, cons
   if (!is_broken) return std::nullopt;
   VerifyReport report;
   report.outcome = VerifyReport::Outcome::kBroken;
-  report.reasons = {words_about(*error)};
+  report.reasons = std::move(reasons);
   return report;
 }
 

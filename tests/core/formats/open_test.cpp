@@ -202,3 +202,33 @@ TEST_CASE("a path may name the metadata file itself") {
   CHECK(describe(**by_file) == describe(**by_folder));
   CHECK(open_checkpoint("/nowhere/at/all").error().kind == ErrorKind::kIo);
 }
+
+TEST_CASE("what training leaves above its steps is not told in place of them") {
+  MemorySink sink;
+  const Bytes list = bytes_of("\x80\x02].");
+  REQUIRE(write_torch_archive(sink, {.top = "training_args", .pickle = payload_of(list)}));
+  Error error = error_of(
+      {{"training_args.bin", sink.bytes}, {"checkpoint-5/model.safetensors", bytes_of("x")}});
+  CHECK(error.message.find("1 checkpoint in its folders") != std::string::npos);
+  CHECK(error.advice.find("checkpoint-5 (safetensors)") != std::string::npos);
+  CHECK(error_of({{"training_args.bin", sink.bytes}}).message.find("but a list") !=
+        std::string::npos);
+}
+
+TEST_CASE("a file above a checkpoint of another format does not stand for it in silence") {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const Bytes model = bytes_of(little(header.size(), 8) + header + "1234");
+  auto told_of = [&](const char* below) {
+    auto opened = open_files({{"stray.safetensors", model}, {below, some_metadata()}});
+    REQUIRE(opened);
+    const auto findings = (*opened)->opening_findings();
+    return std::vector<Finding>(findings.begin(), findings.end());
+  };
+  auto dcp = told_of("step_10/.metadata");
+  REQUIRE(dcp.size() == 1);
+  CHECK(dcp[0].severity == Severity::kInfo);
+  CHECK(dcp[0].subjects == std::vector<std::string>{"step_10"});
+  CHECK(dcp[0].cause.find("step_10 (DCP)") != std::string::npos);
+  // As trainers leave them: the last model above its earlier steps.
+  CHECK(told_of("checkpoint-5/model.safetensors").empty());
+}

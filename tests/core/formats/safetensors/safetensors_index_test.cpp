@@ -306,6 +306,32 @@ TEST_CASE(
   CHECK(open_two("m-1-of-2.safetensors", "m-2-of-2.safetensors").has_value());
 }
 
+TEST_CASE("one model under two sets of names is two checkpoints, and an index says which counts") {
+  TemporaryFolder folder;
+  put(folder / "model.safetensors", file_with("model.embed_tokens.weight", '\1'));
+  put(folder / "consolidated.safetensors", file_with("tok_embeddings.weight", '\2'));
+  auto both = open_checkpoint(folder.path());
+  REQUIRE_FALSE(both.has_value());
+  CHECK(both.error().kind == ErrorKind::kUnsupported);
+  CHECK(both.error().message.find("consolidated.safetensors and model.safetensors") !=
+        std::string::npos);
+  CHECK(both.error().advice.find("Open one of them by its name") != std::string::npos);
+  CHECK(report_of(*open_at(folder / "model.safetensors")).verdict == Verdict::kClean);
+  // One that cannot be read is one of two all the same.
+  put(folder / "consolidated.safetensors", "cut");
+  CHECK_FALSE(open_checkpoint(folder.path()).has_value());
+  TemporaryFolder parts;
+  put(parts / "model-00001-of-00001.safetensors", file_with("model.embed_tokens.weight", '\1'));
+  put(parts / "consolidated.safetensors", file_with("tok_embeddings.weight", '\2'));
+  CHECK_FALSE(open_checkpoint(parts.path()).has_value());
+  put(parts / "model.safetensors.index.json",
+      R"({"metadata":{},"weight_map":{"model.embed_tokens.weight":)"
+      R"("model-00001-of-00001.safetensors"}})");
+  auto told = open_checkpoint(parts.path());
+  REQUIRE(told.has_value());
+  CHECK((*told)->tensor_count() == 1);
+}
+
 TEST_CASE("parts of one rank's file, and files of other tensors, are one checkpoint") {
   TemporaryFolder folder;
   put(folder / "model-rank-0-part-0.safetensors", file_with("a", '\1'));

@@ -2,6 +2,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/torch_file/torch_file_support.h"
+#include "core/model/reachable.h"
 #include "core/tensor/strided_copy.h"
 
 using namespace shw;
@@ -401,4 +402,58 @@ TEST_CASE("a tensor that torch saves and cannot make again is told, and read all
     CHECK((*loads)->opening_findings().empty());
     CHECK((*loads)->requires_grad(*(*loads)->find("w")) == is_parameter);
   }
+}
+
+// torch 2.6 and 2.15: "don't know how to restore data location", "Invalid device string".
+TEST_CASE("a device that torch does not know is told, and one that a package adds is named") {
+  auto findings_on = [](const std::string& device) {
+    std::string call = tensor_call({});
+    const std::string cpu = pickled_text("cpu");
+    call.replace(call.find(cpu), cpu.size(), pickled_text(device));
+    auto opened = open_model(
+        state_dict_file(pickled_dict({{"w", call}}), {{"m/data/0", std::string(24, '\1')}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(values_by_name(**opened)["w"] == Bytes(24, std::byte{1}));
+    const auto findings = (*opened)->opening_findings();
+    return std::vector<Finding>(findings.begin(), findings.end());
+  };
+  for (const char* known : {"cpu", "cuda", "cuda:0", "cuda:15", "mps", "meta", "hpu:1", "xpu:2",
+                            "mtia:0", "privateuseone:0"}) {
+    CAPTURE(known);
+    CHECK(findings_on(known).empty());
+  }
+  for (const char* unknown : {"bpu", "cud", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "cuda:01", ""}) {
+    CAPTURE(unknown);
+    auto findings = findings_on(unknown);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].severity == Severity::kWarning);
+    CHECK(findings[0].cause.find("\"" + std::string(unknown) + "\"") != std::string::npos);
+    CHECK(findings[0].cause.find("map_location=\"cpu\"") != std::string::npos);
+  }
+  auto of_package = findings_on("npu:0");
+  REQUIRE(of_package.size() == 1);
+  CHECK(of_package[0].severity == Severity::kInfo);
+}
+
+TEST_CASE("a record that somebody compressed is told with what mends it, in a conversion too") {
+  auto opened = open_model(state_dict_file(pickled_dict({{"w", tensor_call({})}}),
+                                           {{"m/data/0", std::string(24, '\1'), true}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  const auto findings = (*opened)->opening_findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].cause.find("zipped anew") != std::string::npos);
+  Status reached = check_all_reachable(**opened);
+  REQUIRE_FALSE(reached.has_value());
+  CHECK(reached.error().message.find("zipped anew") != std::string::npos);
+  CHECK(reached.error().place.tensor == "w");
+}
+
+TEST_CASE("a mapping below with keys that are no names is one entry, and the rest is read") {
+  const std::string odd = "}(ccollections\nOrderedDict\n" + tensor_call({}) + "u";
+  const std::string tuple = "}(K\1K\2\x86K\3u";
+  auto opened = open_model(state_dict_file(
+      pickled_dict({{"callbacks", odd}, {"w", tensor_call({})}, {"by_pair", tuple}}), {kStorage}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "w | callbacks by_pair");
+  CHECK_FALSE(open_model(state_dict_file(tuple)).has_value());
 }

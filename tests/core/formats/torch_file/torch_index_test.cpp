@@ -106,3 +106,49 @@ TEST_CASE("a tensor that lies in two of the files is told") {
   CHECK(names_of(*checkpoint) == "a b |");
   CHECK(says(findings_of(*checkpoint), Severity::kError, "in a file before it too"));
 }
+
+TEST_CASE("parts without an index are one model where their numbers are complete") {
+  Files files = two_files("");
+  files.pop_back();
+  auto checkpoint = opened(files);
+  CHECK(names_of(*checkpoint) == "a b |");
+  CHECK(values_by_name(*checkpoint)["b"] == Bytes(24, std::byte{2}));
+  CHECK(says(findings_of(*checkpoint), Severity::kWarning, "There is no " + kIndex));
+  // One that cannot be read is damage of the whole.
+  Files damaged = files;
+  damaged[1].second = to_bytes("PK and nothing");
+  CHECK(says(findings_of(*opened(damaged)), Severity::kError, kSecond));
+  // What lies in two of them is told.
+  Files twice = files;
+  twice[1].second = twice[0].second;
+  CHECK(says(findings_of(*opened(twice)), Severity::kError, "in a file before it too"));
+}
+
+TEST_CASE("of parts without an index those that are gone are named") {
+  for (std::size_t gone : {0, 1}) {
+    Files files = two_files("");
+    files.pop_back();
+    const std::string name = files[gone].first;
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(gone));
+    auto refused = open_checkpoint(memory_directory("hf", files));
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().place.file == name);
+    CHECK(refused.error().message.find("of the 2 parts") != std::string::npos);
+    CHECK(refused.error().advice.find("Fetch what is missing") != std::string::npos);
+  }
+}
+
+TEST_CASE("an index that names keys of an optimizer means all that lies below them") {
+  const std::string state = pickled_dict({{"exp_avg", tensor_call({})}, {"lr", "K\1"}});
+  auto with = [&](const std::string& key) {
+    return opened({{"pytorch_optim-00001.bin",
+                    to_bytes(state_dict_file("}(" + std::string("K\0", 2) + state + "u",
+                                             {{"m/data/0", std::string(24, '\1')}}))},
+                   {"pytorch_optim.bin.index.json",
+                    to_bytes(index_text("\"" + key + "\":\"pytorch_optim-00001.bin\"", 24))}});
+  };
+  auto named = with("0");
+  CHECK(names_of(*named) == "0.exp_avg | 0.lr");
+  CHECK(findings_of(*named).empty());
+  CHECK(says(findings_of(*with("1")), Severity::kError, "places 1 tensor in files that do not"));
+}

@@ -95,6 +95,25 @@ TEST_CASE("what is asked for decides how bad it is") {
       {"cbuiltins\ngetattr\n(c__main__\nColour\nS'RED'\ntR(tR.", Severity::kError},
       {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntR}S'a'\nK\x01sb.", Severity::kError},
       {"cbuiltins\ngetattr\n(ctorch\nTensor\nS'add'\ntRS'a'\nK\x01s.", Severity::kError},
+      // Of Python's own library what is only made, or only kept.
+      {"coperator\nattrgetter\n(S'a'\ntR.", Severity::kInfo},
+      {"coperator\nattrgetter\n(S'a'\ntR(cmy.program\nConfig\ntR.", Severity::kError},
+      {"coperator\nmethodcaller\n(S'a'\ntR.", Severity::kError},
+      {"czoneinfo\nZoneInfo._unpickle\n(S'UTC'\nK\x01tR.", Severity::kInfo},
+      {"cbuiltins\ngetattr\n(czoneinfo\nZoneInfo\nS'_unpickle'\ntR(S'UTC'\nK\x01tR.",
+       Severity::kInfo},
+      {"cbuiltins\ngetattr\n(czoneinfo\nZoneInfo\nS'__init__'\ntR(S'UTC'\ntR.", Severity::kError},
+      {"cbuiltins\ngetattr\n(cmy.program\nConfig\nS'_unpickle'\ntR(tR.", Severity::kError},
+      {"cbuiltins\nlen\n.", Severity::kInfo},
+      {"cbuiltins\nmap\n(cbuiltins\nlen\n]tR.", Severity::kError},
+      {"cbuiltins\nValueError\n(tR.", Severity::kInfo},
+      {"cbuiltins\nexec\n.", Severity::kError},
+      // torch calls what it is handed there.
+      {"ctorch._tensor\n_rebuild_from_type_v2\n(cmy.program\nmake\nctorch\nTensor\n(t}tR.",
+       Severity::kWarning},
+      {"ctorch._tensor\n_rebuild_from_type_v2\n(coperator\nattrgetter\n(S'a'\ntRctorch\nTensor\n"
+       "(t}tR.",
+       Severity::kError},
       {"}.", std::nullopt},
   };
   for (const Case& one : cases) {
