@@ -98,6 +98,16 @@ class Places {
     return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
   }
 
+  // The spec speaks of another layout, which loads this: the tensors of its mesh lie otherwise, and
+  // not as a left-to-right record of its own cuts would (S5 E2, cut_orders.h).
+  bool is_of_the_loader(const SpecEntry& entry) {
+    if (is_expert(entry) || entry.placements != as_plain(entry.placements) || !orders().empty())
+      return false;
+    auto [known, is_new] = of_the_loader_.try_emplace(to_text(*entry.mesh), false);
+    if (is_new) known->second = layout_agreement(input_, {}, &*entry.mesh).contradicts();
+    return known->second;
+  }
+
   // By the spec; nothing where it does not say it, or speaks of another size than was saved.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
@@ -126,6 +136,7 @@ class Places {
   OffTheGrid off_the_grid_;
   std::optional<Orders> orders_;                                       // found when first asked for
   std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
+  std::map<std::string, bool> of_the_loader_;                          // by mesh
   std::optional<TensorId> last_;
   std::vector<Box> boxes_;  // of that
 };
@@ -235,7 +246,9 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   OwnChunks own = own_chunks(c, parameter, local, boxes);
   // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
   // itself wrote does (failures.md 0.7.2, 0.7.13).
-  if (held && !is_empty(*held) && !places.is_in_buckets(parameter))
+  const bool is_otherwise = held && own.alike.size() == 1 && own.alike.front() != *held;
+  const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
+  if (is_asked && !(is_otherwise && places.is_of_the_loader(*entry)))
     return hold_against_chunks(
         *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
         local);
