@@ -6,11 +6,13 @@
 
 #include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/off_the_grid.h"
+#include "core/facts/layout/padding.h"
 #include "core/facts/layout/rank_doubt.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/split_pairs.h"
 #include "core/mesh/error_models.h"
 #include "core/mesh/infer.h"
+#include "core/tiles/coverage.h"
 
 namespace shw {
 namespace {
@@ -185,6 +187,20 @@ void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector
   local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
 }
 
+// The parameter is whole, and longer than the spec has it by no whole number of times: no saver
+// makes that of a tensor of the spec's size, so that the spec speaks of another model.
+bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntry& entry) {
+  ExtentsView saved = c.shape(parameter), expected = entry.shape;
+  if (saved.size() != expected.size() || is_of_vocabulary(entry.role, c.fqn(parameter)) ||
+      volume(saved) == volume(expected))
+    return false;
+  for (std::size_t d = 0; d < saved.size(); ++d) {
+    if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] != 0)
+      return judge_tiling(c, parameter).tiling == Tiling::kExact;
+  }
+  return false;
+}
+
 // The parameter is damaged itself: its chunks tell nothing.
 void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
                   LocalState& local) {
@@ -241,7 +257,13 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   const bool is_in_doubt =
       entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
   local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
-  if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
+  if (!same(c.shape(parameter), local.expected)) {
+    const bool is_another = entry != nullptr && is_of_another_model(c, parameter, *entry);
+    local.why_not =
+        "the parameters of these states are whole and of another size than the spec says: which of "
+        "them is right comes first";
+    return is_another ? void() : ask_the_spec(places, entry, held, local);
+  }
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
   // Where buckets cut the parameters the spec does not say who holds which row, and what the writer

@@ -84,3 +84,16 @@ TEST_CASE("a spec of strided shards that the chunks contradict leaves states und
     }
   }
 }
+
+TEST_CASE("a spec of a smaller model gives states of a whole parameter no shape of its own") {
+  SavedModel model = momentum({strided(0, 2), sharded(0)});
+  for (auto& [fqn, entry] : model.spec->entries) --entry.shape[0];
+  std::size_t told = 0;
+  for (const Finding& finding : look(model, true)) {
+    if (finding.rule != "local-saved-as-global") continue;
+    told += finding.subjects.size();
+    CHECK(finding.diagnoses.empty());
+    CHECK_FALSE(finding.remedy.has_value());
+  }
+  CHECK(told == 6);
+}
