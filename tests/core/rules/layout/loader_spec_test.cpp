@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/model/state_names.h"
 #include "core/rules/layouts.h"
 
 using namespace shw;
@@ -96,4 +97,23 @@ TEST_CASE("a spec of a smaller model gives states of a whole parameter no shape 
     CHECK_FALSE(finding.remedy.has_value());
   }
   CHECK(told == 6);
+}
+
+TEST_CASE("states of one rank are found under the names of one optimizer of several") {
+  for (const char* prefix : {"optim.1.state.", "muon.state.", "optimizers.0.inner.state."}) {
+    CAPTURE(std::string(prefix));
+    const SpecEntry entry = entry_on("dp=4", {8, 4}, {sharded(0)});
+    std::vector<SavedTensor> tensors;
+    for (const char* name : {"layers.0.weight", "layers.1.weight"}) {
+      tensors.push_back(honest(std::string("model.") + name, entry));
+      tensors.push_back(plain_state(prefix + std::string(name) + ".momentum_buffer", entry));
+    }
+    std::vector<Finding> findings = look(save(tensors, 4), false);
+    REQUIRE_FALSE(findings.empty());
+    CHECK(findings.front().rule == "local-saved-as-global");
+    CHECK(findings.front().subjects.size() == 2);
+  }
+  // A weight may be called state.
+  CHECK_FALSE(parse_state_fqn("model.layers.state.0.weight").has_value());
+  CHECK_FALSE(parse_state_fqn("mamba.state.proj.weight").has_value());
 }
