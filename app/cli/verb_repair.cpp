@@ -8,6 +8,7 @@
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
+#include "core/verbs/give_up_gone.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
@@ -55,14 +56,24 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
 
 }  // namespace
 
+namespace {
+
+// A plan of steps: one that a person wrote, or what --fill asks for where files are gone.
+Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::Opened& opened) {
+  const Options& options = context.options;
+  if (options.plan.empty()) return verbs::plan_to_give_up(opened, options.fill, &context.progress);
+  return options.fill.empty() ? verbs::read_step_plan(options.plan)
+                              : Result<std::optional<StepPlan>>(std::optional<StepPlan>());
+}
+
+}  // namespace
+
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  if (!context.options.plan.empty() && context.options.fill.empty()) {
-    auto steps = verbs::read_step_plan(context.options.plan);
-    if (!steps) return fail_with(context, steps.error());
-    if (*steps) return tell_steps(context, *opened, **steps);
-  }
+  auto steps = steps_asked_for(context, *opened);
+  if (!steps) return fail_with(context, steps.error());
+  if (*steps) return tell_steps(context, *opened, **steps);
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
@@ -201,11 +212,9 @@ int run_repair(Context& context) {
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  if (!options.plan.empty() && options.fill.empty()) {
-    auto steps = verbs::read_step_plan(options.plan);
-    if (!steps) return fail_with(context, steps.error());
-    if (*steps) return run_steps(context, *opened, **steps, "-repaired");
-  }
+  auto steps = steps_asked_for(context, *opened);
+  if (!steps) return fail_with(context, steps.error());
+  if (*steps) return run_steps(context, *opened, **steps, "-repaired");
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);

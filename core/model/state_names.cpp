@@ -38,6 +38,10 @@ std::string_view next_part(std::string_view& rest) {
   return part;
 }
 
+bool is_known_kind(std::string_view kind) {
+  return contains(kMoments, kind) || contains(kMasters, kind) || kind == "momentum_buffer";
+}
+
 // "optimizer.layers.0.weight.exp_avg": without a "state" in it the kind says that it is one.
 std::optional<StatePath> state_by_kind(std::string_view fqn) {
   std::string_view first = next_part(fqn);
@@ -45,8 +49,7 @@ std::optional<StatePath> state_by_kind(std::string_view fqn) {
   if (first.find("optim") == std::string_view::npos || dot == std::string_view::npos)
     return std::nullopt;
   StatePath path{fqn.substr(0, dot), fqn.substr(dot + 1)};
-  bool known = contains(kMoments, path.kind) || contains(kMasters, path.kind) ||
-               path.kind == "momentum_buffer";
+  const bool known = is_known_kind(path.kind);
   // Megatron's buckets ("distributed.dp_group_idx_0. ...") are no parameter's.
   return known && !path.key.starts_with("distributed.") ? std::optional(path) : std::nullopt;
 }
@@ -55,19 +58,20 @@ std::optional<StatePath> state_by_kind(std::string_view fqn) {
 
 std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
   std::string_view rest = fqn;
-  std::string_view before;
+  bool of_optimizer = true;  // nothing stands before it, or a part that says so
   for (int depth = 0; depth < 4 && !rest.empty(); ++depth) {
     std::string_view part = next_part(rest);
-    bool of_optimizer = depth == 0 || before.find("optim") != std::string_view::npos;
-    if (part == "state" && of_optimizer) {
+    if (part == "state") {
       std::string_view after = rest;
       std::string_view first = next_part(after);
       if (after.empty()) return std::nullopt;
       if (contains(kMoments, first) || contains(kMasters, first)) return StatePath{after, first};
       std::size_t dot = rest.rfind('.');
-      return StatePath{rest.substr(0, dot), rest.substr(dot + 1)};
+      const StatePath path{rest.substr(0, dot), rest.substr(dot + 1)};
+      // An optimizer of several may be called by its own name: "muon.state.<fqn>.momentum_buffer".
+      if (of_optimizer || is_known_kind(path.kind)) return path;
     }
-    before = part;
+    of_optimizer = (of_optimizer && depth > 0) || part.find("optim") != std::string_view::npos;
   }
   return state_by_kind(fqn);
 }

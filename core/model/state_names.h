@@ -1,7 +1,7 @@
 // The names of optimizer states and of the parameters that they belong to, as trainers spell them.
 //
 //   optimizer.state.<fqn>.exp_avg                        torch, TE by name; also without "state."
-//   optim.state.<fqn>.exp_avg                            NeMo AutoModel
+//   optim.state.<fqn>.exp_avg      NeMo AutoModel; of one of several optim.0.state., muon.state.
 //   optimizer.state.<int>.exp_avg                        by index: aligned with the model by shapes
 //   optimizer.state.module.module.module.<fqn>.exp_avg   Megatron-FSDP beside model.module.<fqn>
 //   optimizer.state.exp_avg.<fqn>                        Megatron torch_dist

@@ -20,7 +20,7 @@ struct SpecEntry {
   std::optional<Dtype> dtype;
   std::optional<Mesh> mesh;  // axes in the order in which the file names them: row-major ranks
   std::vector<Placement> placements;  // one a mesh axis, or empty
-  std::string role;   // "expert", "column", "glu", ... free text; empty where unknown
+  std::string role;   // "expert", "column", "glu", "stacked:64,16,16", ... free text; or empty
   std::string extra;  // keys we do not know, as JSON text: kept, never guessed
 };
 

@@ -1,6 +1,7 @@
 #include "core/facts/layout/padding.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/facts/reference/tile_content.h"
@@ -56,6 +57,15 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
     seen.look_at(*bytes, static_cast<std::size_t>(row));
   }
   return seen.zeros || seen.alike;
+}
+
+bool is_of_vocabulary(std::string_view role, std::string_view fqn) {
+  constexpr std::array<std::string_view, 6> kWords = {"embed", "lm_head", "output_layer",
+                                                      "wte",   "vocab",   "tok_"};
+  return role.find("vocab") != std::string_view::npos ||
+         std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+           return fqn.find(word) != std::string_view::npos;
+         });
 }
 
 }  // namespace shw

@@ -6,11 +6,13 @@
 
 #include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/off_the_grid.h"
+#include "core/facts/layout/padding.h"
 #include "core/facts/layout/rank_doubt.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/split_pairs.h"
 #include "core/mesh/error_models.h"
 #include "core/mesh/infer.h"
+#include "core/tiles/coverage.h"
 
 namespace shw {
 namespace {
@@ -98,6 +100,16 @@ class Places {
     return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
   }
 
+  // The spec speaks of another layout, which loads this: the tensors of its mesh lie otherwise, and
+  // not as a left-to-right record of its own cuts would (S5 E2, cut_orders.h).
+  bool is_of_the_loader(const SpecEntry& entry) {
+    if (is_expert(entry) || entry.placements != as_plain(entry.placements) || !orders().empty())
+      return false;
+    auto [known, is_new] = of_the_loader_.try_emplace(to_text(*entry.mesh), false);
+    if (is_new) known->second = layout_agreement(input_, {}, &*entry.mesh).contradicts();
+    return known->second;
+  }
+
   // By the spec; nothing where it does not say it, or speaks of another size than was saved.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
@@ -126,6 +138,7 @@ class Places {
   OffTheGrid off_the_grid_;
   std::optional<Orders> orders_;                                       // found when first asked for
   std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
+  std::map<std::string, bool> of_the_loader_;                          // by mesh
   std::optional<TensorId> last_;
   std::vector<Box> boxes_;  // of that
 };
@@ -172,6 +185,20 @@ void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector
   if (std::find(boxes.begin(), boxes.end(), *inferred.box) == boxes.end()) return;
   local.home = std::move(*inferred.box);
   local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
+}
+
+// The parameter is whole, and longer than the spec has it by no whole number of times: no saver
+// makes that of a tensor of the spec's size, so that the spec speaks of another model.
+bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntry& entry) {
+  ExtentsView saved = c.shape(parameter), expected = entry.shape;
+  if (saved.size() != expected.size() || is_of_vocabulary(entry.role, c.fqn(parameter)) ||
+      volume(saved) == volume(expected))
+    return false;
+  for (std::size_t d = 0; d < saved.size(); ++d) {
+    if (expected[d] > 0 && saved[d] > expected[d] && saved[d] % expected[d] != 0)
+      return judge_tiling(c, parameter).tiling == Tiling::kExact;
+  }
+  return false;
 }
 
 // The parameter is damaged itself: its chunks tell nothing.
@@ -230,12 +257,20 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   const bool is_in_doubt =
       entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
   local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
-  if (!same(c.shape(parameter), local.expected)) return ask_the_spec(places, entry, held, local);
+  if (!same(c.shape(parameter), local.expected)) {
+    const bool is_another = entry != nullptr && is_of_another_model(c, parameter, *entry);
+    local.why_not =
+        "the parameters of these states are whole and of another size than the spec says: which of "
+        "them is right comes first";
+    return is_another ? void() : ask_the_spec(places, entry, held, local);
+  }
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
   // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
   // itself wrote does (failures.md 0.7.2, 0.7.13).
-  if (held && !is_empty(*held) && !places.is_in_buckets(parameter))
+  const bool is_otherwise = held && own.alike.size() == 1 && own.alike.front() != *held;
+  const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
+  if (is_asked && !(is_otherwise && places.is_of_the_loader(*entry)))
     return hold_against_chunks(
         *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
         local);

@@ -1,6 +1,13 @@
 #include "core/facts/storage/gone.h"
 
+#include <fmt/core.h>
+
+#include <limits>
+
 #include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/model/reachable.h"
 
 namespace shw {
 
@@ -28,6 +35,31 @@ std::uint64_t gone_tiles(const Checkpoint& checkpoint) {
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
     gone += gone_tiles(checkpoint, TensorId{t});
   return gone;
+}
+
+bool is_gone_with_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item) {
+  return item && item->file != FileId::kNone && checkpoint.directory() != nullptr &&
+         checkpoint.file(item->file).safe && !is_reachable(checkpoint, *item);
+}
+
+std::int64_t gone_elements(const Checkpoint& checkpoint, TensorId tensor) {
+  std::int64_t gone = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (!is_gone_with_file(checkpoint, checkpoint.item(chunk))) continue;
+    gone = checked_add(gone, volume(checkpoint.sizes(chunk)).value_or(0))
+               .value_or(std::numeric_limits<std::int64_t>::max());
+  }
+  return gone;
+}
+
+void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+                       std::vector<std::string>& lines) {
+  const std::int64_t gone = gone_elements(checkpoint, tensor);
+  elements = checked_add(elements, gone).value_or(std::numeric_limits<std::int64_t>::max());
+  if (gone == 0 || lines.size() == kMaxEvidence) return;
+  const auto all = static_cast<std::uint64_t>(volume(checkpoint.shape(tensor)).value_or(0));
+  lines.push_back(
+      fmt::format("{}: {} of {}", checkpoint.fqn(tensor), gone, plural(all, "element")));
 }
 
 }  // namespace shw

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/model/checkpoint.h"
 
@@ -12,5 +15,14 @@ namespace shw {
 std::string_view why_gone(const Checkpoint& checkpoint, ChunkId chunk);
 std::uint64_t gone_tiles(const Checkpoint& checkpoint, TensorId tensor);
 std::uint64_t gone_tiles(const Checkpoint& checkpoint);  // of all tensors
+
+// It has a place in a file that is not there or ends before that.
+bool is_gone_with_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item);
+
+// Elements of a tensor in such tiles.
+std::int64_t gone_elements(const Checkpoint& checkpoint, TensorId tensor);
+// Adds them up, and says them: "fc.weight: 8 of 32 elements", as many lines as evidence has.
+void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+                       std::vector<std::string>& lines);
 
 }  // namespace shw

@@ -12,17 +12,4 @@ std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId 
   return complement(boxes, checkpoint.shape(tensor));
 }
 
-bool tiles_lie_inside(const Checkpoint& checkpoint, TensorId tensor) {
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
-    if (volume(sizes) != 0 && !lies_inside(offsets, sizes, checkpoint.shape(tensor))) return false;
-  }
-  return true;
-}
-
-bool has_overlap(const Checkpoint& checkpoint, TensorId tensor) {
-  auto boxes = chunk_boxes(checkpoint, tensor);
-  return !tiles_exactly(boxes, checkpoint.shape(tensor)) && !are_disjoint(boxes);
-}
-
 }  // namespace shw

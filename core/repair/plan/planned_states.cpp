@@ -72,6 +72,67 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
          "(--spec), or check the result again";
 }
 
+// New boxes of the chunks that `writer` wrote of a tensor that is relabelled.
+std::vector<Box> boxes_by(const Checkpoint& c, const Relabelled& moved, std::uint32_t writer) {
+  std::vector<Box> boxes;
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(moved.tensor)) {
+    if (at == moved.boxes.size()) break;
+    const Box& box = moved.boxes[at++];
+    if (c.writer(chunk) == writer && !is_empty(box)) boxes.push_back(box);
+  }
+  return boxes;
+}
+
+bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
+  std::size_t at = 0;
+  for (ChunkId chunk : c.chunks(moved.tensor)) {
+    if (at == moved.boxes.size()) return false;
+    if (moved.boxes[at++] != box_of(c, chunk)) return true;
+  }
+  return false;
+}
+
+// Another state of the same parameter is moved: its chunks were recorded at wrong places, and who
+// recorded those recorded the parameter's, by which this state was placed. Of one writer both have
+// to hold the same rows.
+bool lies_beside(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
+  if (!same(moved.expected, state.expected) || !moves_anything(c, moved)) return true;
+  return std::all_of(state.survivors.begin(), state.survivors.end(), [&](const Survivor& survivor) {
+    const auto writer = c.writer(survivor.chunk);
+    const std::vector<Box> boxes = writer ? boxes_by(c, moved, *writer) : std::vector<Box>{};
+    return std::any_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+      return intersect(box, {survivor.at, survivor.source.sizes}) ==
+             Box{survivor.at, survivor.source.sizes};
+    });
+  });
+}
+
+using Siblings = std::map<TensorId, std::vector<const Relabelled*>>;  // by parameter
+
+Siblings moved_states(const std::vector<OptimizerState>& states, const Planned& planned) {
+  Siblings siblings;
+  for (const OptimizerState& state : states) {
+    const auto* moved = diagnosis_of<Relabelled>(planned, state.state);
+    if (moved != nullptr && state.parameter) siblings[*state.parameter].push_back(moved);
+  }
+  return siblings;
+}
+
+std::string why_not_beside(const Checkpoint& c, const PartlyLost& state, TensorId parameter,
+                           const Siblings& siblings) {
+  auto found = siblings.find(parameter);
+  if (found == siblings.end()) return {};
+  for (const Relabelled* moved : found->second) {
+    if (lies_beside(c, state, *moved)) continue;
+    return "this repair moves " + std::string(c.fqn(moved->tensor)) +
+           ", another state of its parameter, and the rows that its writer holds of that one are "
+           "not those where the state would be put: where the chunks of the parameter lie does "
+           "not tell where it belongs";
+  }
+  return {};
+}
+
 // Where blocks change places and no chunk is in two of them.
 std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksPermuted& blocks) {
   PartlyLost part{blocks.tensor, copy_of(c.shape(blocks.tensor)), {}, {}};
@@ -125,11 +186,14 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
   });
   if (!any || planned.size() < 2) return out;
   const std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
+  const Siblings siblings = moved_states(states, planned);
   for (const OptimizerState& state : until_cancelled(states, progress)) {
     const auto* part = diagnosis_of<PartlyLost>(planned, state.state);
-    auto parameter = state.parameter ? planned.find(*state.parameter) : planned.end();
-    if (part == nullptr || parameter == planned.end()) continue;
-    std::string why = why_not(checkpoint, spec, *part, *parameter->second);
+    if (part == nullptr || !state.parameter) continue;
+    auto parameter = planned.find(*state.parameter);
+    std::string why = parameter != planned.end()
+                          ? why_not(checkpoint, spec, *part, *parameter->second)
+                          : why_not_beside(checkpoint, *part, *state.parameter, siblings);
     if (!why.empty()) out.emplace(state.state, std::move(why));
   }
   return out;

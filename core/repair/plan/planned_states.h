@@ -16,7 +16,8 @@ namespace shw {
 // Why states that were put where the chunks of their parameter lie cannot be: the same plan gives
 // the parameter another shape or moves its elements, so where those chunks lie tells nothing. A
 // spec with the layout of the parameter says it all the same, unless elements move inside of
-// chunks.
+// chunks. Nor can they where another state of the parameter is moved, and its writers hold other
+// rows of that one.
 std::map<TensorId, std::string> states_of_moved_parameters(
     const Checkpoint& checkpoint, const Spec* spec,
     const std::map<TensorId, const Diagnosis*>& planned, const Progress* progress);

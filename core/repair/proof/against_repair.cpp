@@ -65,13 +65,23 @@ struct RepairedAgain {
   }
 };
 
-using Boxes = std::map<std::pair<Extents, Extents>, ChunkId>;
+// A tile may be listed twice.
+using Boxes = std::multimap<std::pair<Extents, Extents>, ChunkId>;
 
 Boxes chunks_by_box(const Checkpoint& checkpoint, TensorId tensor) {
   Boxes chunks;
   for (ChunkId chunk : checkpoint.chunks(tensor))
-    chunks[{copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))}] = chunk;
+    chunks.emplace(std::pair(copy_of(checkpoint.offsets(chunk)), copy_of(checkpoint.sizes(chunk))),
+                   chunk);
   return chunks;
+}
+
+// Each is there once for each time that it was saved: the metadata says so.
+ChunkId take_one(Boxes& there, const Boxes::key_type& box) {
+  auto found = there.find(box);
+  const ChunkId chunk = found->second;
+  if (std::next(found) != there.end() && std::next(found)->first == box) there.erase(found);
+  return chunk;
 }
 
 // The metadata says of both sides that they fit.
@@ -84,14 +94,14 @@ void find_origins(RepairedAgain& again) {
       auto made = again.result.find(again.source->fqn(TensorId{t}));
       Boxes there = chunks_by_box(again.result, *made);
       for (const auto& [box, chunk] : chunks_by_box(*again.source, TensorId{t}))
-        again.chunks[index_of(there.at(box))].item = chunk;
+        again.chunks[index_of(take_one(there, box))].item = chunk;
       continue;
     }
     const PlannedTensor& tensor = again.plan.tensors[found->second];
     Boxes there = chunks_by_box(again.result, *again.result.find(fqn_after(*again.source, tensor)));
     for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
       Box box = tensor.chunks.box(i);
-      again.chunks[index_of(there.at({std::move(box.offsets), std::move(box.sizes)}))] = {
+      again.chunks[index_of(take_one(there, {std::move(box.offsets), std::move(box.sizes)}))] = {
           &tensor, i, {}};
     }
   }

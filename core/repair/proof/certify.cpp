@@ -11,6 +11,7 @@
 #include "core/repair/lower/saved_tiles.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/proof/agreement.h"
+#include "core/repair/proof/contested.h"
 #include "core/repair/proof/item_doubts.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/lost.h"
@@ -115,7 +116,7 @@ Result<TensorCertificate> certify_planned(const CarriedOut& done, TensorId tenso
     return fail(ErrorKind::kIo, "differs from its source after it was copied",
                 Place{.file = {}, .tensor = entry.fqn});
   }
-  note_doubts(done.result, *made, done.doubts, entry);
+  note_doubts(done.result, *made, done.doubts, entry, contested_in(done.result, *made, done.after));
   entry.kept = volume(done.result.shape(*made)).value_or(0) - entry.lost - entry.damaged;
   return entry;
 }

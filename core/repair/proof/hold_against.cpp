@@ -1,4 +1,5 @@
 #include "core/repair/proof/hold_against.h"
+#include "core/repair/proof/contested.h"
 
 #include <fmt/core.h>
 
@@ -204,13 +205,14 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
       return "a lost box lies outside the tensor";
   }
   // That these are the tiles which were certified is found below.
-  if (!tiles_lie_inside(checkpoint, tensor)) held.holes.push_back(words_of_outside(entry));
+  const Contested contested = contested_in(checkpoint, tensor, held.hashes);
+  if (!contested.outside.empty()) held.holes.push_back(words_of_outside(entry));
   if (check_chunks_are_boxes(checkpoint, tensor)) {
     auto holes = holes_of(checkpoint, tensor);
     if (!holes || !are_certified(*holes, entry))
       return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
     if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
-    if (has_overlap(checkpoint, tensor)) held.holes.push_back(words_of_overlap(entry));
+    if (!contested.by_two.empty()) held.holes.push_back(words_of_overlap(entry));
   }
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";

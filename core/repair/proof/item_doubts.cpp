@@ -35,8 +35,8 @@ Status ItemDoubts::share(Team& team) {
 }
 
 void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& doubts,
-                 TensorCertificate& entry) {
-  if (doubts.found().empty()) return;
+                 TensorCertificate& entry, const Contested& contested) {
+  if (doubts.found().empty() && contested.why().empty()) return;
   std::vector<Box> damaged;
   for (ChunkId chunk : result.chunks(tensor)) {
     auto found = doubts.found().find(chunk);
@@ -44,9 +44,10 @@ void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& do
     if (damaged.empty()) entry.damage = found->second;
     damaged.push_back(box_of(result, chunk));
   }
-  if (damaged.empty()) return;
   if (damaged.size() > 1)
     entry.damage += " (and so in " + plural(damaged.size() - 1, "more tile") + ")";
+  if (entry.damage.empty()) entry.damage = contested.why();
+  damaged.insert(damaged.end(), contested.boxes.begin(), contested.boxes.end());
   // Tiles may hold the same elements, and some of those may be lost.
   std::size_t looks = 20'000'000;
   std::vector<Box> gone = entry.lost_boxes;

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/proof/certificate.h"
+#include "core/repair/proof/contested.h"
 
 namespace shw {
 
@@ -28,10 +29,10 @@ class ItemDoubts {
   std::map<ChunkId, std::string> found_;
 };
 
-// TensorCertificate::damaged and what says so. `entry.lost_boxes` is known: what is lost counts as
-// that.
+// TensorCertificate::damaged and what says so: what the items say, and what tiles contest.
+// `entry.lost_boxes` is known: what is lost counts as that.
 void note_doubts(const Checkpoint& result, TensorId tensor, const ItemDoubts& doubts,
-                 TensorCertificate& entry);
+                 TensorCertificate& entry, const Contested& contested = {});
 
 // Tensors and other entries of which the certificate says so, each with why.
 std::map<std::string, std::string> damage_in(const Certificate& certificate);

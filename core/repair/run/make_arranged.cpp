@@ -16,6 +16,7 @@
 #include "core/formats/table.h"
 #include "core/repair/proof/certify.h"
 #include "core/repair/proof/compare_arranged.h"
+#include "core/repair/proof/contested.h"
 #include "core/repair/proof/hash_each.h"
 #include "core/repair/proof/item_doubts.h"
 #include "core/repair/proof/item_hashes.h"
@@ -251,7 +252,8 @@ Result<Certificate> certify_arranged(const ProvingArranged& proving, const ItemH
     for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
     tensor.kept = volume(written.tensor.shape).value_or(0) - tensor.lost;
     SHW_TRY(tensor.out_of_range, out_of_range_in(proving, i, written.tensor));
-    note_doubts(result, written.at, proving.doubts, tensor);
+    note_doubts(result, written.at, proving.doubts, tensor,
+                contested_in(result, written.at, hashes));
     tensor.kept -= tensor.out_of_range + tensor.damaged;
     tensor.fill = loss.fill;
     tensor.fill_from = loss.fill_from;

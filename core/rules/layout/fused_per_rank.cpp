@@ -1,10 +1,14 @@
-// S5 E5. A fused gate and up projection that every TP rank cut for itself: rows are g0 u0 g1 u1
-// ..., a reload with another TP size has the right shape and the wrong rows. Canonical: g0 g1 ...
-// u0 u1 ...
+// S5 E5. Fused projections that every TP rank cut for itself: rows are g0 u0 g1 u1 ..., or q0 k0 v0
+// q1 k1 v1 ..., a reload with another TP size has the right shape and the wrong rows. Canonical: g0
+// g1 ... u0 u1 ...
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
 
+#include "core/base/words.h"
 #include "core/facts/facts.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/rules/rules.h"
@@ -16,6 +20,55 @@ namespace {
 bool is_fused_gate(std::string_view role) {
   return role == "glu" || role == "fused_glu" || role == "fc1_glu" || role == "gate_up" ||
          role == "glu_fused";
+}
+
+// The rows of each part of a fused matrix, from the first to the last. Role: "glu" and its other
+// spellings, two of one size; or "stacked:" and the rows of each, "stacked:4096,1024,1024" for
+// queries, keys and values of which there are fewer. Nothing where the role says no such thing, or
+// other rows than the tensor has.
+std::vector<std::int64_t> parts_of(std::string_view role, std::int64_t rows) {
+  constexpr std::string_view kStacked = "stacked:";
+  if (is_fused_gate(role))
+    return rows % 2 == 0 ? std::vector<std::int64_t>{rows / 2, rows / 2}
+                         : std::vector<std::int64_t>{};
+  if (!role.starts_with(kStacked)) return {};
+  std::vector<std::int64_t> parts;
+  std::int64_t left = rows;
+  for (std::string_view rest = role.substr(kStacked.size());;) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::int64_t part = 0;
+    const auto read = std::from_chars(rest.data(), rest.data() + comma, part);
+    if (read.ec != std::errc{} || read.ptr != rest.data() + comma || part < 1 || part > left)
+      return {};
+    parts.push_back(part);
+    left -= part;
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  return left == 0 && parts.size() > 1 ? parts : std::vector<std::int64_t>{};
+}
+
+// Blocks of `ranks` times the parts, each rank's side by side, as all of one part first. Nothing
+// where the ranks do not share a part evenly: keys and values of fewer heads than ranks are copies.
+std::optional<BlocksPermuted> parts_together(TensorId tensor,
+                                             const std::vector<std::int64_t>& parts,
+                                             std::int64_t ranks) {
+  std::int64_t block = 0;
+  for (std::int64_t rows : parts) {
+    if (rows % ranks != 0) return std::nullopt;
+    block = std::gcd(block, rows / ranks);
+  }
+  BlocksPermuted out{tensor, 0, block, {}};
+  std::int64_t of_rank = 0, before = 0;  // blocks: of one rank, and of its parts before this one
+  for (std::int64_t rows : parts) of_rank += rows / ranks / block;
+  for (std::int64_t rows : parts) {
+    const std::int64_t blocks = rows / ranks / block;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      for (std::int64_t i = 0; i < blocks; ++i) out.order.push_back(rank * of_rank + before + i);
+    }
+    before += blocks;
+  }
+  return out;
 }
 
 bool is_tensor_axis(std::string_view name) {
@@ -71,32 +124,34 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
   finding.link = "TransformerEngine #2713";
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = layout_of(facts, c.fqn(tensor));
-    if (entry == nullptr || !is_fused_gate(entry->role) || entry->shape.empty()) continue;
+    if (entry == nullptr || entry->role.empty() || entry->shape.empty()) continue;
+    const std::vector<std::int64_t> parts = parts_of(entry->role, entry->shape[0]);
+    if (parts.empty()) continue;
     if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;
     auto axis = tensor_axis(*entry);
     if (!axis || !lies_per_rank(facts, tensor, *entry, *axis)) continue;
     std::int64_t ranks = entry->mesh->axes[*axis].size;
-    if (entry->shape[0] <= 0 || entry->shape[0] % (2 * ranks) != 0) continue;
-    BlocksPermuted blocks{tensor, 0, entry->shape[0] / (2 * ranks), {}};
-    for (std::int64_t half = 0; half < 2; ++half) {
-      for (std::int64_t rank = 0; rank < ranks; ++rank) blocks.order.push_back(2 * rank + half);
-    }
+    auto blocks = parts_together(tensor, parts, ranks);
+    if (!blocks) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
-          "Gate and up of {} lie rank by rank ({} times gate, up): another tensor-parallel "
-          "size loads it without a message and gets wrong rows.",
-          c.fqn(tensor), ranks);
+          "{} of {} lie rank by rank ({} times {}): another tensor-parallel size loads it without "
+          "a message and gets wrong rows.",
+          is_fused_gate(entry->role) ? "Gate and up" : "The parts", c.fqn(tensor), ranks,
+          is_fused_gate(entry->role) ? "gate, up" : plural(parts.size(), "part"));
       finding.evidence = {{"mesh", to_text(*entry->mesh)},
                           {"tensor-parallel ranks", ranks},
-                          {"rows a block", blocks.block},
-                          {"block on disk of each true block", Extents(blocks.order)}};
+                          {"rows a block", blocks->block},
+                          {"rows of each part", Extents(parts.begin(), parts.end())},
+                          {"block on disk of each true block", Extents(blocks->order)}};
     }
     finding.subjects.emplace_back(c.fqn(tensor));
-    finding.diagnoses.emplace_back(std::move(blocks));
+    finding.diagnoses.emplace_back(std::move(*blocks));
   }
   if (finding.subjects.empty()) return;
-  finding.remedy =
-      Remedy{"permute-blocks", true, "Put all gate rows first, then all up rows: nothing is lost."};
+  finding.remedy = Remedy{"permute-blocks", true,
+                          "Put all rows of each part together, all gate rows before all up rows: "
+                          "nothing is lost."};
   findings.push_back(std::move(finding));
 }
 
@@ -110,7 +165,10 @@ const Rule kFusedPerRank = {
         "A fused gate and up projection that each tensor-parallel rank holds for itself is saved "
         "as gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
         "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
-        "gate rows before all up rows; nothing is lost.",
+        "gate rows before all up rows; nothing is lost. A fused matrix of other parts is told so "
+        "by "
+        "its role in the spec: \"stacked:4096,1024,1024\" says how many rows queries, keys and "
+        "values have, one part after the other.",
     .lesson = {.drawing = R"(
   gate and up of 2 rows each, over tp 2
 

@@ -1,11 +1,13 @@
 // V-16: Adam keeps two moments for every parameter that it steps. A parameter with one of them
 // lost the other on the way.
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/states/optimizer_settings.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
@@ -14,12 +16,13 @@ namespace {
 
 using Kinds = std::map<std::string, std::set<std::string>, std::less<>>;  // by parameter
 
-Kinds kinds_of(const Facts& facts) {
+// By optimizer: another one has laws of its own.
+std::map<std::string, Kinds> kinds_of(const Facts& facts) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Kinds kinds;
+  std::map<std::string, Kinds> kinds;
   auto add = [&](std::string_view fqn) {
     if (auto path = parse_state_fqn(fqn))
-      kinds[std::string(path->key)].insert(std::string(path->kind));
+      kinds[optimizer_prefix(fqn).value_or("")][std::string(path->key)].emplace(path->kind);
   };
   for (TensorId tensor : each_tensor(facts)) add(checkpoint.fqn(tensor));
   // A state that is an object counts as there: what it holds is not looked at.
@@ -28,40 +31,59 @@ Kinds kinds_of(const Facts& facts) {
   return kinds;
 }
 
-// Another optimizer's second moment (Adafactor's rows and columns, 8-bit states) under a name that
-// begins alike.
-bool has_relative(const std::set<std::string>& kinds, std::string_view stem) {
-  for (const std::string& kind : kinds) {
-    if (kind != stem && kind != "exp_avg" && kind != "exp_avg_sq" &&
-        (kind.starts_with("exp_") || kind.find("avg") != std::string::npos))
-      return true;
-  }
-  return false;
+bool has(const std::set<std::string>& kinds, bool first, bool second) {
+  return kinds.contains("exp_avg") == first && kinds.contains("exp_avg_sq") == second;
 }
 
-void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
-  Kinds kinds = kinds_of(facts);
-  Finding finding;
-  finding.rule = "half-pair";
-  finding.severity = Severity::kWarning;
-  std::vector<std::string> missing;
+// What lost a moment has nothing else that those with both lack. Of another optimizer are
+// schedule-free's z, Adafactor's rows and columns, 8-bit states.
+bool lost_one(const std::set<std::string>& kinds, const std::set<std::string>& of_whole) {
+  return (has(kinds, true, false) || has(kinds, false, true)) &&
+         std::includes(of_whole.begin(), of_whole.end(), kinds.begin(), kinds.end());
+}
+
+struct HalfPairs {
+  std::vector<std::string> keys, missing;
+  std::size_t whole = 0;
+};
+
+void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
+  std::set<std::string> of_whole;
   std::size_t whole = 0;
   for (const auto& [key, set] : each_of(kinds, facts)) {
-    bool first = set.contains("exp_avg"), second = set.contains("exp_avg_sq");
-    if (first && second) ++whole;
-    if (first == second || has_relative(set, first ? "exp_avg" : "exp_avg_sq")) continue;
-    finding.subjects.push_back(key);
-    missing.push_back(key + ": " + (first ? "exp_avg_sq" : "exp_avg"));
+    if (!has(set, true, true)) continue;
+    ++whole;
+    of_whole.insert(set.begin(), set.end());
+  }
+  std::vector<std::string> keys;
+  for (const auto& [key, set] : each_of(kinds, facts)) {
+    if (lost_one(set, of_whole)) keys.push_back(key);
   }
   // One optimizer with one moment (Lion, SGD) beside Adam for some parameters is no damage: only
   // the exception among many is.
-  if (finding.subjects.empty() || whole < 4 || finding.subjects.size() * 4 > whole) return;
-  finding.cause = "The optimizer has both moments for " + plural(whole, "parameter") +
+  if (keys.empty() || whole < 4 || keys.size() * 4 > whole) return;
+  out.whole += whole;
+  for (std::string& key : keys) {
+    const bool first = kinds.at(key).contains("exp_avg");
+    out.missing.push_back(key + ": " + (first ? "exp_avg_sq" : "exp_avg"));
+    out.keys.push_back(std::move(key));
+  }
+}
+
+void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  HalfPairs found;
+  for (const auto& [optimizer, kinds] : kinds_of(facts)) add_half_pairs(facts, kinds, found);
+  if (found.keys.empty()) return;
+  Finding finding;
+  finding.rule = "half-pair";
+  finding.severity = Severity::kWarning;
+  finding.subjects = std::move(found.keys);
+  finding.cause = "The optimizer has both moments for " + plural(found.whole, "parameter") +
                   " and one of the two for " + some_of(finding.subjects) +
                   ": the other was lost when it was saved, and a load fails or starts it at zero.";
-  finding.evidence = {{"missing", capped(missing)},
-                      {"count", count_of(missing.size())},
-                      {"with_both", count_of(whole)}};
+  finding.evidence = {{"missing", capped(found.missing)},
+                      {"count", count_of(found.missing.size())},
+                      {"with_both", count_of(found.whole)}};
   findings.push_back(std::move(finding));
 }
 
@@ -75,7 +97,8 @@ const Rule kHalfPair = {
         "Adam keeps two running means a parameter, exp_avg and exp_avg_sq, and needs both: the "
         "step is one divided by the root of the other. Here nearly every parameter has both and a "
         "few have one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second "
-        "in another form (Adafactor, 8-bit) are left alone. What is missing cannot be worked out "
+        "in another form (Adafactor, schedule-free, 8-bit) are left alone. What is missing cannot "
+        "be worked out "
         "from the rest; the least harm is to start both moments of that parameter at zero.",
     .lesson =
         {.drawing = R"(

@@ -3,9 +3,6 @@
 // 8). What is dropped must be padding, proved by its bytes: zeros, or one row over and over.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/layout/padding.h"
@@ -14,15 +11,6 @@
 
 namespace shw {
 namespace {
-
-bool is_of_vocabulary(const SpecEntry& entry, std::string_view fqn) {
-  constexpr std::array<std::string_view, 6> kWords = {"embed", "lm_head", "output_layer",
-                                                      "wte",   "vocab",   "tok_"};
-  return entry.role.find("vocab") != std::string::npos ||
-         std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-           return fqn.find(word) != std::string_view::npos;
-         });
-}
 
 // Only the number of rows differs.
 bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
@@ -93,7 +81,7 @@ std::vector<OtherRows> with_other_rows(const Facts& facts, const std::vector<Fin
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
-        !is_of_vocabulary(*entry, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
+        !is_of_vocabulary(entry->role, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
       continue;
     if (facts.tilings[index_of(tensor)].tiling == Tiling::kExact) out.push_back({tensor, entry});
   }

@@ -5,6 +5,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/storage/gone.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"
 
@@ -30,8 +31,10 @@ struct Gone {
   std::uint64_t tiles = 0;
   std::vector<std::string> tensors;  // with tiles in it
   std::vector<std::string> lines;    // "fc.weight: 2 of 8 tiles"
-  std::vector<Box> boxes;            // the first kMaxEvidence
-  std::vector<std::string> inside;   // whose each is
+  std::vector<std::string> lost;     // "fc.weight: 8 of 32 elements"
+  std::int64_t elements = 0;
+  std::vector<Box> boxes;           // the first kMaxEvidence
+  std::vector<std::string> inside;  // whose each is
   std::vector<std::string> objects;
   std::vector<std::string> named;  // tensors of which an index tells the name, and nothing else
 };
@@ -54,6 +57,7 @@ Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
     }
     if (tiles == 0) continue;
     gone.tiles += tiles;
+    add_lost_elements(checkpoint, tensor, gone.elements, gone.lost);
     if (gone.lines.size() < kMaxEvidence)
       gone.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
                                        plural(checkpoint.chunks(tensor).size(), "tile")));
@@ -74,7 +78,8 @@ std::string what_is_gone(const Gone& gone) {
   std::vector<std::string> parts;
   if (gone.tiles != 0)
     parts.push_back(plural(gone.tiles, "tile") + " of " + plural(gone.tensors.size(), "tensor") +
-                    " (" + some_of(gone.lines) + ")");
+                    " (" + some_of(gone.lines) + "), " +
+                    plural(static_cast<std::uint64_t>(gone.elements), "element") + " in all,");
   if (!gone.objects.empty())
     parts.push_back(plural(gone.objects.size(), "object") + " (" + some_of(gone.objects) + ")");
   if (!gone.named.empty())
@@ -97,6 +102,8 @@ void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
   finding.evidence = {{"files", capped(states)},
                       {"file_count", count_of(finding.subjects.size())},
                       {"tiles", static_cast<std::int64_t>(gone.tiles)},
+                      {"elements", gone.elements},
+                      {"elements_of", gone.lost},
                       {"tensors", capped(gone.tensors)},
                       {"tensor_count", count_of(gone.tensors.size())},
                       {"objects", capped(gone.objects)}};
@@ -141,10 +148,11 @@ const Rule kMissingFile = {
         "to nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
         "rank whose local disk was never collected are the usual reasons. Look for the file where "
         "the checkpoint was written, and copy it beside the others: nothing else has to change. "
-        "Without it the tiles in it are lost, all others can still be read: a plan with the step "
-        "{\"step\": \"fill\", \"tensors\": [\"*\"], \"gone\": true} makes a checkpoint of them, "
-        "with zeros, or what another checkpoint has there, in the place of what is gone, and a "
-        "certificate that lists it.",
+        "Without it the tiles in it are lost, all others can still be read: `repair --fill zero`, "
+        "or --fill from:CHECKPOINT, makes a "
+        "checkpoint of them, with zeros, or what another checkpoint has there, in the place of "
+        "what is gone, and a certificate that lists it. A plan with the step {\"step\": \"fill\", "
+        "\"tensors\": [\"*\"], \"gone\": true} does the same for some of the tensors.",
     .lesson = {.drawing = R"(
   .metadata says           on disk
   tile 0 in __0_0.distcp   __0_0.distcp

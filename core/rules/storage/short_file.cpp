@@ -6,6 +6,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/storage/gone.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/rules/rules.h"
 
@@ -17,7 +18,9 @@ struct CutOffItems {
   std::vector<std::string> items;
   std::vector<std::string> tensors;
   std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are no tensors
-  std::int64_t needed = 0;         // the furthest end of an item
+  std::vector<std::string> lost;   // "fc.weight: 8 of 32 elements"
+  std::int64_t elements = 0;
+  std::int64_t needed = 0;  // the furthest end of an item
   // Of negative offset or length, or with an end beyond all numbers: no file has them.
   std::uint64_t impossible = 0;
   std::string first_impossible;
@@ -52,6 +55,7 @@ void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& 
     for (const Replica& replica : checkpoint.replicas(chunk))
       has_replica |= look_at_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
   }
+  if (tiles != 0) add_lost_elements(checkpoint, tensor, out.elements, out.lost);
   if (out.lines.size() == kMaxEvidence) return;
   const std::size_t all = checkpoint.chunks(tensor).size();
   if (tiles != 0 && all == 1)
@@ -76,10 +80,14 @@ std::string short_cause(const std::vector<std::string>& files, std::uint64_t ite
   std::string cause;
   const std::uint64_t beyond = items - found.impossible;
   if (beyond != 0)
-    cause = some_of(files) + (files.size() == 1 ? " ends" : " end") + " before " +
-            plural(beyond, "item") + " that the metadata places there (" + some_of(found.lines) +
-            "): cut off while it was written or copied, or the recorded "
-            "range is wrong.";
+    cause =
+        some_of(files) + (files.size() == 1 ? " ends" : " end") + " before " +
+        plural(beyond, "item") + " that the metadata places there (" + some_of(found.lines) + ")" +
+        (found.elements == 0
+             ? ""
+             : ", " + plural(static_cast<std::uint64_t>(found.elements), "element") + " in all") +
+        ": cut off while it was written or copied, or the recorded "
+        "range is wrong.";
   if (found.impossible != 0)
     cause += (cause.empty() ? "" : " ") + plural(found.impossible, "recorded range") +
              (found.impossible == 1 ? " is" : " are") + " in no file, whatever its size (" +
@@ -135,6 +143,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                       {"file_count", count_of(files.size())},
                       {"items", found.items},
                       {"item_count", static_cast<std::int64_t>(tiles)},
+                      {"elements", found.elements},
+                      {"elements_of", found.lost},
                       {"tensors", capped(found.tensors)},
                       {"tensor_count", count_of(found.tensors.size())},
                       {"bytes_needed", found.needed}};

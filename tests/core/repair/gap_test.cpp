@@ -103,3 +103,90 @@ TEST_CASE("an overlap of the source beside what was mended is undecided, as a ho
   CHECK(alone->outcome == VerifyReport::Outcome::kUndecided);
   CHECK(says(*alone, "tangled: two of its tiles hold the same elements"));
 }
+
+namespace {
+
+// "right" is whole; what "w" is beside its four tiles of two rows, `more` says.
+RepairResult metadata_written_anew(const TemporaryFolder& folder, std::vector<MadeChunk> more) {
+  const Extents shape = {8, 4};
+  MadeTensor w = cut_in_rows("w", shape, numbers_from(100, 32), 4);
+  w.chunks.insert(w.chunks.end(), more.begin(), more.end());
+  MadeTensor turned = cut_in_rows("turned", shape, numbers_from(0, 32), 4);
+  write_checkpoint(folder / "ck", {turned, w});
+  auto checkpoint = opened(folder / "ck");
+  Finding finding;
+  finding.rule = "planted";
+  finding.subjects = {"turned"};
+  Relabelled relabelled{*checkpoint->find("turned"), shape, {}};
+  for (std::int64_t row : {6, 4, 2, 0}) relabelled.boxes.push_back({{row, 0}, {2, 4}});
+  finding.diagnoses = {relabelled};
+  CheckReport report;
+  report.findings = {finding};
+  auto plan = make_plan(*checkpoint, report, {});
+  REQUIRE(plan.has_value());
+  auto result = apply_plan(*checkpoint, *plan, {folder / "out"});
+  if (!result) FAIL(result.error().message);
+  return std::move(*result);
+}
+
+TensorCertificate certified(const std::string& folder, std::string_view fqn) {
+  auto certificate = certificate_from_json(contents(folder + "/certificate.json"), "certificate");
+  REQUIRE(certificate.has_value());
+  for (const TensorCertificate& tensor : certificate->tensors) {
+    if (tensor.fqn == fqn) return tensor;
+  }
+  FAIL("it is not certified");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("elements that two tiles hold or that a tile outside claims are not certified as kept") {
+  struct Case {
+    MadeChunk more;
+    std::int64_t damaged;
+  };
+  const Case cases[] = {
+      {{{{1, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 8},   // over two others
+      {{{{2, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 8},   // one box, other bytes
+      {{{{7, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 4},   // half of it lies outside
+      {{{{8, 0}, {2, 4}}, {2, 4}, numbers_from(900, 8), 0}, 0}};  // all of it
+  for (const Case& one : cases) {
+    CAPTURE(to_text(one.more.box));
+    TemporaryFolder folder;
+    const RepairResult result = metadata_written_anew(folder, {one.more});
+    CHECK_FALSE(result.lossless);
+    CHECK(result.damage.contains("w"));
+    const TensorCertificate w = certified(folder / "out", "w");
+    CHECK(w.damaged == one.damaged);
+    CHECK(w.kept == 32 - one.damaged);
+    CHECK_FALSE(w.damage.empty());
+    CHECK(certified(folder / "out", "turned").kept == 32);
+    auto alone = verify_repair(folder / "out");
+    auto beside = verified_against(folder / "out", *opened(folder / "ck"));
+    REQUIRE(alone.has_value());
+    REQUIRE(beside.has_value());
+    for (const VerifyReport& report : {*alone, *beside}) {
+      for (const std::string& reason : report.reasons) CAPTURE(reason);
+      CHECK(report.outcome == VerifyReport::Outcome::kUndecided);
+      CHECK(report.damaged == one.damaged);
+    }
+    CHECK(beside->against->compared == 72);
+  }
+}
+
+TEST_CASE("a tile that is listed twice with the same bytes is kept and proved") {
+  TemporaryFolder folder;
+  const RepairResult result =
+      metadata_written_anew(folder, {{{{2, 0}, {2, 4}}, {2, 4}, numbers_from(108, 8), 1}});
+  CHECK(result.lossless);
+  CHECK(certified(folder / "out", "w").kept == 32);
+  // Its elements are compared once for each time that they are there.
+  auto result_now = opened(folder / "out");
+  auto source = opened(folder / "ck");
+  auto beside = verify_repair(*result_now, nullptr, source);
+  if (!beside) FAIL(beside.error().message);
+  for (const std::string& reason : beside->reasons) CAPTURE(reason);
+  CHECK(beside->outcome == VerifyReport::Outcome::kProved);
+  CHECK(beside->against->compared == 72);
+}

@@ -81,6 +81,14 @@ TEST_CASE("one moment of two is a warning among many pairs, and silence for anot
   CHECK_FALSE(said(momentum, "half-pair").has_value());
   states(lion, 1, "exp_avg");
   CHECK_FALSE(said(lion, "half-pair").has_value());
+  // Schedule-free keeps z in place of the mean; Lion under a name of its own is another optimizer.
+  CheckpointBuilder schedule_free, other;
+  states(schedule_free, 8, "exp_avg_sq");
+  add(schedule_free, "optim.state.odd.w.z");
+  CHECK_FALSE(said(schedule_free, "half-pair").has_value());
+  states(other, 8, "momentum_buffer");
+  add(other, "lion.state.some.w.exp_avg");
+  CHECK_FALSE(said(other, "half-pair").has_value());
 }
 
 TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs nothing") {

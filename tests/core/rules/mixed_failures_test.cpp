@@ -375,6 +375,32 @@ TEST_CASE("a state that lies by a chunk which gets another box stays out of that
   }
 }
 
+TEST_CASE("a state stays out where another one of its parameter is moved from under it") {
+  Made made;
+  const std::vector<SavedTile> tiles = {
+      {{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
+  made.tensor("model.a.weight", {8, 2}, tiles)
+      .tensor("optimizer.state.a.weight.exp_avg", {8, 2}, tiles)
+      .tensor("optimizer.state.a.weight.exp_avg_sq", {2, 2}, {{{0, 0}, {2, 2}, 1}});
+  auto c = made.builder.finish();
+  const TensorId mean = *c->find("optimizer.state.a.weight.exp_avg");
+  const TensorId square = *c->find("optimizer.state.a.weight.exp_avg_sq");
+  auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
+  auto refused_at = [&](std::int64_t row, const std::vector<Box>& boxes) {
+    const Diagnosis exchanged = Relabelled{mean, {8, 2}, boxes};
+    const Diagnosis part =
+        PartlyLost{square, {8, 2}, {{c->chunks(square)[0], box_at(0), {row, 0}}}, ""};
+    return states_of_moved_parameters(*c, nullptr, {{mean, &exchanged}, {square, &part}}, nullptr)
+        .contains(square);
+  };
+  // By equal bytes rank 1 holds rows 4 and 5 of the mean: of its square it does too.
+  const std::vector<Box> moved = {box_at(0), box_at(4), box_at(2), box_at(6)};
+  CHECK(refused_at(2, moved));
+  CHECK_FALSE(refused_at(4, moved));
+  // Nothing of the mean moves: the parameter's chunks are a guide.
+  CHECK_FALSE(refused_at(2, {box_at(0), box_at(2), box_at(4), box_at(6)}));
+}
+
 TEST_CASE(
     "a state that was placed by a parameter of a wrong shape stays out of that one's repair") {
   // Experts [4, 4, 8] recorded as [4, 8, 4] on ep_shard 2 x ep 2, and a moment of rank 1 alone.

@@ -232,6 +232,27 @@ TEST_CASE("F5.7: gate and up of each rank are put together, and FSDP alone is he
   CHECK(look(apart).quiet());
 }
 
+TEST_CASE("queries, keys and values of each rank are put together where the role says their rows") {
+  // Two ranks of four rows of queries, one of keys and one of values each.
+  const std::vector<SavedTile> by_rank = {{{0}, {6}, 0}, {{6}, {6}, 1}};
+  auto order = [&](const char* role) {
+    Made made;
+    made.tensor("attn.qkv.weight", {12}, by_rank)
+        .expect("attn.qkv.weight", {12}, "tp=2", {"S(0)"}, role);
+    return look(made).quiet() ? std::vector<std::int64_t>{}
+                              : order_of(look(made), "fused-per-rank");
+  };
+  CHECK(order("stacked:8,2,2") == std::vector<std::int64_t>{0, 1, 2, 3, 6, 7, 8, 9, 4, 10, 5, 11});
+  CHECK(order("stacked:4,4,4") == std::vector<std::int64_t>{0, 3, 1, 4, 2, 5});
+  CHECK(order("stacked:6,6") == order("glu"));
+  // Other rows than the tensor has, a part that the ranks do not share evenly, or no numbers.
+  for (const char* role : {"stacked:8,2", "stacked:8,2,3", "stacked:9,2,1", "stacked:12", "qkv",
+                           "stacked:", "stacked:8,,2,2", "stacked:8,2,2,", "stacked:-8,18,2"}) {
+    CAPTURE(std::string(role));
+    CHECK(order(role).empty());
+  }
+}
+
 TEST_CASE("F5.8 and F5.9: replicas of a strided grid, and a grid of two dimensions, are healthy") {
   Made made;
   made.tensor("fc1.weight", {8}, {{{0}, {2}, 0}, {{4}, {2}, 5}, {{2}, {2}, 6}, {{6}, {2}, 3}})

@@ -37,6 +37,7 @@ TEST_CASE("a file that ends before an item is told with the tensor that the item
   const std::string cause = cause_of_short_file(90, 40);
   CHECK(has_words(cause, "__0_0.distcp ends before 1 item that the metadata places there"));
   CHECK(has_words(cause, "(fc.weight)"));
+  CHECK(has_words(cause, ", 6 elements in all: cut off"));
 }
 
 TEST_CASE("a range that no file can hold is a wrong record and says nothing of the file") {
