@@ -54,10 +54,6 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 // A plan of steps: one that a person wrote, or what --fill asks for where files are gone.
 Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;

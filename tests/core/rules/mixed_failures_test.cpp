@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/repair/plan/plan.h"
-#include "core/repair/plan/planned_states.h"
 #include "core/rules/layout/made.h"
 #include "core/rules/layouts.h"
 
@@ -341,64 +340,6 @@ TEST_CASE("a moment whose tiles lie elsewhere gives up the rows where they belon
     CHECK(misplaced(model, plan) == "");
     CHECK(unequal_moments(model, plan) == "");
   }
-}
-
-TEST_CASE("a state that lies by a chunk which gets another box stays out of that repair") {
-  Made made;
-  made.tensor("model.a.weight", {8, 2},
-              {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}})
-      .tensor("optimizer.state.a.weight.momentum_buffer", {2, 2}, {{{0, 0}, {2, 2}, 1}});
-  auto c = made.builder.finish();
-  const TensorId weight = *c->find("model.a.weight");
-  const TensorId state = *c->find("optimizer.state.a.weight.momentum_buffer");
-  auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
-  const Diagnosis exchanged =
-      Relabelled{weight, {8, 2}, {box_at(0), box_at(4), box_at(2), box_at(6)}};
-  auto refused_at = [&](std::int64_t row, bool with_layout) {
-    const Diagnosis part =
-        PartlyLost{state, {8, 2}, {{c->chunks(state)[0], box_at(0), {row, 0}}}, ""};
-    // What a reference says, and what a spec can say beside it.
-    Spec spec;
-    spec.entries["model.a.weight"].shape = {8, 2};
-    if (with_layout) {
-      spec.entries["model.a.weight"].mesh = parse_mesh("dp=2,tp=2").value();
-      for (const char* text : {"StridedShard(0,sf=2)", "Shard(0)"})
-        spec.entries["model.a.weight"].placements.push_back(parse_placement(text).value());
-    }
-    return states_of_moved_parameters(*c, &spec, {{weight, &exchanged}, {state, &part}}, nullptr)
-        .contains(state);
-  };
-  for (bool with_layout : {false, true}) {
-    CAPTURE(with_layout);
-    CHECK(refused_at(2, with_layout));  // where rank 1's chunk is said to lie
-    CHECK_FALSE(refused_at(4, with_layout));
-  }
-}
-
-TEST_CASE("a state stays out where another one of its parameter is moved from under it") {
-  Made made;
-  const std::vector<SavedTile> tiles = {
-      {{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}};
-  made.tensor("model.a.weight", {8, 2}, tiles)
-      .tensor("optimizer.state.a.weight.exp_avg", {8, 2}, tiles)
-      .tensor("optimizer.state.a.weight.exp_avg_sq", {2, 2}, {{{0, 0}, {2, 2}, 1}});
-  auto c = made.builder.finish();
-  const TensorId mean = *c->find("optimizer.state.a.weight.exp_avg");
-  const TensorId square = *c->find("optimizer.state.a.weight.exp_avg_sq");
-  auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
-  auto refused_at = [&](std::int64_t row, const std::vector<Box>& boxes) {
-    const Diagnosis exchanged = Relabelled{mean, {8, 2}, boxes};
-    const Diagnosis part =
-        PartlyLost{square, {8, 2}, {{c->chunks(square)[0], box_at(0), {row, 0}}}, ""};
-    return states_of_moved_parameters(*c, nullptr, {{mean, &exchanged}, {square, &part}}, nullptr)
-        .contains(square);
-  };
-  // By equal bytes rank 1 holds rows 4 and 5 of the mean: of its square it does too.
-  const std::vector<Box> moved = {box_at(0), box_at(4), box_at(2), box_at(6)};
-  CHECK(refused_at(2, moved));
-  CHECK_FALSE(refused_at(4, moved));
-  // Nothing of the mean moves: the parameter's chunks are a guide.
-  CHECK_FALSE(refused_at(2, {box_at(0), box_at(2), box_at(4), box_at(6)}));
 }
 
 TEST_CASE(
