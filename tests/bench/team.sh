@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # A team of processes beside one process with as many threads. MPI takes its time to begin and end
-# whatever there is to do (`mpi`: a program that does nothing else), which a checkpoint of gigabytes
-# would count as work; so each case is run on two checkpoints, the large one of GIB and a quarter of
-# it, and the rate is that of the bytes by which they differ. A JSON line each: seconds of the large
-# one, the rate in GB/s, what it is of that of one process with as many threads (THREADS of one
-# process: one a process, or one a core where there are more), and the bytes that all have read.
+# whatever there is to do: `mpi` is that of a program that does nothing else, and is taken off a
+# team's seconds before they are compared, as it would vanish beside terabytes. A JSON line each:
+# seconds, processor time, the bytes that all have read, and the rate beside that of one process
+# with as many threads (one a process, or one a core where there are more).
 #
 # Each is run ROUNDS times in turns, and the best counts. FOLDER, a memory disk by default, needs
 # room for three times GIB.
@@ -33,16 +32,12 @@ work=$(mktemp -d "$folder/shardwright-team-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-make() {
-  /usr/bin/python3 "$root/tests/mpi/make_large.py" plain "$2" 1024 1024
-  "$program" convert plain --to dcp --out one --yes --quiet > /dev/null
-  rm -rf plain
-  "$program" reshard one --mesh dp=2,tp=4 --out "source.$1" --yes --quiet > /dev/null
-  rm -rf one
-  "$program" reshard "source.$1" --mesh tp=3 --out "kept.$1" --yes --quiet > /dev/null
-}
-make small $((gib * 64))
-make large $((gib * 256))
+/usr/bin/python3 "$root/tests/mpi/make_large.py" plain $((gib * 256)) 1024 1024
+"$program" convert plain --to dcp --out one --yes --quiet > /dev/null
+rm -rf plain
+"$program" reshard one --mesh dp=2,tp=4 --out source --yes --quiet > /dev/null
+rm -rf one
+"$program" reshard source --mesh tp=3 --out kept --yes --quiet > /dev/null
 
 # As the program begins and ends MPI on one machine (core/cluster/mpi.cpp).
 cat > only_mpi.c <<'END'
@@ -62,10 +57,9 @@ code=$?
 awk '/^rchar/ {print $2}' "/proc/$$/io" > "read.${OMPI_COMM_WORLD_RANK:-0}"
 exit $code
 END
-python3 - "$program" "$rounds" "$processes" "$gib" <<'END'
-import glob, json, os, shutil, subprocess, sys, time
+python3 - "$program" "$rounds" "$processes" <<'END'
+import glob, json, os, resource, shutil, subprocess, sys, time
 program, rounds, processes = sys.argv[1], int(sys.argv[2]), [int(n) for n in sys.argv[3].split()]
-large = int(sys.argv[4]) << 30
 cores = len(os.sched_getaffinity(0))
 cases = {
     "reshard 8 to 3": ["reshard", "source", "--mesh", "tp=3", "--out", "out"],
@@ -79,39 +73,36 @@ cases = {
 launch = lambda count: ["mpirun", "-n", str(count)] if count else []
 
 def timed(command, **more):
-    begun = time.monotonic()
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **more)
-    return time.monotonic() - begun
+    seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-def run(words, size, count, threads):
+def run(words, count, threads):
     shutil.rmtree("out", ignore_errors=True)
     for path in glob.glob("read.*"): os.remove(path)
-    words = [f"{word}.{size}" if word in ("source", "kept") else word for word in words]
-    words += ["--quiet"] + (["--yes"] if "--out" in words else [])
-    words += ["--threads", str(threads)] if threads else []
-    seconds = timed(launch(count) + ["bash", "counted.sh", program] + words)
-    return seconds, sum(int(open(path).read()) for path in glob.glob("read.*"))
+    words = words + ["--quiet"] + (["--yes"] if "--out" in words else [])
+    words += [] if count else ["--threads", str(threads)]
+    spent = timed(launch(count) + ["bash", "counted.sh", program] + words)
+    return spent + (sum(int(open(path).read()) for path in glob.glob("read.*")),)
 
 # One process with the threads of each team, and the teams.
-runs = sorted({(0, max(n, cores)) for n in processes}) + [(n, None) for n in processes]
-mpi = {n: min(timed(launch(n) + ["./only_mpi"], env=os.environ | {"OMPI_MCA_pml": "ob1"})
-              for _ in range(rounds)) for n in processes}
+alone = sorted({max(n, cores) for n in processes})
+runs = [(0, threads) for threads in alone] + [(n, max(n, cores)) for n in processes]
+mpi = {n: min(timed(launch(n) + ["./only_mpi"], env=os.environ | {"OMPI_MCA_pml": "ob1"})[0]
+              for _ in range(2 * rounds)) for n in processes}
 for name, words in cases.items():
-    best, read = {}, {}
+    best = {}
     for _ in range(rounds):
-        for count, threads in runs:
-            for size in ("small", "large"):
-                key = (count, threads, size)
-                seconds, read[key] = run(words, size, count, threads)
-                best[key] = min(best.get(key, seconds), seconds)
-    rate = {(count, threads): large * 0.75 / 1e9 / (best[count, threads, "large"] - best[count, threads, "small"])
-            for count, threads in runs}
+        for each in runs:
+            spent = run(words, *each)
+            best[each] = tuple(map(min, spent, best.get(each, spent)))
     for count, threads in runs:
-        line = {"case": name, "processes": count or "alone", "threads": threads or max(count, cores),
-                "seconds": round(best[count, threads, "large"], 3), "GB/s": round(rate[count, threads], 3),
-                "read MB": round(read[count, threads, "large"] / 1e6, 1)}
+        seconds, cpu, read = best[count, threads]
+        line = {"case": name, "processes": count or "alone", "threads": threads,
+                "seconds": round(seconds, 3), "cpu": round(cpu, 2), "read MB": round(read / 1e6, 1)}
         if count:
             line["mpi"] = round(mpi[count], 3)
-            line["of one process"] = round(rate[count, None] / rate[0, max(count, cores)], 3)
+            line["rate of one process"] = round(best[0, threads][0] / (seconds - mpi[count]), 3)
         print(json.dumps(line), flush=True)
 END
