@@ -97,7 +97,6 @@ struct Suspects {
   std::vector<TensorId> tensors;
   std::int64_t factor = 1;
   std::string law;
-  std::string doubt = {};  // what speaks for whole matrices; empty: nothing does
 };
 
 // The output layer has as many rows as the embedding has words.
@@ -177,32 +176,6 @@ bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   return looked == 0;
 }
 
-// Ranks of an axis that cuts nothing may hold copies: the files are the same. The widths of the
-// matrices that a row-parallel axis would cut tell them apart. Attention is as wide as the model
-// nearly everywhere, so that a T-th of that speaks for a part; other widths are no evidence. An MLP
-// is two times wider or more, so that one that already is may be whole. Empty: they look cut.
-std::string looks_whole(const CheckInput& input, const std::vector<SiblingMatrix>& all,
-                        std::int64_t factor) {
-  constexpr std::array<std::string_view, 4> kAttention{"o_proj", "out_proj", "wo", "linear_proj"};
-  const Checkpoint& c = input.checkpoint;
-  std::string of_attention, of_mlp;
-  bool attention = false;
-  for (const SiblingMatrix& matrix : all) {
-    if (matrix.name.kind != ParallelKind::kRow || matrix.name.is_bias()) continue;
-    ExtentsView shape = c.shape(matrix.tensor);
-    if (shape[0] <= 0 || shape[0] > kRows || shape[1] > kRows) continue;
-    const bool is_attention =
-        std::find(kAttention.begin(), kAttention.end(), matrix.name.matrix) != kAttention.end();
-    attention = attention || is_attention;
-    std::string& words = is_attention ? of_attention : of_mlp;
-    const bool is_cut =
-        is_attention ? checked_mul(shape[1], factor) == shape[0] : shape[1] < 2 * shape[0];
-    if (!is_cut && words.empty())
-      words = std::string(c.fqn(matrix.tensor)) + " is " + to_text(shape);
-  }
-  return attention ? of_attention : of_mlp;
-}
-
 // All of them, where a person named an axis that no tensor knows.
 Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
@@ -222,7 +195,6 @@ Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>&
   out.factor = input.mesh->axes[*axis].size;
   out.law = "no tensor is cut along the axis " + input.mesh->axes[*axis].name + " of " +
             to_text(*input.mesh);
-  out.doubt = looks_whole(input, all, out.factor);
   return out;
 }
 
@@ -325,22 +297,6 @@ UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
   return told;
 }
 
-UndecidedAxis tell_unknown_axis(const CheckInput& input, const Suspects& suspects) {
-  UndecidedAxis told;
-  for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(input.checkpoint.fqn(tensor));
-  told.cause = fmt::format(
-      "{}{}: its ranks held copies, or the saver left the axis out and one rank's part stands for "
-      "those of {}. The sizes speak for no part ({}), and the files of both are the same.",
-      static_cast<char>(suspects.law.front() - 'a' + 'A'), suspects.law.substr(1), suspects.factor,
-      suspects.doubt);
-  told.evidence = {{"mesh", to_text(*input.mesh)},
-                   {"factor", suspects.factor},
-                   {"undecided", std::string("whether these ranks held copies or parts: a spec "
-                                             "(--spec) with the shapes of the model decides")}};
-  told.link = kSiblingLink;
-  return told;
-}
-
 }  // namespace
 
 void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
@@ -351,10 +307,6 @@ void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
   if (!by_law && searched) suspects = unknown_axis(input, all);
   if (suspects.tensors.empty()) return;
-  if (!suspects.doubt.empty()) {
-    out.undecided.push_back(tell_unknown_axis(input, suspects));
-    return;
-  }
   if (searched) {
     auto axis = tensor_axis(*input.mesh);
     bool same_size = axis && input.mesh->axes[*axis].size == suspects.factor;

@@ -239,9 +239,7 @@ const Rule kAxisDropped = {
         "per-rank optimizer files hold the masters. Without a spec four things tell it: a router "
         "that chooses among more experts than were saved, a second matrix that is cut into as many "
         "parts as the first one is too short by, a tensor-parallel axis that a person names "
-        "(--mesh) and no tensor knows, where the widths of the matrices speak for parts (ranks "
-        "that hold copies write the same files), and optimizer states that are short of their "
-        "parameters. "
+        "(--mesh) and no tensor knows, and optimizer states that are short of their parameters. "
         "Whether stacked experts that FSDP cuts along the same rows "
         "lie side by side or take turns is the loader's choice: only a spec decides that.",
     .lesson =
