@@ -62,6 +62,17 @@ Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::O
                               : Result<std::optional<StepPlan>>(std::optional<StepPlan>());
 }
 
+// Of files that are not there, as long as nobody said what shall stand in the place of what lay
+// in them.
+void tell_how_to_go_without(Context& context, const verbs::Opened& opened) {
+  if (!context.options.fill.empty()) return;
+  const auto steps = verbs::plan_to_give_up(opened, "zero", &context.progress);
+  if (!steps || !*steps) return;
+  context.terminal.say("\nWhat lay in lost files can be given up, and all else kept:  " +
+                       command_line("plan", context.options) +
+                       " --fill zero, or --fill from:CHECKPOINT");
+}
+
 }  // namespace
 
 int run_plan(Context& context) {
@@ -88,6 +99,7 @@ int run_plan(Context& context) {
                ? "\nNothing was written. Carry it out:  "
                : "\nNothing was written. Carry it out when every file is there:  ") +
           command_line("repair", context.options));
+    if (!check_all_reachable(checkpoint)) tell_how_to_go_without(context, *opened);
   }
   // What nothing here mends is a finding that stays.
   return plan->undecided.empty() ? kClean : kFindings;

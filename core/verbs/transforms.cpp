@@ -306,7 +306,9 @@ Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::
 Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& plan,
                           const ApplyOptions& options, Progress* progress) {
   if (options.in_place)
-    return fail(ErrorKind::kUsage, "steps are taken into a new folder, not in place");
+    return fail(ErrorKind::kUsage,
+                "steps, and what --fill puts in the place of lost files, go into a new folder, "
+                "not in place: leave --in-place away");
   SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
   ArrangedRun run;

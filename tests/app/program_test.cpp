@@ -133,6 +133,20 @@ TEST_CASE("an answer is the same on any number of threads") {
   CHECK(many.out == one.out);
 }
 
+TEST_CASE("a plan says how to go without a file that is lost") {
+  Scratch scratch;
+  std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt",
+                        scratch / "c", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(scratch / "c/__1_0.distcp");
+  Run plan = shardwright({"plan", scratch / "c"});
+  CHECK(plan.code == 1);
+  CHECK(contains(plan.err, "can be given up, and all else kept"));
+  CHECK(contains(plan.err, "--fill zero, or --fill from:CHECKPOINT"));
+  Run filled = shardwright({"repair", scratch / "c", "--fill", "zero", "--in-place", "--yes"});
+  CHECK(filled.code == 3);
+  CHECK(contains(filled.err, "what --fill puts in the place of lost files"));
+}
+
 TEST_CASE("a mesh that is too small for the demo is answered") {
   Run run = shardwright({"check", step(), "--mesh", "dp=4"});
   CHECK(run.code == 1);

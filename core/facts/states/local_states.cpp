@@ -258,11 +258,12 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
       entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
   local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
   if (!same(c.shape(parameter), local.expected)) {
-    const bool is_another = entry != nullptr && is_of_another_model(c, parameter, *entry);
+    if (entry == nullptr || !is_of_another_model(c, parameter, *entry))
+      return ask_the_spec(places, entry, held, local);
     local.why_not =
         "the parameters of these states are whole and of another size than the spec says: which of "
         "them is right comes first";
-    return is_another ? void() : ask_the_spec(places, entry, held, local);
+    return;
   }
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);

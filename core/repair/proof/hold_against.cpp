@@ -1,5 +1,4 @@
 #include "core/repair/proof/hold_against.h"
-#include "core/repair/proof/contested.h"
 
 #include <fmt/core.h>
 
@@ -12,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/saved_tiles.h"
+#include "core/repair/proof/contested.h"
 #include "core/repair/proof/digests.h"
 #include "core/repair/proof/item_doubts.h"
 #include "core/repair/proof/item_hashes.h"

@@ -27,8 +27,8 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                                    Team* team = nullptr, std::uint64_t memory = kDefaultMemory);
 // A result that opens no more was what its certificate says when that was written: broken, where
 // the certificate's own hash holds and all of a team meet damage, or a certified file that is gone
-// or another. Nothing else is said of `error`,
-// which is null where it opened; every member of a team has to ask.
+// or another. Nothing else is said of `error`, which is null where it opened; every member of a
+// team has to ask.
 Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
                                                    Progress* progress, Team* team);
 // Opened from this machine's files.

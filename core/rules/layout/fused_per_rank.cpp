@@ -165,10 +165,9 @@ const Rule kFusedPerRank = {
         "A fused gate and up projection that each tensor-parallel rank holds for itself is saved "
         "as gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
         "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
-        "gate rows before all up rows; nothing is lost. A fused matrix of other parts is told so "
-        "by "
-        "its role in the spec: \"stacked:4096,1024,1024\" says how many rows queries, keys and "
-        "values have, one part after the other.",
+        "gate rows before all up rows; nothing is lost. Of a fused matrix of other parts the role "
+        "in the spec says so: \"stacked:4096,1024,1024\" is how many rows queries, keys and values "
+        "have, one part after the other.",
     .lesson = {.drawing = R"(
   gate and up of 2 rows each, over tp 2
 

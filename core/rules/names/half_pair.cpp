@@ -98,8 +98,8 @@ const Rule kHalfPair = {
         "step is one divided by the root of the other. Here nearly every parameter has both and a "
         "few have one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second "
         "in another form (Adafactor, schedule-free, 8-bit) are left alone. What is missing cannot "
-        "be worked out "
-        "from the rest; the least harm is to start both moments of that parameter at zero.",
+        "be worked out from the rest; the least harm is to start both moments of that parameter at "
+        "zero.",
     .lesson =
         {.drawing = R"(
                      exp_avg   exp_avg_sq

@@ -149,10 +149,10 @@ const Rule kMissingFile = {
         "rank whose local disk was never collected are the usual reasons. Look for the file where "
         "the checkpoint was written, and copy it beside the others: nothing else has to change. "
         "Without it the tiles in it are lost, all others can still be read: `repair --fill zero`, "
-        "or --fill from:CHECKPOINT, makes a "
-        "checkpoint of them, with zeros, or what another checkpoint has there, in the place of "
-        "what is gone, and a certificate that lists it. A plan with the step {\"step\": \"fill\", "
-        "\"tensors\": [\"*\"], \"gone\": true} does the same for some of the tensors.",
+        "or --fill from:CHECKPOINT, makes a checkpoint of them, with zeros, or what another "
+        "checkpoint has there, in the place of what is gone, and a certificate that lists it. A "
+        "plan with the step {\"step\": \"fill\", \"tensors\": [\"*\"], \"gone\": true} does the "
+        "same for some of the tensors.",
     .lesson = {.drawing = R"(
   .metadata says           on disk
   tile 0 in __0_0.distcp   __0_0.distcp
