@@ -22,6 +22,24 @@ bool is_unseen(std::uint32_t letter) {
   });
 }
 
+// What a terminal would obey, as bytes in octal: no digit behind them is taken for one of theirs.
+std::string escaped_shell_word(std::string_view text) {
+  std::string out = "$'";
+  while (!text.empty()) {
+    std::string shown;
+    std::size_t length = add_printable(shown, text);
+    bool is_shown = shown == text.substr(0, length);
+    for (char c : text.substr(0, length)) {
+      if (!is_shown)
+        out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+      else
+        out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
+    }
+    text.remove_prefix(length);
+  }
+  return out + "'";
+}
+
 }  // namespace
 
 std::size_t add_printable(std::string& out, std::string_view text) {
@@ -93,6 +111,7 @@ std::string shell_word(const std::string& text) {
                std::string_view("_-./=:,@+%").find(c) != std::string_view::npos;
       });
   if (plain) return text;
+  if (printable(text) != text) return escaped_shell_word(text);
   std::string out = "'";
   for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";

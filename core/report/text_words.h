@@ -28,7 +28,8 @@ std::size_t shared_path(std::span<const std::string> names);
 std::string short_number(double number);
 // "0", "<0.1%", "12.5%", "all".
 std::string share(std::uint64_t part, std::uint64_t of);
-// In single quotes where the shell would read it otherwise.
+// In single quotes where the shell would read it otherwise; as $'\033' where a terminal would obey
+// it (bash, zsh, ksh, POSIX 2024).
 std::string shell_word(const std::string& text);
 
 // " --data", " --depth metadata": behind a command that is to look as deep.

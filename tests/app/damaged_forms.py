@@ -283,6 +283,60 @@ def hostile(index):
         judge(f"hostile {index}", str(where), scratch)
 
 
+def life_in_a_hostile_folder():
+    """Every verb that talks of paths, and what it says to type next, typed into a shell."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder) / "x<b>&\"'|`\x1b[31m\n\u202e\\]]>7"
+        home.mkdir()
+
+        def do(*words, codes=(0,)):
+            done = run(*words)
+            told = (done.stdout + done.stderr).decode("utf-8", "replace")
+            if done.returncode not in codes:
+                problems.append(f"a life: {words[0]} exits {done.returncode}: {told[-300:]!r}")
+            unsafe = UNSAFE.search(told)
+            if unsafe:
+                problems.append(f"a life: {words[0]} prints {unsafe.group()!r} in "
+                                f"{told[max(0, unsafe.start() - 80):unsafe.end() + 20]!r}")
+            return told
+
+        demo, spec = str(home / "demo" / "step_9000"), str(home / "demo" / "spec.json")
+        do("demo", str(home / "demo"))
+        do("info", demo)
+        do("check", demo, "--spec", spec, codes=(1,))
+        do("check", demo, "--spec", spec, "--data", codes=(1,))
+        told = do("plan", demo, "--spec", spec, "--explain", codes=(0, 1))
+        typed = re.search(r"(?m)^.*?(shardwright repair .*)$", told)
+        if not typed:
+            problems.append(f"a life: plan says nothing to type: {told[-300:]!r}")
+            return
+        line = typed.group(1).replace("shardwright", '"$0"', 1) + " --yes"
+        typed = subprocess.run(["bash", "-c", line, PROGRAM], stdin=subprocess.DEVNULL,
+                               capture_output=True, timeout=300, env=dict(os.environ, NO_COLOR="1"))
+        told = (typed.stdout + typed.stderr).decode("utf-8", "replace")
+        if typed.returncode not in (0, 1) or UNSAFE.search(told):
+            problems.append(f"a life: what plan said to type exits {typed.returncode}: {told!r}")
+        mended = demo + "-repaired"
+        do("verify", mended)
+        do("verify", mended, "--against", demo, codes=(0, 1))
+        do("diff", demo, mended, codes=(0, 1))
+        do("map", demo, "lm_head.weight")
+        do("convert", mended, "--to", "safetensors", "--out", str(home / "one\x07"), "--yes")
+        do("reshard", mended, "--mesh", "tp=2", "--out", str(home / "two\x1b]0;t\x07"),
+           "--yes")
+        do("repair", demo, "--spec", spec, "--out", mended, codes=(2, 3, 4))
+        do("repair", demo, "--spec", spec, "--in-place", "--yes")
+        do("resume", demo, codes=(0, 2, 3))
+        do("undo", demo)
+        for path in sorted(pathlib.Path(demo).glob("*.distcp"))[:1]:
+            path.unlink()
+        do("check", demo, "--spec", spec, codes=(1, 2))
+        do("plan", demo, "--spec", spec, codes=(1,))
+        do("repair", demo, "--spec", spec, "--out", str(home / "three"), "--yes", codes=(1, 2, 4))
+        do("resume", mended + "\x1b", codes=(2, 3, 4))
+        do("check", str(home / "nothing\x1b[2J"), codes=(2, 3, 4))
+
+
 sources = sorted(path for path in pathlib.Path(DATA).rglob("*")
                  if path.name == "ckpt" or path.suffix in (".h5", ".keras"))
 if len(sources) < 40:
@@ -290,6 +344,7 @@ if len(sources) < 40:
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     list(pool.map(hostile, range(len(NAMES) + 3)))
     list(pool.map(damaged, range(COUNT)))
+life_in_a_hostile_folder()
 print("\n".join(problems[:60]))
 print(f"{COUNT} damaged and {len(NAMES) + 3} hostile checkpoints, {len(problems)} problems")
 sys.exit(1 if problems else 0)

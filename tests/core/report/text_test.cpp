@@ -194,6 +194,15 @@ TEST_CASE("a path is typed as the shell reads it") {
   CHECK(shell_word("") == "''");
 }
 
+TEST_CASE("a path that a terminal would obey is typed in escapes that name the same bytes") {
+  CHECK(shell_word("a\x1b[31m") == "$'a\\033[31m'");
+  CHECK(shell_word("two\nlines 1") == "$'two\\012lines 1'");
+  CHECK(shell_word("it's\x07\\") == "$'it\\'s\\007\\\\'");
+  CHECK(shell_word("\u202egnp.exe") == "$'\\342\\200\\256gnp.exe'");
+  CHECK(shell_word("\xff"
+                   "7 \u00e9") == "$'\\3777 \u00e9'");
+}
+
 TEST_CASE("a tensor is named where the message does not name it, and only there") {
   auto said = [](const std::string& tensor, const std::string& message) {
     return error_to_text({ErrorKind::kDamaged, message, {"f.pt", std::nullopt, tensor}});
