@@ -10,6 +10,7 @@
 #include "core/io/store.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
+#include "core/verbs/newest_step.h"
 #include "gpu/cuda_executor.h"
 
 namespace shw::cli {
@@ -32,6 +33,8 @@ namespace {
 
 // Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
 Error seen_from_outside(Error error, const Options& options) {
+  // Nobody knew yet which step is meant.
+  if (verbs::stands_for_a_step(options.checkpoint)) return error;
   std::string& file = error.place.file;
   // The folder of the output, or one that it would lie in.
   bool of_output = !options.out.empty() && (file.starts_with(options.out) ||

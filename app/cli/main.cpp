@@ -23,6 +23,7 @@
 #include "core/repair/proof/certificate.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
+#include "core/verbs/newest_step.h"
 
 namespace shw::cli {
 namespace {
@@ -134,7 +135,17 @@ void install_signal_handlers() {
   sigaction(SIGXFSZ, &ignore, nullptr);
 }
 
-int run_verb(const Verb& verb, Context& context) {
+// Before anything is opened: which step of a run is meant, where that was left to us.
+Status settle_steps(Context& context, Options& options) {
+  SHW_TRY(auto settled, verbs::settle_steps(options, &context.progress, context.team));
+  if (context.team != nullptr && context.team->rank() != 0) return {};
+  for (const verbs::NewestStep& step : settled) context.terminal.say(verbs::in_words(step));
+  return {};
+}
+
+int run_verb(const Verb& verb, Context& context, Options& options) {
+  if (auto settled = settle_steps(context, options); !settled)
+    return fail_with(context, settled.error());
   int code = verb.run(context);
   return context.terminal.out_failed() ? kIo : code;
 }
@@ -246,7 +257,8 @@ Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
   return way;
 }
 
-int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSession& session) {
+int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch& launch,
+                MpiSession& session) {
   MpiOptions options;
   options.stopped = &run_progress.cancelled;
   auto transport = session.transport(options);
@@ -262,7 +274,7 @@ int run_in_team(const Verb& verb, Context& context, const Launch& launch, MpiSes
   Transport* nccl = way->chosen.nccl.get();
   team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
   context.team = &team;
-  int done = run_verb(verb, context);
+  int done = run_verb(verb, context, typed);
   context.team = nullptr;
   return done;
 }
@@ -298,7 +310,7 @@ void say_what_is_left(Context& context, const Launch& launch, Error error) {
   }
 }
 
-int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
+int run_with_others(const Verb& verb, Context& context, Options& typed, const Launch& launch) {
   const std::string left = how_to_go_on(context.options);
   is_first_process.store(launch.rank == 0);
   is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
@@ -314,7 +326,7 @@ int run_with_others(const Verb& verb, Context& context, const Launch& launch) {
   if (auto there = check_all_are_there(**session, launch); !there) {
     code = refuse_alone(context, launch, there.error());
   } else {
-    code = run_in_team(verb, context, launch, **session);
+    code = run_in_team(verb, context, typed, launch, **session);
     if (!is_cancelled(&run_progress))
       say_last_words(context, **session, {context.met});
     else if (context.met)
@@ -332,7 +344,7 @@ Error nothing_travels() {
           "Begin several with mpirun or srun, or leave --transport away."};
 }
 
-int run(const Options& options) {
+int run(Options& options) {
   if (options.threads != 0) limit_threads(options.threads);
   const Launch launch = launch_of_this_process();
   Terminal terminal(options, launch);
@@ -341,8 +353,8 @@ int run(const Options& options) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
       return fail_with(context, nothing_travels());
-    if (launch.size == 1) return run_verb(verb, context);
-    return run_with_others(verb, context, launch);
+    if (launch.size == 1) return run_verb(verb, context, options);
+    return run_with_others(verb, context, options, launch);
   }
   return kUsage;  // the parser lets no other verb through
 }
@@ -379,6 +391,6 @@ int main(int argc, char** argv) {
   using namespace shw::cli;
   install_signal_handlers();
   auto parsed = parse_arguments(argc, argv);
-  if (const auto* options = std::get_if<Options>(&parsed)) return run(*options);
+  if (auto* options = std::get_if<Options>(&parsed)) return run(*options);
   return leave_early(std::get<EarlyExit>(parsed));
 }

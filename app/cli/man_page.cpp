@@ -54,7 +54,11 @@ constexpr const char* kAbout =
     "not, one file of torch.save, HDF5: weights of Keras 3, or one file a rank with the "
     "attributes offsets and global_shape), shows which rank wrote which tile of which tensor, "
     "says in plain words what is wrong, and repairs it.\n\n"
-    "CHECKPOINT is a folder, or its .metadata. Nothing in a checkpoint is ever executed, and "
+    "CHECKPOINT is a folder, or its .metadata. RUN/@latest is the newest step of a run: the folder "
+    "in it of the greatest number. RUN/@latest-complete is the newest whose save has finished and "
+    "of which, by its metadata, no file and no tile is missing; what was passed over is said. What "
+    "lies below each step may follow: RUN/@latest/model. Nothing in a checkpoint is ever executed, "
+    "and "
     "nothing is written into it except by repair --in-place.";
 
 constexpr Note kCodes[] = {

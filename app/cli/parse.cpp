@@ -10,6 +10,7 @@
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
 #include "core/report/text_words.h"
+#include "core/verbs/newest_step.h"
 
 namespace shw::cli {
 
@@ -17,7 +18,7 @@ namespace {
 
 bool exists(const std::string& path) {
   std::error_code code;
-  return std::filesystem::exists(path, code);
+  return std::filesystem::exists(path, code) || verbs::stands_for_a_step(path);
 }
 
 // `show FQN CHECKPOINT` too: whichever of the two is there on disk is the checkpoint.

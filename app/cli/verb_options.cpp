@@ -13,6 +13,9 @@ namespace {
 // More is a mistake of whoever typed it.
 constexpr std::size_t kMostThreads = 1024;
 
+constexpr const char* kCheckpoint =
+    "a folder, or its .metadata; RUN/@latest or RUN/@latest-complete: the newest step of a run";
+
 // One of these words, which help and completion name.
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
   std::string names;
@@ -240,9 +243,9 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                 {"bash", "zsh", "fish", "man"})
         ->required();
   } else if (name == "gui") {
-    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata");
+    verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint);
   } else {
-    verb.add_option("CHECKPOINT", options.checkpoint, "a folder, or its .metadata")->required();
+    verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint)->required();
     if (name == "show" || name == "map") {
       verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
           ->required();

@@ -236,7 +236,8 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
   out += "\n";
 }
 
-std::string coverage(const CheckReport& report) {
+// What is to be said of tiles and their bytes, by its place in the line.
+std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
   std::map<int, std::string_view> found;
   for (const Finding& finding : report.findings) {
     if (evidence<std::string>(finding, "unread_file") != nullptr)
@@ -244,12 +245,14 @@ std::string coverage(const CheckReport& report) {
     const CoverageWords& words = rule_of(finding).coverage;
     bool counts = words.at_any_severity || finding.severity == Severity::kError;
     if (words.text.empty() || !counts) continue;
-    if (words.instead) return std::string(words.text);
+    if (words.instead) return {{words.place, words.text}};
     found.emplace(words.place, words.text);
   }
-  std::string text;
-  for (const auto& [place, words] : found) text += (text.empty() ? "" : ", ") + std::string(words);
-  if (!text.empty()) return text;
+  return found;
+}
+
+std::string coverage(const CheckReport& report) {
+  if (std::string text = coverage_in_doubt(report); !text.empty()) return text;
   // One rank's shard saved as the whole tensor is covered too.
   return worst_consequence(report.findings) == Consequence::kDataLost
              ? "coverage complete as recorded"
@@ -297,6 +300,13 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
 }
 
 }  // namespace
+
+std::string coverage_in_doubt(const CheckReport& report) {
+  std::string text;
+  for (const auto& [place, words] : doubts_of_coverage(report))
+    text += (text.empty() ? "" : ", ") + std::string(words);
+  return text;
+}
 
 std::string headline(const Checkpoint& checkpoint) {
   std::string out(checkpoint.format().title);

@@ -1,0 +1,281 @@
+#include "core/verbs/newest_step.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/base/natural_order.h"
+#include "core/base/packed.h"
+#include "core/base/words.h"
+#include "core/formats/folder_kind.h"
+#include "core/formats/open.h"
+#include "core/io/place.h"
+#include "core/io/store.h"
+#include "core/model/reachable.h"
+#include "core/report/text.h"
+#include "core/report/text_words.h"
+#include "core/rules/check.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr std::string_view kLatest = "@latest";
+constexpr std::string_view kComplete = "@latest-complete";
+constexpr std::string_view kFrom = "from:";
+
+struct Asked {
+  std::string run, below;  // "runs/llama", "/model"
+  bool complete = false;
+};
+
+// The first part of the path that is one of the two words.
+std::optional<Asked> asked_for(std::string_view path) {
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part = path.substr(at, end - at);
+    if (part == kLatest || part == kComplete) {
+      if (posix_store().exists(std::string(path.substr(0, end)))) return std::nullopt;
+      Asked asked;
+      asked.run = at == 0 ? "." : path.substr(0, at == 1 ? 1 : at - 1);
+      asked.below = path.substr(end);
+      while (asked.below.ends_with('/')) asked.below.pop_back();
+      asked.complete = part == kComplete;
+      return asked;
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "epoch=3-step=9000.ckpt" is "epoch=#-step=#.ckpt"; empty where no number ends the name.
+std::string pattern_of(const std::string& name, bool is_file) {
+  const std::size_t dot = is_file || name.ends_with(".ckpt") ? name.rfind('.') : name.npos;
+  const std::size_t stem = std::min(dot, name.size());
+  if (stem == 0 || !is_digit(name[stem - 1])) return {};
+  std::string pattern;
+  for (char c : name) {
+    if (!is_digit(c))
+      pattern += c;
+    else if (!pattern.ends_with('#'))
+      pattern += '#';
+  }
+  return pattern;
+}
+
+struct StepFolder {
+  std::string name, pattern;
+  bool holds_checkpoint = false;  // one, or several in its folders
+};
+
+bool holds_checkpoint(const std::string& path) {
+  auto directory = open_directory(path);
+  if (!directory) return false;
+  auto kind = kind_of_folder(*directory);
+  return kind && (kind->format != nullptr || kind->below > 0);
+}
+
+// Newest first.
+Result<std::vector<StepFolder>> steps_of(const Asked& asked, Progress* progress) {
+  SHW_TRY(auto directory, open_directory(asked.run));
+  std::vector<StepFolder> steps;
+  for (const std::string& name : posix_store().names(asked.run)) {
+    if (is_cancelled(progress)) return cancelled_error();
+    if (name.starts_with('.') || name.find(kPartialMark) != name.npos) continue;
+    const EntryKind kind = directory->stat(name).kind;
+    const bool is_file = kind == EntryKind::kFile;
+    if (is_file ? !is_file_of_checkpoint(name) || !asked.below.empty()
+                : kind != EntryKind::kDirectory)
+      continue;
+    StepFolder step{name, pattern_of(name, is_file)};
+    if (step.pattern.empty()) continue;
+    step.holds_checkpoint = is_file || holds_checkpoint(asked.run + "/" + name + asked.below);
+    steps.push_back(std::move(step));
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const StepFolder& a, const StepFolder& b) { return natural_less(b.name, a.name); });
+  return steps;
+}
+
+Status keep_those_alike(const Asked& asked, std::vector<StepFolder>& steps) {
+  std::set<std::string> patterns;
+  std::vector<std::string> examples;
+  for (const StepFolder& step : steps) {
+    if (step.holds_checkpoint && patterns.insert(step.pattern).second)
+      examples.push_back(step.name);
+  }
+  if (patterns.empty())
+    return fail(ErrorKind::kUnsupported,
+                steps.empty()
+                    ? "holds no step: nothing in it has a name that ends in a number"
+                    : fmt::format("holds no step that is a checkpoint; looked at {}",
+                                  steps.size() == 1 ? steps.front().name
+                                                    : fmt::format("{} to {}", steps.back().name,
+                                                                  steps.front().name)),
+                {asked.run + asked.below},
+                "Name the folder that holds the steps, as in runs/llama/@latest.");
+  if (patterns.size() > 1)
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("holds steps of several names, and nobody knows which is the newest: {}",
+                    some_of(examples)),
+        {asked.run}, "Name one by its folder.");
+  std::erase_if(steps, [&](const StepFolder& step) { return !patterns.contains(step.pattern); });
+  return {};
+}
+
+// Why it is not complete; empty where it is.
+Result<std::string> what_lacks(const std::string& path, Progress* progress) {
+  auto opened = open_checkpoint(path, progress);
+  if (!opened) {
+    if (opened.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(opened).error());
+    return opened.error().message;
+  }
+  CheckOptions options;
+  options.depth = Depth::kMetadata;
+  SHW_TRY(const CheckReport report, shw::check(**opened, options, progress));
+  if (std::string words = coverage_in_doubt(report); !words.empty()) return words;
+  for (const Finding& finding : (*opened)->opening_findings()) {
+    if (finding.severity == Severity::kError) return finding.rule + ": " + finding.cause;
+  }
+  if (leaves_open(report)) return std::string("not everything in it could be looked at");
+  if (auto all = check_all_reachable(**opened); !all) return all.error().message;
+  return std::string();
+}
+
+std::string joined_path(const Asked& asked, const StepFolder& step) {
+  const std::string folder = asked.run == "." ? "" : asked.run + (asked.run == "/" ? "" : "/");
+  return folder + step.name + asked.below;
+}
+
+// What was typed and may stand for a step.
+struct Typed {
+  std::string *checkpoint, *against;
+  std::string fill;  // behind "from:"
+  std::array<std::string*, 3> all() { return {checkpoint, against, &fill}; }
+};
+
+Typed typed_in(VerbOptions& said) {
+  return {&said.checkpoint, &said.against,
+          said.fill.starts_with(kFrom) ? said.fill.substr(kFrom.size()) : std::string()};
+}
+
+using Settled = std::vector<NewestStep>;
+
+Result<Settled> settle_own(const std::vector<std::string>& asked, Progress* progress) {
+  Settled settled;
+  for (const std::string& path : asked) {
+    SHW_TRY(NewestStep step, newest_step(path, progress));
+    settled.push_back(std::move(step));
+  }
+  return settled;
+}
+
+Bytes packed(const Result<Settled>& settled) {
+  Packer words;
+  words.add(std::uint64_t{settled.has_value()});
+  if (!settled) {
+    words.add(settled.error());
+    return words.take();
+  }
+  for (const NewestStep& step : *settled) {
+    words.add(std::string_view(step.asked));
+    words.add(std::string_view(step.path));
+    words.add(step.passed_over.size());
+    for (const std::string& passed : step.passed_over) words.add(std::string_view(passed));
+  }
+  return words.take();
+}
+
+Result<Settled> unpacked(BytesView bytes) {
+  Unpacker words(bytes);
+  SHW_TRY(const std::uint64_t is_settled, words.number());
+  if (is_settled == 0) {
+    SHW_TRY(Error error, words.error());
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Settled settled;
+  while (!words.is_at_end()) {
+    NewestStep step;
+    SHW_TRY(step.asked, words.text());
+    SHW_TRY(step.path, words.text());
+    SHW_TRY(std::uint64_t count, words.number());
+    for (; count != 0; --count) {
+      SHW_TRY(std::string passed, words.text());
+      step.passed_over.push_back(std::move(passed));
+    }
+    settled.push_back(std::move(step));
+  }
+  return settled;
+}
+
+// The first one's answer.
+Result<Settled> settle_together(const std::vector<std::string>& asked, Progress* progress,
+                                Team& team) {
+  Bytes own = team.rank() == 0 ? packed(settle_own(asked, progress)) : Bytes{};
+  SHW_TRY(auto told, team.tell_all(std::move(own), "which step is the newest"));
+  return unpacked(told.front());
+}
+
+}  // namespace
+
+bool stands_for_a_step(std::string_view path) {
+  return asked_for(path).has_value();
+}
+
+Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
+  NewestStep newest{path, path, {}};
+  const std::optional<Asked> asked = asked_for(path);
+  if (!asked) return newest;
+  SHW_TRY(std::vector<StepFolder> steps, steps_of(*asked, progress));
+  SHW_CHECK(keep_those_alike(*asked, steps));
+  for (const StepFolder& step : steps) {
+    newest.path = joined_path(*asked, step);
+    if (!asked->complete) return newest;
+    SHW_TRY(std::string lacks, what_lacks(newest.path, progress));
+    if (lacks.empty()) return newest;
+    newest.passed_over.push_back(step.name + ": " + lacks);
+  }
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("holds no complete step: {}", some_of(newest.passed_over)), {asked->run},
+              "`shardwright check` of one of them says more.");
+}
+
+Result<std::vector<NewestStep>> settle_steps(VerbOptions& said, Progress* progress, Team* team) {
+  Typed typed = typed_in(said);
+  std::vector<std::string> asked;
+  for (const std::string* path : typed.all()) {
+    if (stands_for_a_step(*path)) asked.push_back(*path);
+  }
+  if (asked.empty()) return Settled{};
+  SHW_TRY(Settled settled,
+          team == nullptr ? settle_own(asked, progress) : settle_together(asked, progress, *team));
+  for (std::string* path : typed.all()) {
+    for (const NewestStep& step : settled) {
+      if (*path != step.asked) continue;
+      *path = step.path;
+      break;
+    }
+  }
+  if (!typed.fill.empty()) said.fill = std::string(kFrom) + typed.fill;
+  return settled;
+}
+
+std::string in_words(const NewestStep& step) {
+  std::string text = printable(step.asked) + " is " + printable(step.path);
+  if (step.passed_over.empty()) return text;
+  text += "; passed over, since not complete:";
+  for (const std::string& passed : step.passed_over) text += "\n  " + printable(passed);
+  return text;
+}
+
+}  // namespace shw::verbs
