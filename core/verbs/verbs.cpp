@@ -1,5 +1,7 @@
 #include "core/verbs/verbs.h"
 
+#include <algorithm>
+
 #include "core/exec/device_numbers.h"
 #include "core/exec/team_device.h"
 #include "core/facts/storage/filled.h"
@@ -16,6 +18,19 @@
 
 namespace shw::verbs {
 
+namespace {
+
+// A thing held against itself is always equal. Two files of one folder are two things.
+bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
+  if (a.directory() == nullptr || b.directory() == nullptr) return false;
+  if (!std::ranges::equal(a.files(), b.files(), {}, &FileRow::path, &FileRow::path)) return false;
+  auto first = posix_store().resolved(a.directory()->name());
+  auto second = posix_store().resolved(b.directory()->name());
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
 Result<Opened> open(const VerbOptions& said, Progress* progress) {
   Opened opened;
   opened.memory = said.memory;
@@ -30,6 +45,10 @@ Result<Opened> open(const VerbOptions& said, Progress* progress) {
     SHW_TRY(opened.reference, open_beside(said.against, progress));
   }
   SHW_TRY(opened.checkpoint, open_checkpoint(said.checkpoint, progress));
+  if (opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference))
+    return fail(ErrorKind::kUsage,
+                "is the checkpoint that is looked at: held against itself, all is as expected",
+                {said.against}, "Name another step of the run, or a copy.");
   return opened;
 }
 
@@ -133,18 +152,6 @@ bool is_only_filled(const Finding& finding) {
   return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
-namespace {
-
-// A thing held against itself is always equal.
-bool is_same_folder(const Checkpoint& a, const Checkpoint& b) {
-  if (a.directory() == nullptr || b.directory() == nullptr) return false;
-  auto first = posix_store().resolved(a.directory()->name());
-  auto second = posix_store().resolved(b.directory()->name());
-  return first && second && *first == *second;
-}
-
-}  // namespace
-
 Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(checkpoint, progress, team);
@@ -154,7 +161,7 @@ Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
           broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));
   if (broken) return std::move(*broken);
   SHW_TRY(auto result, std::move(opened));
-  if (is_same_folder(*source, *result))
+  if (is_same_checkpoint(*source, *result))
     return fail(ErrorKind::kUsage, "is the checkpoint that is to be proved", {against},
                 "name the one that it was made of");
   return verify_repair(*result, progress, source, team, memory);

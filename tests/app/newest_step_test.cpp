@@ -70,3 +70,23 @@ TEST_CASE("what holds no step is named by the folder that was typed") {
   CHECK(empty.code == 2);
   CHECK(contains(parsed(empty.out)["error"]["message"], "no step"));
 }
+
+TEST_CASE("a step is not held against itself, under whatever name it is given") {
+  const TrainingRun training;
+  const std::string step = training.run + "/step_900";
+  fs::create_directory_symlink("step_900", training.run + "/best");
+  for (const char* same : {"/step_900", "/best", "/@latest-complete", "/step_900/.metadata"}) {
+    for (const char* verb : {"check", "plan", "report"}) {
+      const Run run = shardwright({verb, step, "--against", training.run + same, "--json"});
+      CHECK(run.code == 3);
+      CHECK(contains(parsed(run.out)["error"]["message"], "itself"));
+    }
+  }
+  // Two files of one folder, and a copy, are others.
+  const std::string truth = kTorch + "s1_placement_not_transposed/truth.safetensors";
+  for (const char* name : {"/one.safetensors", "/two.safetensors"})
+    fs::copy(truth, training.run + name);
+  CHECK(shardwright({"check", training.run + "/one.safetensors", "--against",
+                     training.run + "/two.safetensors"})
+            .code == 0);
+}
