@@ -51,6 +51,7 @@ constexpr Verb kHandlers[] = {
     {"demo", run_demo},
     {"gui", run_gui},
     {"stats", run_stats, true},
+    {"hash", run_hash, true},
     {"reshard", run_reshard, true},
     {"convert", run_convert, true},
     {"export-hdf5", run_export_hdf5},

@@ -250,7 +250,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
       verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
           ->required();
     }
-    if (name == "stats") {
+    if (name == "stats" || name == "hash") {
       verb.add_option("FQN", options.names,
                       "tensors, by name or as a shell pattern in quotes; without: all");
     }

@@ -29,6 +29,14 @@ constexpr VerbRow kVerbs[] = {
      "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
      "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
      "tiles."},
+    {"hash", "b", "A number a tensor, the same for the same elements in any tiles and format",
+     "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
+     "  shardwright hash step_9000 'model.*' --json",
+     "A line a tensor: hash, name, dtype, shape; last one for all of them. Equal lines of two "
+     "checkpoints are equal tensors, whatever their meshes, files and formats are, and nothing "
+     "has to be copied to know it. It shows accidents, not forgery. Every byte is read once; "
+     "entries that are no tensors are left out. Exit code 2: some tensor has none, since elements "
+     "are missing, lie in several tiles or cannot be read."},
     {"map", "sP", "Draw which rank wrote which tile",
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "

@@ -41,6 +41,7 @@ int run_info(Context& context);
 int run_list(Context& context);
 int run_show(Context& context);
 int run_stats(Context& context);
+int run_hash(Context& context);
 int run_export_hdf5(Context& context);
 int run_map(Context& context);
 int run_diff(Context& context);

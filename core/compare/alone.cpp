@@ -76,7 +76,7 @@ Result<std::vector<TensorPair>> find_renamed(const BothCheckpoints& both,
   SHW_TRY(auto b_prints, fingerprints_of(both.b, b, memory, progress));
   std::map<std::tuple<Form, std::uint64_t, std::uint64_t>, Candidates> alike;
   auto add = [&](const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
-                 const std::vector<std::optional<Fingerprint>>& prints,
+                 const std::vector<Result<Fingerprint>>& prints,
                  std::vector<TensorId> Candidates::*side) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (!prints[i]) continue;

@@ -29,6 +29,13 @@ bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
   return first && second && *first == *second;
 }
 
+Error only_named(const Checkpoint& checkpoint, const StrayRecord& tensor) {
+  return {ErrorKind::kDamaged,
+          "cannot be read: of the tensor only the name is known",
+          {checkpoint.file(tensor.item.file).path},
+          "Bring the file back."};
+}
+
 }  // namespace
 
 Result<Opened> open(const VerbOptions& said, Progress* progress) {
@@ -82,10 +89,7 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
        names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
     TensorStatistics unknown;
     unknown.fqn = tensor.fqn;
-    unknown.error = Error{ErrorKind::kDamaged,
-                          "cannot be read: of the tensor only the name is known",
-                          {checkpoint.file(tensor.item.file).path},
-                          "Bring the file back."};
+    unknown.error = only_named(checkpoint, tensor);
     counted.tensors.push_back(std::move(unknown));
   }
   return counted;
@@ -97,6 +101,21 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
   SHW_TRY(CountedStatistics counted,
           stats(opened, names, DeviceWish{DeviceKind::kCpu}, progress, team, known));
   return std::move(counted.tensors);
+}
+
+Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> names,
+                           Progress* progress, Team* team) {
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  SHW_TRY(const std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
+  HashedTensors hashed;
+  SHW_TRY(hashed.tensors, tensor_hashes(checkpoint, tensors, opened.memory, progress, team));
+  if (!names.empty()) return hashed;
+  for (const StrayRecord& tensor : named_only(checkpoint))
+    hashed.tensors.push_back(
+        {tensor.fqn, Dtype::kUnknown, {}, tl::unexpected<Error>(only_named(checkpoint, tensor))});
+  for (const Finding* finding : unopened(checkpoint))
+    hashed.unread.insert(hashed.unread.end(), finding->subjects.begin(), finding->subjects.end());
+  return hashed;
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/compare/tensor_hashes.h"
 #include "core/exec/device.h"
 #include "core/facts/values/tensor_statistics.h"
 #include "core/mesh/mesh.h"
@@ -54,6 +55,10 @@ struct CountedStatistics {
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
                                 const DeviceWish& device, Progress* progress = nullptr,
                                 Team* team = nullptr, const CountedChunks* known = nullptr);
+
+// Of the same tensors, in the same order.
+Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> names,
+                           Progress* progress = nullptr, Team* team = nullptr);
 
 // From the findings of `report`, filled as `fill` says (VerbOptions::fill). Where each rank has an
 // index of its own, what several ranks saved is compared: what differs stays behind.

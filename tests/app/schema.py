@@ -133,6 +133,7 @@ def fixture(case):
             (0, 1, 2))
     ask("plan", ["plan", folder, *spec], (0, 1))
     ask("stats", ["stats", folder], (0, 2))
+    ask("hash", ["hash", folder], (0, 2))
     other = sorted(case.parent.glob("*/ckpt"))[0]
     for words in ([folder, folder], [folder, str(other)]):
         ask("diff", ["diff", *words], (0, 1, 2))

@@ -69,6 +69,7 @@ cases = {
     "verify against": ["verify", "kept", "--against", "source"],
     "check --data": ["check", "source", "--data"],
     "stats": ["stats", "source"],
+    "hash": ["hash", "source"],
 }
 launch = lambda count: ["mpirun", "-n", str(count)] if count else []
 

@@ -1,0 +1,21 @@
+#include "app/cli/verbs.h"
+#include "core/report/hash_report.h"
+
+namespace shw::cli {
+
+int run_hash(Context& context) {
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto hashed = [&] {
+    ProgressLine line(context.terminal, context.progress);
+    return verbs::hash(*opened, context.options.names, &context.progress, context.team);
+  }();
+  if (!hashed) return fail_with(context, hashed.error());
+  if (context.options.json)
+    context.terminal.out_line(hashes_to_json(*hashed));
+  else
+    context.terminal.out(hashes_to_text(*hashed));
+  return hashed->is_whole() ? kClean : kUndecided;
+}
+
+}  // namespace shw::cli

@@ -1,0 +1,76 @@
+// `hash`: short lists by which two checkpoints that lie far apart are compared.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "app/answer.h"
+#include "app/process.h"
+
+using namespace shw::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kSource = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp_tp_strided/ckpt";
+
+}  // namespace
+
+TEST_CASE("what is converted or cut anew has the hashes that it had") {
+  const Scratch scratch;
+  const Run source = shardwright({"hash", kSource, "--json"});
+  CHECK(source.code == 0);
+  auto whole = [&](const std::vector<std::string>& words, const std::string& out) {
+    std::vector<std::string> all = words;
+    for (const std::string& word : {std::string("--out"), scratch / out, std::string("--yes")})
+      all.push_back(word);
+    REQUIRE(shardwright(all).code == 0);
+    return shardwright({"hash", scratch / out, "--json"}).out;
+  };
+  CHECK(whole({"convert", kSource, "--to", "torch"}, "pt") == source.out);
+  CHECK(whole({"reshard", kSource, "--mesh", "dp=3"}, "dcp") == source.out);
+}
+
+TEST_CASE("a list of hashes has a line a tensor, and the total behind them") {
+  const Run all = shardwright({"hash", kSource});
+  const Run some = shardwright({"hash", kSource, "*bias*"});
+  CHECK(all.code == 0);
+  CHECK(contains(all.out, "  total of "));
+  // Each line stands for itself.
+  std::string lines = some.out.substr(0, some.out.rfind('\n', some.out.size() - 2) + 1);
+  CHECK_FALSE(lines.empty());
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at) + 1;
+    CHECK(contains(all.out, lines.substr(at, end - at)));
+    at = end;
+  }
+  CHECK(shardwright({"hash", kSource, "nothing.like.it"}).code == 3);
+}
+
+TEST_CASE("a tensor whose bytes are gone has no hash, nor has the checkpoint") {
+  const Scratch scratch;
+  fs::copy(kSource, scratch / "ckpt");
+  for (const auto& entry : fs::directory_iterator(scratch / "ckpt")) {
+    if (entry.path().extension() == ".distcp") fs::resize_file(entry.path(), 100);
+  }
+  const Run text = shardwright({"hash", scratch / "ckpt"});
+  CHECK(text.code == 2);
+  CHECK(contains(text.out, "--------------------------------  total of "));
+  const Run json = shardwright({"hash", scratch / "ckpt", "--json"});
+  CHECK(json.code == 2);
+  CHECK(parsed(json.out)["total"].is_null());
+  CHECK(contains(json.out, "\"error\""));
+}
+
+TEST_CASE("a file that nobody could read leaves the total open though its tensors are unknown") {
+  const Scratch scratch;
+  const std::string truth =
+      std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/truth.safetensors";
+  fs::create_directory(scratch / "hf");
+  fs::copy(truth, scratch / "hf/model-00001-of-00002.safetensors");
+  fs::copy(truth, scratch / "hf/model-00002-of-00002.safetensors");
+  fs::resize_file(scratch / "hf/model-00002-of-00002.safetensors", 5);
+  const Run run = shardwright({"hash", scratch / "hf", "--json"});
+  CHECK(run.code == 2);
+  const auto answer = parsed(run.out);
+  CHECK((answer.contains("error") || answer["total"].is_null()));
+}
