@@ -218,14 +218,6 @@ Result<Settled> unpacked(BytesView bytes) {
   return settled;
 }
 
-// The first one's answer.
-Result<Settled> settle_together(const std::vector<std::string>& asked, Progress* progress,
-                                Team& team) {
-  Bytes own = team.rank() == 0 ? packed(settle_own(asked, progress)) : Bytes{};
-  SHW_TRY(auto told, team.tell_all(std::move(own), "which step is the newest"));
-  return unpacked(told.front());
-}
-
 }  // namespace
 
 bool stands_for_a_step(std::string_view path) {
@@ -257,8 +249,9 @@ Result<std::vector<NewestStep>> settle_steps(VerbOptions& said, Progress* progre
     if (stands_for_a_step(*path)) asked.push_back(*path);
   }
   if (asked.empty()) return Settled{};
-  SHW_TRY(Settled settled,
-          team == nullptr ? settle_own(asked, progress) : settle_together(asked, progress, *team));
+  auto settle = [&]() -> Result<Bytes> { return packed(settle_own(asked, progress)); };
+  SHW_TRY(const Bytes told, by_first(team, "which step is the newest", settle, progress));
+  SHW_TRY(Settled settled, unpacked(told));
   for (std::string* path : typed.all()) {
     for (const NewestStep& step : settled) {
       if (*path != step.asked) continue;
