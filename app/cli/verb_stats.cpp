@@ -15,14 +15,14 @@ int run_stats(Context& context) {
   }();
   if (!told) return fail_with(context, told.error());
   if (context.options.json) {
-    context.terminal.out_line(statistics_to_json(told->tensors, &told->device));
+    context.terminal.out_line(statistics_to_json(told->tensors, &told->device, told->unread));
   } else {
-    context.terminal.out(statistics_to_text(told->tensors, style_of(context)));
+    context.terminal.out(statistics_to_text(told->tensors, style_of(context), told->unread));
   }
   tell_device(context, told->device, "counted");
   bool all = std::all_of(told->tensors.begin(), told->tensors.end(),
                          [](const TensorStatistics& tensor) { return tensor.is_whole(); });
-  return all ? kClean : kUndecided;
+  return all && told->unread.empty() ? kClean : kUndecided;
 }
 
 }  // namespace shw::cli

@@ -65,7 +65,8 @@ Json tensor_json(const TensorStatistics& tensor) {
 
 }  // namespace
 
-std::string statistics_to_json(std::span<const TensorStatistics> tensors, const DeviceUse* device) {
+std::string statistics_to_json(std::span<const TensorStatistics> tensors, const DeviceUse* device,
+                               std::span<const std::string> unread) {
   Json told = Json::object();
   auto& names = told.get_ref<Json::object_t&>();
   std::unordered_set<std::string_view> seen;
@@ -75,6 +76,7 @@ std::string statistics_to_json(std::span<const TensorStatistics> tensors, const 
   }
   Json out = {{"schema", kSchema}, {"tensors", std::move(told)}};
   if (device != nullptr) out["device"] = device_json(*device);
+  if (!unread.empty()) out["unread_files"] = unread;
   return dumped(out);
 }
 

@@ -91,7 +91,8 @@ std::string sum_of(std::span<const TensorStatistics> tensors, const TextStyle& s
 
 }  // namespace
 
-std::string statistics_to_text(std::span<const TensorStatistics> tensors, const TextStyle& style) {
+std::string statistics_to_text(std::span<const TensorStatistics> tensors, const TextStyle& style,
+                               std::span<const std::string> unread) {
   std::vector<StatisticsCells> cells;
   for (const TensorStatistics& tensor : tensors) cells.push_back(statistics_cells(tensor));
   const auto width = static_cast<std::size_t>(std::max(style.width, 40));
@@ -108,6 +109,8 @@ std::string statistics_to_text(std::span<const TensorStatistics> tensors, const 
     std::string why = printable(statistics_caveat(tensor));
     if (!why.empty()) text += wrapped(why, 4, width) + "\n";
   }
+  for (const std::string& file : unread)
+    text += inked(style, Ink::kRed, printable(file) + ": what it holds is not known") + "\n";
   text += inked(style, Ink::kQuiet, sum_of(tensors, style)) + "\n";
   const std::string left_out = left_out_of(layout);
   if (!left_out.empty()) text += inked(style, Ink::kQuiet, wrapped(left_out, 0, width)) + "\n";

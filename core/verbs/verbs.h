@@ -51,6 +51,7 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
 struct CountedStatistics {
   std::vector<TensorStatistics> tensors;
   DeviceUse device;
+  std::vector<std::string> unread;  // files that hold tensors of which nobody knows
 };
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
                                 const DeviceWish& device, Progress* progress = nullptr,

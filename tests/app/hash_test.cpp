@@ -61,16 +61,25 @@ TEST_CASE("a tensor whose bytes are gone has no hash, nor has the checkpoint") {
   CHECK(contains(json.out, "\"error\""));
 }
 
-TEST_CASE("a file that nobody could read leaves the total open though its tensors are unknown") {
+TEST_CASE("a file that nobody could read leaves hashes and statistics open") {
   const Scratch scratch;
   const std::string truth =
       std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/truth.safetensors";
   fs::create_directory(scratch / "hf");
-  fs::copy(truth, scratch / "hf/model-00001-of-00002.safetensors");
-  fs::copy(truth, scratch / "hf/model-00002-of-00002.safetensors");
-  fs::resize_file(scratch / "hf/model-00002-of-00002.safetensors", 5);
-  const Run run = shardwright({"hash", scratch / "hf", "--json"});
-  CHECK(run.code == 2);
-  const auto answer = parsed(run.out);
-  CHECK((answer.contains("error") || answer["total"].is_null()));
+  for (const char* part : {"1", "2"})
+    fs::copy(truth, scratch / "hf/model-0000" + part + "-of-00002.safetensors");
+  const std::string cut = "model-00002-of-00002.safetensors";
+  fs::resize_file(scratch / "hf/" + cut, 5);
+  for (const char* verb : {"hash", "stats"}) {
+    CAPTURE(verb);
+    const Run json = shardwright({verb, scratch / "hf", "--json"});
+    CHECK(json.code == 2);
+    REQUIRE(parsed(json.out).contains("unread_files"));
+    CHECK(parsed(json.out)["unread_files"][0] == cut);
+    const Run text = shardwright({verb, scratch / "hf"});
+    CHECK(text.code == 2);
+    CHECK(contains(text.out, cut + ": what it holds is not known"));
+    // Of what is named nothing is open.
+    CHECK(shardwright({verb, scratch / "hf", "model.0.bias"}).code == 0);
+  }
 }
