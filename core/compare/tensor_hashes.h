@@ -20,7 +20,7 @@ struct TensorHash {
 
 struct HashedTensors {
   std::vector<TensorHash> tensors;
-  std::vector<std::string> unread;  // files that hold tensors of which nobody knows
+  std::vector<std::string> unread;  // files, records: what they hold nobody knows
   bool is_whole() const;            // nothing is open
 };
 

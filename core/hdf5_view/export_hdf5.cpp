@@ -352,8 +352,8 @@ Result<std::string> folder_prefix(const Checkpoint& checkpoint, const std::strin
 }  // namespace
 
 bool Exported::is_whole() const {
-  return std::none_of(left_out.begin(), left_out.end(),
-                      [](const LeftOut& left) { return left.is_damaged; });
+  return unread.empty() && std::none_of(left_out.begin(), left_out.end(),
+                                        [](const LeftOut& left) { return left.is_damaged; });
 }
 
 Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& options,

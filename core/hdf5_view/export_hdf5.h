@@ -49,8 +49,9 @@ struct Exported {
   std::uint64_t bytes = 0;    // of the new file
   std::vector<std::string> copied = {};
   std::vector<LeftOut> left_out = {};
-  std::vector<std::string> notes = {};  // what else is to be known, one sentence each
-  bool is_whole() const;                // nothing is damaged or missing
+  std::vector<std::string> notes = {};   // what else is to be known, one sentence each
+  std::vector<std::string> unread = {};  // files, records: what they hold nobody knows
+  bool is_whole() const;                 // nothing is damaged or missing
 };
 
 // What a reader of relative paths has to say before it opens the file.

@@ -46,7 +46,7 @@ std::string hashes_to_json(const HashedTensors& hashed) {
   }
   Json out = {
       {"schema", kSchema}, {"tensors", std::move(told)}, {"total", hash_json(total_hash(hashed))}};
-  if (!hashed.unread.empty()) out["unread_files"] = hashed.unread;
+  if (!hashed.unread.empty()) out["unread"] = hashed.unread;
   return dumped(out);
 }
 

@@ -8,7 +8,7 @@
 namespace shw {
 
 // {"tensors": {fqn: {"dtype", "shape", "hash"}}, "total"}: null where there is none, with "error"
-// of the tensor; and "unread_files" only where there are any.
+// of the tensor; and "unread" only where there are any.
 std::string hashes_to_json(const HashedTensors& hashed);
 
 // A line a tensor, "HASH  FQN  bfloat16 [4096, 4096]", that depends on no other line, so that

@@ -76,7 +76,7 @@ std::string statistics_to_json(std::span<const TensorStatistics> tensors, const 
   }
   Json out = {{"schema", kSchema}, {"tensors", std::move(told)}};
   if (device != nullptr) out["device"] = device_json(*device);
-  if (!unread.empty()) out["unread_files"] = unread;
+  if (!unread.empty()) out["unread"] = unread;
   return dumped(out);
 }
 

@@ -15,7 +15,7 @@ struct DeviceUse;
 //                    "mean", "std", "histogram": [{"sign", "exponent", "count"}]}}}, null where
 // there is no such number; "min" and "max" to the bit, as doubles; "missing", "unread", "repeated",
 // "at_least", "error" only where the numbers are not those of the whole tensor, "note" where the
-// dtype has none. And "device": what counted them; null: nobody says. "unread_files" where there
+// dtype has none. And "device": what counted them; null: nobody says. "unread" where there
 // are any: what tensors they hold nobody knows.
 std::string statistics_to_json(std::span<const TensorStatistics> tensors,
                                const DeviceUse* device = nullptr,

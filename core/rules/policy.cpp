@@ -28,15 +28,6 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
   return {std::string(require), verdict, std::move(why), std::move(subjects)};
 }
 
-std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint) {
-  std::vector<std::string> subjects;
-  for (const Finding* finding : unopened(checkpoint))
-    subjects.insert(subjects.end(), finding->subjects.begin(), finding->subjects.end());
-  std::sort(subjects.begin(), subjects.end());
-  subjects.erase(std::unique(subjects.begin(), subjects.end()), subjects.end());
-  return subjects;
-}
-
 // What was not read keeps an answer open that would be "met".
 std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
   if (checkpoint.directory() == nullptr)

@@ -1,5 +1,6 @@
 #include "core/rules/rules.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +68,15 @@ std::vector<const Finding*> unopened(const Checkpoint& checkpoint) {
     if (damaged || rule.leaves_undecided) found.push_back(&finding);
   }
   return found;
+}
+
+std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint) {
+  std::vector<std::string> subjects;
+  for (const Finding* finding : unopened(checkpoint))
+    subjects.insert(subjects.end(), finding->subjects.begin(), finding->subjects.end());
+  std::sort(subjects.begin(), subjects.end());
+  subjects.erase(std::unique(subjects.begin(), subjects.end()), subjects.end());
+  return subjects;
 }
 
 }  // namespace shw

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,5 +35,7 @@ const Rule& rule_of(const Finding& finding);
 
 // Of opening: what could not be read, so that nobody knows what else lies there.
 std::vector<const Finding*> unopened(const Checkpoint& checkpoint);
+// The files and records that these name, each once.
+std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -36,14 +36,6 @@ Error only_named(const Checkpoint& checkpoint, const StrayRecord& tensor) {
           "Bring the file back."};
 }
 
-// What tensors they hold nobody knows.
-std::vector<std::string> unread_files(const Checkpoint& checkpoint) {
-  std::vector<std::string> files;
-  for (const Finding* finding : unopened(checkpoint))
-    files.insert(files.end(), finding->subjects.begin(), finding->subjects.end());
-  return files;
-}
-
 }  // namespace
 
 Result<Opened> open(const VerbOptions& said, Progress* progress) {
@@ -100,7 +92,7 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
     unknown.error = only_named(checkpoint, tensor);
     counted.tensors.push_back(std::move(unknown));
   }
-  if (names.empty()) counted.unread = unread_files(checkpoint);
+  if (names.empty()) counted.unread = unopened_subjects(checkpoint);
   return counted;
 }
 
@@ -122,7 +114,7 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
   for (const StrayRecord& tensor : named_only(checkpoint))
     hashed.tensors.push_back(
         {tensor.fqn, Dtype::kUnknown, {}, tl::unexpected<Error>(only_named(checkpoint, tensor))});
-  hashed.unread = unread_files(checkpoint);
+  hashed.unread = unopened_subjects(checkpoint);
   return hashed;
 }
 

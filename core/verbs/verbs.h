@@ -51,7 +51,7 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
 struct CountedStatistics {
   std::vector<TensorStatistics> tensors;
   DeviceUse device;
-  std::vector<std::string> unread;  // files that hold tensors of which nobody knows
+  std::vector<std::string> unread;  // files, records: what they hold nobody knows
 };
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
                                 const DeviceWish& device, Progress* progress = nullptr,

@@ -74,12 +74,13 @@ TEST_CASE("a file that nobody could read leaves hashes and statistics open") {
     CAPTURE(verb);
     const Run json = shardwright({verb, scratch / "hf", "--json"});
     CHECK(json.code == 2);
-    REQUIRE(parsed(json.out).contains("unread_files"));
-    CHECK(parsed(json.out)["unread_files"][0] == cut);
+    REQUIRE(parsed(json.out).contains("unread"));
+    CHECK(parsed(json.out)["unread"][0] == cut);
     const Run text = shardwright({verb, scratch / "hf"});
     CHECK(text.code == 2);
     CHECK(contains(text.out, cut + ": what it holds is not known"));
     // Of what is named nothing is open.
     CHECK(shardwright({verb, scratch / "hf", "model.0.bias"}).code == 0);
   }
+  CHECK(shardwright({"export-hdf5", scratch / "hf", "--out", scratch / "hf.h5"}).code == 2);
 }
