@@ -78,6 +78,27 @@ TEST_CASE("a state of no known parameter is not placed on a mesh that all tensor
   CHECK(seen.survivors("optimizer.state.c.weight.momentum_buffer").empty());
 }
 
+TEST_CASE("survivors are not shifted where another axis has their writers the other way round") {
+  auto saved = [](std::int64_t first_rows, std::int64_t row_of_1, std::int64_t row_of_7) {
+    Made made;
+    const std::int64_t rest = 8 - first_rows;
+    made.tensor("o.weight", {8, 2},
+                {{{row_of_1, 0}, {row_of_1 == 0 ? first_rows : rest, 2}, 1},
+                 {{row_of_7, 0}, {row_of_7 == 0 ? first_rows : rest, 2}, 7}})
+        .expect("o.weight", {8, 8}, "fsdp=2,tp=4", {"Shard(0)", "Shard(1)"});
+    return look(made);
+  };
+  for (std::int64_t rows : {4, 3}) {  // on the grid, and in buckets
+    Seen seen = saved(rows, 0, rows);
+    REQUIRE(seen.find("axis-dropped") != nullptr);
+    CHECK(seen.find("axis-dropped")->remedy.has_value());
+    seen = saved(rows, rows, 0);  // by the spec the rows of rank 1 come first
+    REQUIRE(seen.find("axis-dropped") != nullptr);
+    CHECK(seen.find("axis-dropped")->remedy == std::nullopt);
+    CHECK(seen.survivors("o.weight").empty());
+  }
+}
+
 TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
   // Rank 1 holds rows [2, 6) of both; a state of four rows has the size of its part of the grid.
   Made made;
