@@ -313,11 +313,12 @@ void report_unread(BlockOutcome& outcome, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "differs-from-reference";
   finding.severity = Severity::kInfo;
+  const char* whose = outcome.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
-      "{} could not be compared with the reference ({}): the reference's bytes of {} cannot be "
-      "read, or have a dtype that these cannot be held against.",
-      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread),
-      outcome.unread.size() == 1 ? "it" : "them");
+      "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
+      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
+      "against.",
+      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread), whose);
   finding.evidence = {{std::string(kNotCompared), count_of(outcome.unread.size())}};
   finding.subjects = std::move(outcome.unread);
   findings.push_back(std::move(finding));
