@@ -70,8 +70,8 @@ Verdict verdict_of(const std::vector<Finding>& findings) {
   return has_undecided(findings) ? Verdict::kUndecided : Verdict::kClean;
 }
 
-// What is expected: the spec, else what the reference holds. What is of another model is refused:
-// nothing is compared with it.
+// What is expected: the spec, and of the rest what the reference holds. What is of another model is
+// refused: nothing is compared with it.
 struct Expectation {
   std::shared_ptr<const Spec> spec;
   const Checkpoint* reference = nullptr;
@@ -115,6 +115,26 @@ Result<std::set<TensorId>> doubted_in_reference(const Checkpoint& checkpoint,
   return doubted;
 }
 
+bool is_named(const Spec& spec, const Checkpoint& checkpoint, TensorId tensor) {
+  return spec.find(checkpoint.fqn(tensor)) != nullptr;
+}
+
+// A spec may cover a part of the model: of what it does not name the reference says what it holds.
+// What only the reference has is not expected: whether the model has it the spec alone would know.
+std::shared_ptr<const Spec> with_held(const Checkpoint& checkpoint,
+                                      const std::shared_ptr<const Spec>& spec, Spec held,
+                                      Progress* progress) {
+  std::shared_ptr<Spec> more;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    if (is_named(*spec, checkpoint, tensor)) continue;
+    auto found = held.entries.find(checkpoint.fqn(tensor));
+    if (found == held.entries.end()) continue;
+    if (more == nullptr) more = std::make_shared<Spec>(*spec);
+    more->entries.insert(held.entries.extract(found));
+  }
+  return more != nullptr ? more : spec;
+}
+
 Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOptions& options,
                                    Depth depth, const States& states, Progress* progress) {
   Expectation out;
@@ -135,10 +155,16 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   }
   out.reference = options.reference.get();
   out.names = std::move(names);
-  if (out.spec != nullptr) return out;
   SHW_TRY(out.doubted, doubted_in_reference(checkpoint, options, depth, out.names, progress));
-  out.spec = std::make_shared<const Spec>(
-      spec_from_checkpoint(checkpoint, *options.reference, out.names, out.doubted, progress));
+  Spec held =
+      spec_from_checkpoint(checkpoint, *options.reference, out.names, out.doubted, progress);
+  if (out.spec != nullptr) {
+    std::erase_if(out.doubted,
+                  [&](TensorId tensor) { return is_named(*out.spec, checkpoint, tensor); });
+    out.spec = with_held(checkpoint, out.spec, std::move(held), progress);
+  } else {
+    out.spec = std::make_shared<const Spec>(std::move(held));
+  }
   return out;
 }
 

@@ -206,9 +206,10 @@ void place_by_box(const CheckInput& input, const ShortTensor& tensor, DroppedAxi
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
-// Buckets are cut unevenly, but in the order of the ranks: along the short dimension the chunks
-// must begin in the order in which the spec lets their writers begin.
-bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+// Buckets are cut unevenly, but in the order of the ranks: the chunks must begin in the order in
+// which the spec lets their writers begin, along the short dimension and along those of other axes.
+bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis,
+                   std::size_t dim) {
   const SpecEntry& entry = *tensor.entry;
   std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk, in the spec
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
@@ -217,11 +218,18 @@ bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t a
     auto box =
         nested_box(entry.shape, *entry.mesh, entry.placements, entry.mesh->rank(coordinates));
     if (!box) return false;
-    begins.emplace_back(c.offsets(tensor.chunks[i])[tensor.dim], box->offsets[tensor.dim]);
+    begins.emplace_back(c.offsets(tensor.chunks[i])[dim], box->offsets[dim]);
   }
   std::sort(begins.begin(), begins.end());
   return std::is_sorted(begins.begin(), begins.end(),
                         [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+  for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
+    if (!lies_in_order(c, tensor, axis, dim)) return false;
+  }
+  return true;
 }
 
 void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {

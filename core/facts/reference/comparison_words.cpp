@@ -59,6 +59,7 @@ void add(Packer& words, const TilePlaces& places) {
     words.add(std::uint64_t{is_so});
   for (std::int64_t count : {places.tiles, places.nowhere, places.doubled})
     add_signed(words, count);
+  words.add(std::bit_cast<std::uint64_t>(places.likeness));
   words.add(std::uint64_t{places.boxes.size()});
   for (const Box& box : places.boxes) add_box(words, box);
   words.add(std::uint64_t{places.moves.size()});
@@ -84,6 +85,8 @@ Result<TilePlaces> unpacked_places(Unpacker& words) {
   for (std::int64_t* count : {&places.tiles, &places.nowhere, &places.doubled}) {
     SHW_TRY(*count, signed_number(words));
   }
+  SHW_TRY(std::uint64_t likeness, words.number());
+  places.likeness = std::bit_cast<double>(likeness);
   SHW_TRY(std::uint64_t boxes, words.number());
   for (std::uint64_t i = 0; i < boxes; ++i) {
     SHW_TRY(places.boxes.emplace_back(), unpacked_box(words));

@@ -159,11 +159,14 @@ std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const
   return cast(std::move(*out));
 }
 
+std::optional<Bytes> TensorBoxes::start(const Box& box) {
+  return read(chunks_in(box), {box.offsets, leading(box.sizes, kStartBytes, size_of(dtype_))});
+}
+
 std::optional<std::string> TensorBoxes::start_of(const Box& box) {
   auto [found, added] = starts_.try_emplace(Key{box.offsets, box.sizes});
   if (!added) return found->second;
-  Box start{box.offsets, leading(box.sizes, kStartBytes, size_of(dtype_))};
-  if (auto bytes = read(chunks_in(box), start)) found->second = content_hash(*bytes);
+  if (auto bytes = start(box)) found->second = content_hash(*bytes);
   return found->second;
 }
 
@@ -177,9 +180,13 @@ std::optional<BoxContent> TensorBoxes::content_of(const Box& box) {
   return found->second;
 }
 
-std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& sizes) {
-  auto bytes = cast(items_.read_item(
+std::optional<Bytes> TensorBoxes::start(ChunkId chunk, const Extents& sizes) {
+  return cast(items_.read_item(
       chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
+}
+
+std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& sizes) {
+  auto bytes = start(chunk, sizes);
   return bytes ? std::optional(content_hash(*bytes)) : std::nullopt;
 }
 
@@ -190,9 +197,7 @@ std::optional<BoxContent> TensorBoxes::content_of(ChunkId chunk, const Extents& 
 
 std::set<std::uint64_t> TensorBoxes::values_at_start(ChunkId chunk, const Extents& sizes) {
   std::set<std::uint64_t> values;
-  auto bytes = cast(items_.read_item(
-      chunk, {Extents(sizes.size(), 0), leading(sizes, kStartBytes, size_of(dtype_))}));
-  if (bytes) collect_values(*bytes, size_of(dtype_), values);
+  if (auto bytes = start(chunk, sizes)) collect_values(*bytes, size_of(dtype_), values);
   return values;
 }
 

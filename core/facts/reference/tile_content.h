@@ -36,10 +36,12 @@ class TensorBoxes {
 
   // Its elements, row-major; nothing where they cannot all be read.
   std::optional<Bytes> elements(const Box& box) { return read(chunks_in(box), box); }
-  // The leading elements of the box, 4 KiB at most: what differs there differs.
+  // The leading elements of the box, 4 KiB at most, and their hash: what differs there differs.
+  std::optional<Bytes> start(const Box& box);
   std::optional<std::string> start_of(const Box& box);
   std::optional<BoxContent> content_of(const Box& box);
   // The same of an item as it was saved, wherever it is said to lie.
+  std::optional<Bytes> start(ChunkId chunk, const Extents& sizes);
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);
   // The values among its leading elements, as many as start_of looks at.

@@ -9,6 +9,7 @@
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_jigsaw.h"
+#include "core/facts/reference/tile_likeness.h"
 #include "core/facts/values/value_reader.h"
 
 namespace shw {
@@ -16,6 +17,7 @@ namespace {
 
 // Looking for the first gap costs the square of the tiles, for each tile that is put down.
 constexpr std::size_t kMostInJigsaw = 256;
+constexpr std::size_t kMostLikened = 1024;  // 8 KiB of numbers for each, here and there
 constexpr std::int64_t kSmallElements = 4096;
 // What different values must say together before an order is no chance: two floats of 32 bits,
 // eight small integers.
@@ -73,6 +75,7 @@ class Solver {
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
     if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) tell_tiles();
+    if (what == PlacesAnswer::kStrange) look_for_likeness();
     return std::move(out_);
   }
 
@@ -87,6 +90,36 @@ class Solver {
       auto wanted = tile.inside ? there_.start_of(tile.box) : std::nullopt;
       out_.strange.push_back({tile.index, *tile.start, wanted.value_or("")});
     }
+  }
+
+  std::optional<std::vector<float>> numbers(std::optional<Bytes> bytes) const {
+    if (!bytes) return std::nullopt;
+    std::vector<float> out;
+    for (std::size_t i = 0; i < bytes->size() / size_of(dtype_); ++i)
+      out.push_back(static_cast<float>(value_at(dtype_, *bytes, i)));
+    return out;
+  }
+
+  // Of another step: by the 4 KiB that each of them begins with.
+  void look_for_likeness() {
+    if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMostLikened) return;
+    std::map<Extents, std::size_t> kind_of;
+    std::vector<std::size_t> kinds;
+    std::vector<std::vector<float>> here, there;
+    for (const Tile& tile : tiles_) {
+      auto own = numbers(here_.start(tile.chunk, tile.box.sizes));
+      auto wanted = tile.inside ? numbers(there_.start(tile.box)) : std::nullopt;
+      if (!own || !wanted) return;
+      here.push_back(std::move(*own));
+      there.push_back(std::move(*wanted));
+      kinds.push_back(kind_of.try_emplace(tile.box.sizes, kind_of.size()).first->second);
+    }
+    auto order = order_by_likeness(here, there, kinds);
+    if (!order) return;
+    std::map<std::size_t, Box> places;
+    for (std::size_t i = 0; i < tiles_.size(); ++i)
+      places[tiles_[i].index] = tiles_[order->place_of[i]].box;
+    if (take(places)) out_.likeness = order->margin;
   }
 
   // Tiles as their items are; false where an item cannot be read, or they are not as many elements

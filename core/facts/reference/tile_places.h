@@ -37,8 +37,11 @@ struct TilePlaces {
   bool rounded = false;  // compared in the narrower of two dtypes
   // False: so few different values that the order may be chance. Of kExchanged and kPartly.
   bool telling = false;
-  std::vector<Box> boxes;       // kExchanged: one a chunk, the order of the tensor's chunks
-  std::vector<TileMove> moves;  // kExchanged: all that moved; kPartly: those that are found once
+  // kStrange: the least margin of order_by_likeness, where that says how the tiles lie; else 0.
+  double likeness = 0;
+  // kExchanged, and where likeness says how: one a chunk, the order of the tensor's chunks
+  std::vector<Box> boxes;
+  std::vector<TileMove> moves;  // all that moved; kPartly: those that are found once
   std::int64_t tiles = 0;
   std::int64_t nowhere = 0;  // kPartly: tiles whose elements the reference has at no tile's place
   std::int64_t doubled = 0;  // kPartly: found where another tile stands that holds them rightly

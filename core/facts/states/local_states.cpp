@@ -110,6 +110,18 @@ class Places {
     return known->second;
   }
 
+  // Most tensors that several ranks cut lie elsewhere than the spec's mesh has their writers: those
+  // that saved were not counted so. Tensors that are known to be cut in another order (S5 E2) are
+  // not asked.
+  bool is_contradicted(const SpecEntry& entry) {
+    auto [known, is_new] = contradicted_.try_emplace(to_text(*entry.mesh), false);
+    if (!is_new) return known->second;
+    std::set<TensorId> reordered;
+    for (const auto& [tensor, boxes] : orders()) reordered.insert(tensor);
+    known->second = layout_agreement(input_, reordered, &*entry.mesh).contradicts();
+    return known->second;
+  }
+
   // By the spec; nothing where it does not say it, or speaks of another size than was saved.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
@@ -138,7 +150,7 @@ class Places {
   OffTheGrid off_the_grid_;
   std::optional<Orders> orders_;                                       // found when first asked for
   std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
-  std::map<std::string, bool> of_the_loader_;                          // by mesh
+  std::map<std::string, bool> of_the_loader_, contradicted_;           // by mesh
   std::optional<TensorId> last_;
   std::vector<Box> boxes_;  // of that
 };
@@ -147,6 +159,9 @@ constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank
 constexpr const char* kNoChunk =
     "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
     "needs the mesh: --mesh, or a spec";
+constexpr const char* kOtherRanks =
+    "the tensors that several ranks cut do not lie where the spec's mesh has their writers, so "
+    "where those of these states stand is not known: --mesh";
 constexpr const char* kReplicaChunk =
     "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
 
@@ -204,7 +219,9 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
 // The parameter is damaged itself: its chunks tell nothing.
 void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
                   LocalState& local) {
-  if (held && !places.is_off_the_grid(*entry)) {
+  if (held && places.is_contradicted(*entry)) {
+    local.why_not = kOtherRanks;
+  } else if (held && !places.is_off_the_grid(*entry)) {
     local.home = *held;
     local.source = "the spec's mesh and placements";
   } else {
@@ -350,6 +367,11 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
   LocalState local{state, entry->shape, *writer, *chunk, std::nullopt, {}, {}};
   local.home = places.by_spec(entry, local);
   if (!local.home || places.is_off_the_grid(*entry)) return std::nullopt;
+  if (places.is_contradicted(*entry)) {
+    local.home.reset();
+    local.why_not = kOtherRanks;
+    return local;
+  }
   local.source = "the spec's mesh and placements";
   return local;
 }

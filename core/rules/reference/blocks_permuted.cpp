@@ -47,6 +47,7 @@ bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockO
 struct BlockOutcome {
   std::map<std::string, Finding> permuted;  // by what is said about the order
   std::vector<MovedTiles> tiles, partly;
+  std::vector<MovedTiles> like;     // tiles of other values, each like what belongs elsewhere
   std::vector<MovedTiles> strange;  // of `partly` and `other`, those of which tiles are told apart
   std::vector<std::string> ambiguous, other, few_values;
   std::vector<std::string> unread;  // that can be read here, and were compared with nothing
@@ -108,6 +109,7 @@ struct Compared {
     kPartly,     // some of them are: `moved`
     kPermuted,   // its rows are all there: `order`
     kAmbiguous,  // they are, with equal rows among them
+    kLike,       // no bytes are equal, and each tile is like one place's: `moved`
     kOther,      // `moved`: of tiles that say something
   };
   Answer answer = Answer::kNothing;
@@ -117,7 +119,8 @@ struct Compared {
 using Answer = Compared::Answer;
 
 bool tells_of_tiles(Answer answer) {
-  return answer == Answer::kExchanged || answer == Answer::kPartly || answer == Answer::kOther;
+  return answer == Answer::kExchanged || answer == Answer::kPartly || answer == Answer::kLike ||
+         answer == Answer::kOther;
 }
 
 std::string words_of(const Compared& compared) {
@@ -196,7 +199,9 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   // Tiles say something where rows say nothing.
   bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
-  if (out.answer == Answer::kOther) out.moved = std::move(moved);
+  if (out.answer != Answer::kOther) return out;
+  if (moved.places.likeness > 0) out.answer = Answer::kLike;
+  out.moved = std::move(moved);
   return out;
 }
 
@@ -238,6 +243,9 @@ void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome
     case Answer::kAmbiguous:
       outcome.ambiguous.emplace_back(c.fqn(tensor));
       return;
+    case Answer::kLike:
+      outcome.like.push_back(std::move(compared.moved));
+      return;
     case Answer::kOther:
       outcome.other.emplace_back(c.fqn(tensor));
       compared.moved.tensor = tensor;
@@ -250,7 +258,7 @@ void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome
 // Most of what was compared is equal: the reference is of the same step, and what differs from it
 // is no progress.
 bool is_same_step(const BlockOutcome& outcome) {
-  return outcome.equal + outcome.alike > count_of(outcome.other.size());
+  return outcome.equal + outcome.alike > count_of(outcome.other.size() + outcome.like.size());
 }
 
 void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
@@ -266,6 +274,7 @@ void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding
       exchanged.push_back(std::move(moved));
   }
   report_exchanged(facts, exchanged, outcome.right, findings);
+  report_exchanged(facts, outcome.like, outcome.right, findings);
   report_partly(facts, outcome.partly, findings);
   std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
   told.merge(report_foreign(facts, outcome.strange, outcome.right, findings));
@@ -304,11 +313,12 @@ void report_unread(BlockOutcome& outcome, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "differs-from-reference";
   finding.severity = Severity::kInfo;
+  const char* whose = outcome.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
-      "{} could not be compared with the reference ({}): the reference's bytes of {} cannot be "
-      "read, or have a dtype that these cannot be held against.",
-      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread),
-      outcome.unread.size() == 1 ? "it" : "them");
+      "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
+      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
+      "against.",
+      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread), whose);
   finding.evidence = {{std::string(kNotCompared), count_of(outcome.unread.size())}};
   finding.subjects = std::move(outcome.unread);
   findings.push_back(std::move(finding));

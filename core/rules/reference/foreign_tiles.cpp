@@ -38,6 +38,13 @@ struct OfWriter {
 };
 using ByWriter = std::map<std::uint32_t, OfWriter>;
 
+// Found at another place of its own tensor: what befell it says nothing of the file that it is in.
+bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
+  const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
+  return std::any_of(of.places.moves.begin(), of.places.moves.end(),
+                     [&](const TileMove& move) { return move.recorded.offsets == offsets; });
+}
+
 bool straddles(const MovedTiles& one) {
   return !one.places.right.empty() && !one.places.strange.empty();
 }
@@ -59,8 +66,9 @@ std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>&
   };
   for (const MovedTiles& one : looked) {
     for (std::size_t number : one.places.right) add(chunk_at(c, one, number), &OfWriter::right);
-    for (const StrangeTile& tile : one.places.strange)
-      add(chunk_at(c, one, tile.chunk), &OfWriter::strange);
+    for (const StrangeTile& tile : one.places.strange) {
+      if (!is_found(c, one, tile)) add(chunk_at(c, one, tile.chunk), &OfWriter::strange);
+    }
   }
   for (TensorId tensor : right) {
     for (ChunkId chunk : c.chunks(tensor)) {

@@ -1,5 +1,6 @@
 // P19 for whole tiles: ranks or files were confused, a mesh was counted along its other axis, and
-// every tile is there under another one's box (spec/failures.md 8). Equal bytes only.
+// every tile is there under another one's box (spec/failures.md 8). By equal bytes, or of another
+// step of the training by likeness.
 #include "core/rules/reference/tiles_exchanged.h"
 
 #include <algorithm>
@@ -47,6 +48,29 @@ std::string rounded_text(const std::vector<std::string>& rounded) {
          " compared in the narrower of two dtypes, to which the other was rounded.";
 }
 
+double least_margin(const std::vector<const MovedTiles*>& all) {
+  double least = all.front()->places.likeness;
+  for (const MovedTiles* one : all) least = std::min(least, one->places.likeness);
+  return least;
+}
+
+std::string exchanged_cause(const Checkpoint& c, const TilePattern& pattern,
+                            const MovedTiles& first, const std::vector<std::string>& rounded) {
+  const TileMove& move = first.places.moves.front();
+  const std::string fqn(c.fqn(first.tensor)), recorded = to_text(move.recorded);
+  const bool is_like = first.places.likeness > 0;
+  std::string cause =
+      is_like ? "Training has changed " + fqn +
+                    " since the reference, and each of its tiles is like one tile there alone, "
+                    "some of them at other places: " +
+                    pattern.says + " (" + recorded + " is like what belongs at "
+              : fqn + " has every tile of the reference, at other places: " + pattern.says + " (" +
+                    recorded + " holds what belongs at ";
+  cause += to_text(move.found) + ").";
+  if (same(first.expected, c.shape(first.tensor))) cause += " It loads without a message.";
+  return cause + rounded_text(rounded);
+}
+
 Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                           const std::vector<const MovedTiles*>& all,
                           const std::set<TensorId>& right) {
@@ -62,21 +86,17 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
     mended.insert(one->tensor);
   }
   const MovedTiles& first = *all.front();
-  bool loads = same(first.expected, c.shape(first.tensor));
-  std::vector<std::string> rounded = rounded_among(c, all);
-  finding.cause = finding.subjects.front() +
-                  " has every tile of the reference, at other places: " + pattern.says + " (" +
-                  to_text(first.places.moves.front().recorded) + " holds what belongs at " +
-                  to_text(first.places.moves.front().found) + ").";
-  if (loads) finding.cause += " It loads without a message.";
-  finding.cause += rounded_text(rounded);
+  const bool is_like = first.places.likeness > 0;
+  finding.cause = exchanged_cause(c, pattern, first, rounded_among(c, all));
   finding.evidence = {{"family", pattern.family},
                       {"tiles that moved", moved},
                       {"tiles", first.places.tiles},
                       {"moves", moves_of(c, all)}};
+  if (is_like) finding.evidence.emplace_back("least margin of correlation", least_margin(all));
   std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
-                     " the boxes where the reference has their bytes: no byte moves, nothing is "
-                     "lost.";
+                     " the boxes where the reference has " +
+                     (is_like ? "what is like them" : "their bytes") +
+                     ": no byte moves, nothing is lost.";
   if (std::vector<std::string> left = states_left(facts, mended, right); !left.empty()) {
     text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says where the tiles of the optimizer's states belong; a "
@@ -150,7 +170,9 @@ const Rule kTilesExchanged = {
         "among the places that the reference has: where all are found and fill the tensor, each "
         "gets its true box back and no byte moves. Tiles that hold the same as others stay where "
         "they are. Where some tiles are found and others are not, that is said and nothing is "
-        "repaired; where none is, the reference is another step and says nothing. Without --data a "
+        "repaired. Beside another step of the training no bytes are equal; there each tile is held "
+        "against all places by the correlation of the numbers that it begins with, and only where "
+        "every tile is far more like one place than any other something is said. Without --data a "
         "tile is looked at to its end only where its first 4 KiB are not those of its place.",
     .lesson = {.drawing = R"(
   a matrix in 2 x 2 tiles

@@ -17,8 +17,8 @@ struct MovedTiles {
   TilePlaces places;
 };
 
-// All of kExchanged: one finding for each pattern, with a relabel. `right` hold the reference's
-// values.
+// All of kExchanged, or all of which likeness says how they lie: one finding for each pattern, with
+// a relabel. `right` hold the reference's values.
 void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
                       const std::set<TensorId>& right, std::vector<Finding>& findings);
 // All of kPartly: what is known, and no remedy.

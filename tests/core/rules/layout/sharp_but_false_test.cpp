@@ -56,6 +56,49 @@ TEST_CASE("experts that the spec names are counted with those that it does not")
   REQUIRE(look(too_few, false).find("axis-dropped") != nullptr);
 }
 
+TEST_CASE("a state of no known parameter is not placed on a mesh that all tensors contradict") {
+  auto saved_by = [](const std::vector<std::uint32_t>& ranks) {
+    Made made;
+    for (const char* fqn : {"a.weight", "b.weight"}) {
+      std::vector<SavedTile> tiles;
+      for (std::int64_t i = 0; i < 4; ++i)
+        tiles.push_back({{2 * i, 0}, {2, 2}, ranks[static_cast<std::size_t>(i)]});
+      made.tensor(fqn, {8, 2}, tiles).expect(fqn, {8, 2}, "dp=4", {"Shard(0)"});
+    }
+    whole_by(made, "optimizer.state.c.weight.momentum_buffer", {2, 2}, 2)
+        .expect("optimizer.state.c.weight.momentum_buffer", {8, 2}, "dp=4", {"Shard(0)"});
+    return look(made);
+  };
+  Seen seen = saved_by({0, 1, 2, 3});
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.survivors("optimizer.state.c.weight.momentum_buffer") == "4+2<2");
+  seen = saved_by({2, 0, 3, 1});
+  REQUIRE(seen.find("local-saved-as-global") != nullptr);
+  CHECK(seen.find("local-saved-as-global")->remedy == std::nullopt);
+  CHECK(seen.survivors("optimizer.state.c.weight.momentum_buffer").empty());
+}
+
+TEST_CASE("survivors are not shifted where another axis has their writers the other way round") {
+  auto saved = [](std::int64_t first_rows, std::int64_t row_of_1, std::int64_t row_of_7) {
+    Made made;
+    const std::int64_t rest = 8 - first_rows;
+    made.tensor("o.weight", {8, 2},
+                {{{row_of_1, 0}, {row_of_1 == 0 ? first_rows : rest, 2}, 1},
+                 {{row_of_7, 0}, {row_of_7 == 0 ? first_rows : rest, 2}, 7}})
+        .expect("o.weight", {8, 8}, "fsdp=2,tp=4", {"Shard(0)", "Shard(1)"});
+    return look(made);
+  };
+  for (std::int64_t rows : {4, 3}) {  // on the grid, and in buckets
+    Seen seen = saved(rows, 0, rows);
+    REQUIRE(seen.find("axis-dropped") != nullptr);
+    CHECK(seen.find("axis-dropped")->remedy.has_value());
+    seen = saved(rows, rows, 0);  // by the spec the rows of rank 1 come first
+    REQUIRE(seen.find("axis-dropped") != nullptr);
+    CHECK(seen.find("axis-dropped")->remedy == std::nullopt);
+    CHECK(seen.survivors("o.weight").empty());
+  }
+}
+
 TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
   // Rank 1 holds rows [2, 6) of both; a state of four rows has the size of its part of the grid.
   Made made;

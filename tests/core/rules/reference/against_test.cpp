@@ -436,6 +436,29 @@ TEST_CASE("uneven shards that each rank placed by its own size go where torch.ch
   CHECK(first_of(against(folder / "other", folder / "good"), "uneven-shards") == nullptr);
 }
 
+TEST_CASE("of what a spec does not name the reference says what it holds") {
+  TemporaryFolder folder;
+  const Values values = numbers_from(1, 48);
+  std::vector<MadeTensor> good = {cut_in_rows("model.a", {8, 6}, values, 4),
+                                  cut_in_rows("model.b", {8, 6}, values, 4),
+                                  cut_in_rows("model.c", {8, 6}, values, 4)};
+  std::vector<MadeTensor> bad = {
+      good[0], cut_in_rows("model.b", {4, 6}, numbers_from(1, 24), 2)};  // and c was left out
+  write_checkpoint(folder / "good", good);
+  write_checkpoint(folder / "bad", bad);
+  auto spec = parse_spec(R"({"model.a": {"shape": [8, 6]}})", "spec.json");
+  REQUIRE(spec.has_value());
+  CheckOptions options;
+  options.spec = std::make_shared<Spec>(std::move(*spec));
+  options.reference = opened(folder / "good");
+  auto report = check(*opened(folder / "bad"), options);
+  REQUIRE(report.has_value());
+  REQUIRE(first_of(*report, "shape-mismatch") != nullptr);
+  CHECK(first_of(*report, "shape-mismatch")->subjects == std::vector<std::string>{"model.b"});
+  CHECK(first_of(*report, "unexpected-key") == nullptr);
+  CHECK(first_of(*report, "missing-key") == nullptr);  // a spec alone knows whether c is gone
+}
+
 TEST_CASE("names are matched through wrappers and one replaced first part, never by guess") {
   CheckpointBuilder here, there;
   auto add = [](CheckpointBuilder& builder, const std::string& fqn) {

@@ -63,6 +63,17 @@ TEST_CASE("a rank's file of another save is named beside a copy of the same step
   }
 }
 
+TEST_CASE("a file of another save is named beside a tensor whose other tiles changed places") {
+  for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+    std::vector<MadeTensor> saved = matrices({{2}, {2}, {2}, {2}});
+    std::swap(saved[1].chunks[0].values, saved[1].chunks[3].values);
+    ToldOfFiles told = told_of(saved, depth);
+    CHECK(told.foreign == std::vector<std::string>{"__2_0.distcp"});
+    CHECK(told.exchanged == std::vector<std::string>{"model.b"});
+    CHECK(told.differing == 0);
+  }
+}
+
 TEST_CASE("training that leaves rows alone is no file of another save") {
   const std::vector<std::size_t> all{0, 1, 2, 3};
   const std::vector<Others> healthy = {

@@ -231,6 +231,7 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
   places.moves = {{{{4}, {5}}, {{6}, {7}}}};
   places.tiles = 12;
   places.doubled = -1;
+  places.likeness = 0.625;
   places.right = {0, 3};
   places.strange = {{5, "what it holds", ""}};
   BlockOrder order{3, 64, {2, 0, 1}};
@@ -248,6 +249,7 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
     CHECK((back.boxes.size() == 2 && back.boxes[0] == Box{{0, 1}, {2, 3}}));
     CHECK((back.moves.size() == 1 && back.moves[0].found == Box{{6}, {7}}));
     CHECK((back.tiles == 12 && back.doubled == -1 && back.nowhere == 0));
+    CHECK(back.likeness == 0.625);
     CHECK(back.right == std::vector<std::size_t>{0, 3});
     CHECK((back.strange.size() == 1 && back.strange[0].chunk == 5));
     CHECK((back.strange[0].holds == "what it holds" && back.strange[0].wanted.empty()));

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/facts/reference/tile_jigsaw.h"
+#include "core/facts/reference/tile_likeness.h"
 #include "core/repair/against_source.h"
 #include "core/rules/make_contents.h"
 #include "core/rules/reference/against_support.h"
@@ -233,6 +234,82 @@ TEST_CASE("tiles are found in a reference of another precision, to which they ar
     CHECK(test::found_in(*opened(folder / "bad"), "tiles-exchanged", Depth::kData,
                          test::made(folder / "same", good))
               .empty());
+  }
+}
+
+TEST_CASE("of another step a tile goes where it is like the reference, and only there") {
+  std::mt19937 dice(3);
+  std::normal_distribution<float> normal;
+  auto rows = [&](std::size_t count, std::size_t length) {
+    std::vector<std::vector<float>> out(count, std::vector<float>(length));
+    for (auto& row : out) {
+      for (float& value : row) value = normal(dice);
+    }
+    return out;
+  };
+  auto trained = [&](const std::vector<std::vector<float>>& from,
+                     const std::vector<std::size_t>& held, float noise) {
+    std::vector<std::vector<float>> out;
+    for (std::size_t i : held) {
+      out.push_back(from[i]);
+      for (float& value : out.back()) value = 5 + 2 * (value + noise * normal(dice));
+    }
+    return out;
+  };
+  const std::vector<std::size_t> kinds(4, 0), moved{2, 0, 3, 1}, still{0, 1, 2, 3};
+  const auto truth = rows(4, 400);
+  auto order = order_by_likeness(trained(truth, moved, 1), truth, kinds);
+  REQUIRE(order.has_value());
+  CHECK(order->place_of == moved);
+  CHECK(order->margin > 0.3);
+  CHECK_FALSE(order_by_likeness(trained(truth, still, 1), truth, kinds).has_value());
+  CHECK_FALSE(order_by_likeness(rows(4, 400), truth, kinds).has_value());
+  // Two of one place, a kind that has no other, a tile that is nowhere, and one that says nothing.
+  CHECK_FALSE(order_by_likeness(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
+  CHECK_FALSE(order_by_likeness(trained(truth, {1, 0, 2, 3}, 1), truth, {0, 1, 2, 3}).has_value());
+  auto strange = trained(truth, moved, 1);
+  strange[3] = rows(1, 400)[0];
+  CHECK_FALSE(order_by_likeness(strange, truth, kinds).has_value());
+  strange[3].assign(400, 1.0F);
+  CHECK_FALSE(order_by_likeness(strange, truth, kinds).has_value());
+  // Too few numbers to be no chance.
+  const auto few = rows(4, 30);
+  CHECK_FALSE(order_by_likeness(trained(few, moved, 0.1F), few, kinds).has_value());
+}
+
+TEST_CASE("tiles that exchanged places are named beside an earlier step and mended") {
+  std::mt19937 dice(5);
+  std::normal_distribution<double> normal(0, 1000);
+  const Extents shape{12, 64};
+  const std::vector<Box> rows = boxes_of({{0, 2, 4, 6, 8, 10, 12}, {0, 64}});
+  const std::vector<std::size_t> transposed{0, 3, 1, 4, 2, 5};  // of a mesh of 3 x 2 ranks
+  for (bool is_broken : {true, false}) {
+    for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+      TemporaryFolder folder;
+      Values earlier(12 * 64), truth(12 * 64), other(12 * 64), older(12 * 64);
+      for (std::size_t i = 0; i < truth.size(); ++i) {
+        earlier[i] = static_cast<std::int64_t>(normal(dice));
+        truth[i] = earlier[i] + static_cast<std::int64_t>(normal(dice) / 3);
+        other[i] = static_cast<std::int64_t>(normal(dice));  // as a moment: like nothing
+        older[i] = static_cast<std::int64_t>(normal(dice));
+      }
+      const std::vector<Box> held = is_broken ? reordered(rows, transposed) : rows;
+      write_checkpoint(folder / "good",
+                       {tiled("model.w", shape, earlier, {whole(shape)}, {whole(shape)}),
+                        tiled("model.v", shape, older, rows, rows)});
+      write_checkpoint(folder / "bad", {tiled("model.w", shape, truth, rows, held),
+                                        tiled("model.v", shape, other, rows, held)});
+      CheckReport report = held_against(folder / "bad", folder / "good", depth);
+      const Finding* finding = first_of(report, "tiles-exchanged");
+      REQUIRE((finding != nullptr) == is_broken);
+      CHECK(count_above_info(report) == (is_broken ? 1 : 0));
+      REQUIRE(first_of(report, "differs-from-reference") != nullptr);
+      CHECK(first_of(report, "differs-from-reference")->subjects.size() == (is_broken ? 1 : 2));
+      if (!is_broken) continue;
+      CHECK(finding->subjects == std::vector<std::string>{"model.w"});
+      CHECK(finding->cause.find("is like what belongs at") != std::string::npos);
+      check_repair(folder, report, "model.w", truth);
+    }
   }
 }
 
