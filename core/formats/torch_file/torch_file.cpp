@@ -335,6 +335,10 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
 
 void add_index(CheckpointBuilder& builder, const Directory& directory, TorchIndex index,
                std::vector<IndexedFile> files) {
+  if (index.map.empty()) {  // one that cannot be used
+    for (const std::string& path : index.missing) builder.file(path);
+    return builder.add_finding(std::move(*index.finding));
+  }
   const IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
   check_index(builder, indexed);
   check_unnamed(builder, indexed);
