@@ -13,6 +13,7 @@ const Rule* const kInOrder[] = {
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
+    &kFlatShard,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered,
