@@ -92,6 +92,28 @@ TEST_CASE("one moment of two is a warning among many pairs, and silence for anot
   CHECK_FALSE(said(other, "half-pair").has_value());
 }
 
+TEST_CASE("one matrix of two of an adapter is a warning among whole ones") {
+  auto adapters = [](CheckpointBuilder& builder, int count, const char* without) {
+    for (int i = 0; i < count; ++i) {
+      for (const char* matrix : {"lora_A", "lora_B"}) {
+        const std::string fqn =
+            "base_model.model.layers." + std::to_string(i) + ".q_proj." + matrix;
+        if (i != 2 || std::string_view(matrix) != without) add(builder, fqn + ".weight", {8, 2});
+      }
+    }
+  };
+  for (const char* without : {"lora_A", "lora_B"}) {
+    CheckpointBuilder half;
+    adapters(half, 4, without);
+    CHECK(said(half, "half-pair") == Severity::kWarning);
+  }
+  CheckpointBuilder whole, first_alone;
+  adapters(whole, 4, "");
+  CHECK_FALSE(said(whole, "half-pair").has_value());
+  for (int i = 0; i < 8; ++i) add(first_alone, "l" + std::to_string(i) + ".lora_A.weight");
+  CHECK_FALSE(said(first_alone, "half-pair").has_value());
+}
+
 TEST_CASE("a matrix by its name that was saved flat is one rank's part") {
   auto model = [](const Format& format, const Extents& embedding) {
     CheckpointBuilder builder;
