@@ -197,3 +197,16 @@ TEST_CASE("other shapes than those of flat parts are not called such") {
     CHECK_MESSAGE(findings[0].cause.find("rank") == std::string::npos, findings[0].cause);
   }
 }
+
+TEST_CASE("an _extra_state that is not here is only to know, and apart from what is missing") {
+  CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
+  add(builder, "layers.0.w", {4}, Dtype::kFloat32);
+  auto findings = look(builder, R"({"layers.0.w": {"shape": [4]}, "layers.1.w": {"shape": [4]},
+      "layers.0._extra_state": {"shape": [0]}, "layers.1._extra_state": {"shape": [0]}})");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].subjects == std::vector<std::string>{"layers.1.w"});
+  CHECK(findings[1].severity == Severity::kInfo);
+  CHECK(findings[1].subjects.size() == 2);
+}
