@@ -16,7 +16,7 @@ const Rule* const kInOrder[] = {
     &kFlatShard,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
-    &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered,
+    &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,

@@ -21,7 +21,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
     kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements,
     kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted,
-    kFlatShard;
+    kFlatShard, kExpertsExchanged;
 
 // In the order in which they run: causes first.
 std::span<const Rule> all_rules();
