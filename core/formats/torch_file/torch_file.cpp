@@ -333,6 +333,16 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
   return {};
 }
 
+// What is beyond us, as the form of before torch 1.6, leaves a check undecided and is no damage.
+Finding unread_part(const std::string& path, const Error& error) {
+  Finding finding = bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
+                               error.place.offset);
+  if (error.kind != ErrorKind::kUnsupported) return finding;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  return finding;
+}
+
 void add_index(CheckpointBuilder& builder, const Directory& directory, TorchIndex index,
                std::vector<IndexedFile> files) {
   if (index.map.empty()) {  // one that cannot be used
@@ -365,8 +375,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
     Error& error = status.error();
     if (parts.paths.size() == 1 && !parts.index) return tl::unexpected<Error>(std::move(error));
     builder.file(path);
-    builder.add_finding(bad_record(
-        path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset));
+    builder.add_finding(unread_part(path, error));
     if (!read.first_error) read.first_error = std::move(error);
   }
   if (read.files.empty() && read.first_error)
