@@ -97,8 +97,7 @@ std::optional<Finding> others_below(std::span<const Entry> entries, const Format
   return finding;
 }
 
-std::vector<std::string> unfinished_below(std::span<const Entry> entries,
-                                          std::span<const FormatRow> rows) {
+NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
   const FoldersBelow whole = kinds_below(entries, rows);
   std::map<std::string, std::vector<Entry>, InNaturalOrder> held;
   for (const Entry& entry : entries) {
@@ -110,12 +109,14 @@ std::vector<std::string> unfinished_below(std::span<const Entry> entries,
     inside.path = entry.path.substr(slash + 1);
     held[std::move(folder)].push_back(std::move(inside));
   }
-  std::vector<std::string> found;
+  NotWhole found;
   for (const auto& [folder, inside] : held) {
-    if (std::any_of(rows.begin(), rows.end(), [&inside = inside](const FormatRow& row) {
-          return row.unfinished != nullptr && row.unfinished(inside);
-        }))
-      found.push_back(folder);
+    for (const FormatRow& row : rows) {
+      const auto why = row.unfinished == nullptr ? std::nullopt : row.unfinished(inside);
+      if (!why) continue;
+      (why->kind == ErrorKind::kDamaged ? found.unfinished : found.lacking).push_back(folder);
+      break;
+    }
   }
   return found;
 }

@@ -22,9 +22,12 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
 // Those of another format than what was opened around them: nobody looked into them.
 std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
                                     std::span<const FormatRow> rows);
-// And those in which a save did not end.
-std::vector<std::string> unfinished_below(std::span<const Entry> entries,
-                                          std::span<const FormatRow> rows);
+// And those that are none yet, or no more.
+struct NotWhole {
+  std::vector<std::string> unfinished = {};  // a save did not end there
+  std::vector<std::string> lacking = {};     // parts of what was saved did not come along
+};
+NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatRow> rows);
 // The format that is only told by name; null where it is none of them either.
 const UnreadFormat* unread_format_of(std::span<const Entry> entries);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/formats/around_index.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/folder_kind.h"
@@ -32,9 +33,11 @@ std::string advice_on_folders(std::span<const Entry> entries, const std::vector<
   std::string text =
       (whole.size() == 1 ? "Open it by its folder: " : "Open one of them by its folder: ") +
       joined(whole, 12) + ".";
-  const std::vector<std::string> unfinished = unfinished_below(entries, rows);
-  if (!unfinished.empty())
-    text += fmt::format(" The save of {} did not finish.", joined(unfinished, 4));
+  const NotWhole broken = not_whole_below(entries, rows);
+  if (!broken.unfinished.empty())
+    text += fmt::format(" The save of {} did not finish.", joined(broken.unfinished, 4));
+  if (!broken.lacking.empty())
+    text += fmt::format(" Parts of a model are missing in {}.", joined(broken.lacking, 4));
   return text;
 }
 
@@ -124,9 +127,21 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
     return open_only(around, only, progress);
   if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
   if (entries.empty())
-    return unsupported("is an empty folder: there is no checkpoint here",
-                       "A checkpoint has a .metadata, or files that end in .safetensors.");
+    return unsupported(
+        "holds no files: there is no checkpoint here",
+        "A checkpoint has a .metadata, or files that end in .safetensors. Folders in "
+        "it that are links, or that may not be read, were not entered: open one of "
+        "those by its own path.");
   return unsupported("is no checkpoint that Shardwright knows: " + without_signs(rows), "");
+}
+
+OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Directory> around,
+                               Rows rows, Progress* progress) {
+  DirectoryLook look(*around);
+  SHW_TRY(bool recognised, row.recognises(look));
+  if (recognised) return row.open(std::move(around), progress);
+  SHW_TRY(auto entries, look.entries());
+  return refuse(around, entries, rows, progress);
 }
 
 // A save of another form that did not end: what `row` recognised lies beside it, as Megatron's
@@ -203,6 +218,9 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
   }
   for (const FormatRow& row : rows) {
     NamedFile named = row.named == nullptr ? NamedFile::kNothing : row.named(name);
+    // What an index names is meant, whatever else lies around it.
+    if (named == NamedFile::kCheckpoint && name.ends_with(kIndexSuffix))
+      return open_by_index(row, std::make_shared<AroundIndex>(around, name), rows, progress);
     if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
     if (named == NamedFile::kAlone)
       return row.open(std::make_shared<OneFile>(around, name), progress);

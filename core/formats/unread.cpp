@@ -83,12 +83,11 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return name.starts_with("model_world_size_") && name.ends_with(".pt");
      },
      "verl's model_merger turns them into safetensors."},
-    {"a Hugging Face model in several torch.save files (.bin)",
+    {"what is left of a Hugging Face model in several torch.save files (.bin)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".bin.index.json") || is_one_of_several(name));
      },
-     "transformers turns them into safetensors: from_pretrained(FOLDER), then "
-     "save_pretrained(NEW)."},
+     "Fetch the files that its index names, or its other parts."},
     {"a Llama checkpoint in Meta's own form (one torch.save file a tensor-parallel rank)",
      [](std::string_view, std::string_view name) { return is_llama_part(name); },
      "transformers' convert_llama_weights_to_hf.py turns them into safetensors. Open one rank's "

@@ -21,7 +21,8 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kAxisGrown, kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound,
     kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
     kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements,
-    kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted;
+    kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted,
+    kFlatShard, kExpertsExchanged;
 
 // In the order in which they run: causes first.
 std::span<const Rule> all_rules();

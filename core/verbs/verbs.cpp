@@ -171,9 +171,10 @@ bool is_only_filled(const Finding& finding) {
   return rule_of(finding).outcome == RunOutcome::kIsFilled;
 }
 
-Result<VerifyReport> verify(const std::string& checkpoint, Progress* progress,
+Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
-  if (against.empty()) return verify_repair(checkpoint, progress, team);
+  if (against.empty()) return verify_repair(named, progress, team);
+  const std::string checkpoint = certified_whole(named);
   SHW_TRY(auto source, open_beside(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,

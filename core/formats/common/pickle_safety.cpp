@@ -65,6 +65,7 @@ constexpr auto kKnownNames = std::to_array<Name>({
     {"torch.distributed.tensor.placement_types", "_StridedShard"},
     {"torch.distributed.device_mesh", "DeviceMesh"},
     {"nemo_automodel.components.checkpoint._backports.filesystem", "_StorageInfo"},
+    {"deepspeed.utils.tensor_fragment", "fragment_address"},
     {"collections", "OrderedDict"},
     {"collections", "defaultdict"},
     {"collections", "deque"},

@@ -26,6 +26,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool has_metadata() const { return has_metadata_; }
   std::size_t maps() const { return maps_; }
   std::optional<std::uint64_t> total() const { return total_; }
+  const std::string& groups() const { return groups_; }  // metadata.param_groups
   bool null() override { return no_file(); }
   bool boolean(bool) override { return no_file(); }
   bool number_integer(std::int64_t) override { return no_file(); }
@@ -36,6 +37,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double, const std::string&) override { return no_file(); }
   bool binary(nlohmann::json::binary_t&) override { return no_file(); }
   bool string(std::string& text) override {
+    if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "param_groups") groups_ = text;
     if (depth_ == 2 && inside_) place(std::move(text));
     return true;
   }
@@ -90,6 +92,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool at_metadata_ = false, has_metadata_ = false;
   std::size_t maps_ = 0;
   std::optional<std::uint64_t> total_;
+  std::string groups_;
   int depth_ = 0;
 };
 
@@ -101,6 +104,22 @@ Finding without_metadata(const std::string& path) {
                                "readers that need the weight_map alone load it.");
   finding.severity = Severity::kWarning;
   return finding;
+}
+
+// ColossalAI's index of an optimizer in parts names the file of its groups there, and loads it
+// before any of the states.
+Finding without_groups(const std::string& path, const std::string& groups) {
+  Finding finding = bad_record(
+      groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
+                          "and which state is whose) lie in it, and a load stops there.",
+                          groups, path));
+  finding.subjects.push_back(path);
+  return finding;
+}
+
+bool lacks(const Directory& directory, const std::string& file) {
+  return !file.empty() && is_safe_relative_path(file) &&
+         directory.stat(file).kind == EntryKind::kMissing;
 }
 
 // Who reads the first one, or both, loads other files.
@@ -164,6 +183,8 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
     finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
                              events.without_file().end());
   }
+  if (!finding && lacks(directory, events.groups()))
+    finding = without_groups(path, events.groups());
   if (!finding && events.maps() > 1) finding = with_several_maps(path, events.maps());
   if (!finding && !events.has_metadata()) finding = without_metadata(path);
   if (total != nullptr) *total = events.total();

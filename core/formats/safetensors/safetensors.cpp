@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -76,11 +77,39 @@ struct FoundFiles {
   std::optional<WeightMap> index = {};      // nothing where there is none that can be used
   std::optional<std::uint64_t> total = {};  // that it tells
   std::optional<Finding> finding = {};      // why it cannot
+  std::vector<std::string> adapters = {};   // that lie beside a model, and are not it
 };
+
+// PEFT puts its adapter into the folder of the model that it is for. By itself in a folder it is
+// the checkpoint.
+std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
+  auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
+  const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return !model_stem(path).empty() && !is_adapter(path);
+  });
+  std::vector<std::string> adapters;
+  if (!has_model) return adapters;
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(adapters), is_adapter);
+  std::erase_if(paths, is_adapter);
+  return adapters;
+}
+
+Finding beside_model(const std::vector<std::string>& adapters) {
+  Finding finding = bad_record(
+      adapters.front(),
+      fmt::format(
+          "{} {} beside the model of this folder and {} not looked at: open {} by its name.",
+          some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
+          adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
+  finding.severity = Severity::kInfo;
+  finding.evidence = {{"adapters", adapters}};
+  return finding;
+}
 
 Result<FoundFiles> find_files(const Directory& directory) {
   FoundFiles found;
   SHW_TRY(found.paths, list_files(directory));
+  found.adapters = take_adapters(found.paths);
   found.index_path = find_safetensors_index(directory);
   if (!found.index_path) return found;
   found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
@@ -404,6 +433,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   }
   check_files(builder, found, files, sharded, *directory);
   if (found.finding) builder.add_finding(std::move(*found.finding));
+  if (!found.adapters.empty()) builder.add_finding(beside_model(found.adapters));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   if (!is_cancelled(progress)) return checkpoint;

@@ -11,7 +11,7 @@ namespace {
 
 // Each is looked for by its own reader: transformers, Mistral's programs, PEFT, diffusers.
 constexpr auto kModelStems = std::to_array<std::string_view>(
-    {"model", "consolidated", "adapter_model", "diffusion_pytorch_model"});
+    {"model", "consolidated", kAdapterStem, "diffusion_pytorch_model"});
 
 // Of ranks' shards the numbers say nothing: a rank that has nothing of a part does not write it.
 std::optional<PartName> parse_part(std::string_view path) {

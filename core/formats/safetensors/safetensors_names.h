@@ -18,6 +18,7 @@ std::optional<std::uint32_t> rank_in_shard_name(std::string_view path);
 // "model-00001-of-00003.safetensors" alone the second and the third.
 std::vector<std::string> missing_parts(const std::vector<std::string>& paths);
 
+inline constexpr std::string_view kAdapterStem = "adapter_model";  // PEFT
 // By their names: two parts with one count, or shards of ranks.
 bool are_parts_of_one_save(std::string_view a, std::string_view b);
 // "model" of "model.safetensors" and of "model-00001-of-00002.safetensors", where some program

@@ -19,6 +19,7 @@ Result<bool> has_safetensors(const DirectoryLook& look) {
 }
 
 NamedFile named_safetensors(std::string_view file) {
+  if (file.ends_with(".safetensors.index.json")) return NamedFile::kCheckpoint;
   return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 

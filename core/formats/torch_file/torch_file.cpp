@@ -333,8 +333,22 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
   return {};
 }
 
+// What is beyond us, as the form of before torch 1.6, leaves a check undecided and is no damage.
+Finding unread_part(const std::string& path, const Error& error) {
+  Finding finding = bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
+                               error.place.offset);
+  if (error.kind != ErrorKind::kUnsupported) return finding;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  return finding;
+}
+
 void add_index(CheckpointBuilder& builder, const Directory& directory, TorchIndex index,
                std::vector<IndexedFile> files) {
+  if (index.map.empty()) {  // one that cannot be used
+    for (const std::string& path : index.missing) builder.file(path);
+    return builder.add_finding(std::move(*index.finding));
+  }
   const IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
   check_index(builder, indexed);
   check_unnamed(builder, indexed);
@@ -361,8 +375,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
     Error& error = status.error();
     if (parts.paths.size() == 1 && !parts.index) return tl::unexpected<Error>(std::move(error));
     builder.file(path);
-    builder.add_finding(bad_record(
-        path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset));
+    builder.add_finding(unread_part(path, error));
     if (!read.first_error) read.first_error = std::move(error);
   }
   if (read.files.empty() && read.first_error)

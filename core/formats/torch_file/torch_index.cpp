@@ -1,5 +1,6 @@
 #include "core/formats/torch_file/torch_index.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/formats/common/index_checks.h"
@@ -17,7 +18,7 @@ std::string index_among(const std::vector<Entry>& entries) {
   std::string found;
   bool are_several = false;
   for (const Entry& entry : entries) {
-    if (!is_at_top(entry) || !entry.path.ends_with(".bin.index.json")) continue;
+    if (!is_at_top(entry) || !entry.path.ends_with(kTorchIndexSuffix)) continue;
     if (entry.path == kTorchIndexNames.usual) return entry.path;
     are_several = !found.empty();
     found = entry.path;
@@ -25,31 +26,12 @@ std::string index_among(const std::vector<Entry>& entries) {
   return are_several ? std::string() : found;
 }
 
-}  // namespace
-
-Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
-  if (is_one_file(directory)) return std::nullopt;
-  SHW_TRY(auto entries, directory.list());
-  TorchIndex index{index_among(entries), {}};
-  if (index.path.empty()) return std::nullopt;
-  auto map = read_weight_map(directory, index.path, index.finding, &index.total);
-  if (!map) return std::nullopt;
-  index.map = std::move(*map);
-  std::vector<std::string> all;
-  for (const Entry& entry : entries) {
-    if (is_at_top(entry)) all.push_back(entry.path);
-  }
-  index.files = named_files(all, index.map);
-  return index;
-}
-
-TorchParts torch_parts_among(std::span<const Entry> entries) {
+TorchParts parts_by_name(std::span<const Entry> entries) {
   constexpr std::string_view kSuffix = ".bin", kUsual = "pytorch_model-";
   std::map<std::string, std::map<std::uint32_t, std::string>> families;
   std::map<std::string, std::vector<PartName>> parts;
   for (const Entry& entry : entries) {
     if (!is_at_top(entry)) continue;
-    if (entry.path.ends_with(".bin.index.json")) return {};
     auto part = parse_part_name(entry.path, kSuffix);
     if (!part || part->count == 1) continue;
     families[part->before].emplace(part->number, entry.path);
@@ -62,6 +44,36 @@ TorchParts torch_parts_among(std::span<const Entry> entries) {
   for (const auto& [number, path] : chosen->second) found.files.push_back(path);
   found.missing = parts_not_among(parts.at(chosen->first), kSuffix);
   return found;
+}
+
+}  // namespace
+
+Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
+  if (is_one_file(directory)) return std::nullopt;
+  SHW_TRY(auto entries, directory.list());
+  TorchIndex index{index_among(entries), {}};
+  if (index.path.empty()) return std::nullopt;
+  auto map = read_weight_map(directory, index.path, index.finding, &index.total);
+  if (!map) {
+    TorchParts parts = parts_by_name(entries);
+    index.files = std::move(parts.files);
+    index.missing = std::move(parts.missing);
+    return index;
+  }
+  index.map = std::move(*map);
+  std::vector<std::string> all;
+  for (const Entry& entry : entries) {
+    if (is_at_top(entry)) all.push_back(entry.path);
+  }
+  index.files = named_files(all, index.map);
+  return index;
+}
+
+TorchParts torch_parts_among(std::span<const Entry> entries) {
+  const bool has_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return is_at_top(entry) && entry.path.ends_with(kTorchIndexSuffix);
+  });
+  return has_index ? TorchParts{} : parts_by_name(entries);
 }
 
 }  // namespace shw

@@ -11,6 +11,7 @@
 
 namespace shw {
 
+inline constexpr std::string_view kTorchIndexSuffix = ".bin.index.json";
 inline constexpr IndexNames kTorchIndexNames{"pytorch_model.bin.index.json", "pytorch_model.bin"};
 
 struct TorchIndex {
@@ -20,10 +21,12 @@ struct TorchIndex {
       {};  // that it names, or that are parts of the same, and lie there
   std::optional<std::uint64_t> total = {};
   std::optional<Finding> finding = {};
+  // Of one that cannot be used, whose map is empty: parts that the names of the others promise.
+  std::vector<std::string> missing = {};
 };
 
-// Nothing where there is none, where there are several and none has the usual name, or where it
-// cannot be used.
+// Nothing where there is none, or where there are several and none has the usual name. Of one that
+// cannot be used its finding, and the parts that lie beside it by their names.
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory);
 
 // Parts without an index ("pytorch_model-00001-of-00003.bin"), by their names.

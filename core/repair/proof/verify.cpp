@@ -9,6 +9,7 @@
 #include "core/base/team.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
+#include "core/io/place.h"
 #include "core/repair/proof/against.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/hold_against.h"
@@ -447,8 +448,23 @@ Result<std::optional<VerifyReport>> broken_opening(const std::string& path, cons
   return report;
 }
 
-Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress,
-                                   Team* team) {
+std::string certified_whole(const std::string& path) {
+  const std::string folder = parent_of(path), name = path.substr(path.rfind('/') + 1);
+  auto directory = open_directory(folder);
+  if (!directory || !is_safe_relative_path(name) ||
+      (*directory)->stat(name).kind != EntryKind::kFile)
+    return path;
+  auto certificate = certificate_in(**directory, nullptr);
+  if (!certificate) return path;
+  const auto& files = certificate->files;
+  return std::any_of(files.begin(), files.end(),
+                     [&](const FileCertificate& file) { return file.path == name; })
+             ? folder
+             : path;
+}
+
+Result<VerifyReport> verify_repair(const std::string& named, Progress* progress, Team* team) {
+  const std::string checkpoint_path = certified_whole(named);
   auto checkpoint = open_checkpoint(checkpoint_path, progress);
   SHW_TRY(auto broken, broken_opening(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),
                                       progress, team));

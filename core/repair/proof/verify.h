@@ -31,6 +31,9 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
 // team has to ask.
 Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
                                                    Progress* progress, Team* team);
+// The folder of a certificate.json that names this file of it, as a person does who typed what the
+// verb wrote ("out/model.pt"): what is proved is all that it certifies. Else the path as it is.
+std::string certified_whole(const std::string& path);
 // Opened from this machine's files.
 Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress = nullptr,
                                    Team* team = nullptr);

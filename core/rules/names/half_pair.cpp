@@ -9,6 +9,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/rules/names/half_adapters.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -70,7 +71,7 @@ void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
   }
 }
 
-void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
+void find_half_moments(const Facts& facts, std::vector<Finding>& findings) {
   HalfPairs found;
   for (const auto& [optimizer, kinds] : kinds_of(facts)) add_half_pairs(facts, kinds, found);
   if (found.keys.empty()) return;
@@ -87,19 +88,25 @@ void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  find_half_moments(facts, findings);
+  find_half_adapters(facts, findings);
+}
+
 }  // namespace
 
 const Rule kHalfPair = {
     .id = "half-pair",
     .depth = Depth::kMetadata,
-    .title = "One of the two moments of a parameter is missing",
+    .title = "One of two tensors that need each other is missing",
     .teaches =
         "Adam keeps two running means a parameter, exp_avg and exp_avg_sq, and needs both: the "
         "step is one divided by the root of the other. Here nearly every parameter has both and a "
         "few have one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second "
         "in another form (Adafactor, schedule-free, 8-bit) are left alone. What is missing cannot "
         "be worked out from the rest; the least harm is to start both moments of that parameter at "
-        "zero.",
+        "zero. A LoRA adapter is the product of two matrices in the same way: with one of them "
+        "lost it does nothing.",
     .lesson =
         {.drawing = R"(
                      exp_avg   exp_avg_sq

@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 #include <set>
@@ -19,7 +18,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/layer_numbers.h"
-#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tensor_contents.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
@@ -30,6 +29,7 @@ constexpr std::size_t kProbes = 3;  // families that are read where the first sa
 
 using Layers = std::map<std::int64_t, TensorId>;     // by number
 using LayersByTail = std::map<std::string, Layers>;  // by what stands after the number
+using Contents = TensorContents;
 
 // The tensors of one side whose names count layers, states left out; by what stands before the
 // number.
@@ -44,49 +44,6 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
   }
   return out;
 }
-
-// Fingerprints of whole tensors of one side, each read once, by one of those who look.
-class Contents {
- public:
-  Contents(const CheckInput& input, const Checkpoint& checkpoint)
-      : input_(input), checkpoint_(checkpoint) {}
-  // Reads those that are not known, on every core.
-  Status learn(const std::vector<TensorId>& tensors) {
-    std::vector<TensorId> unknown;
-    std::vector<ComparisonCost> costs;
-    for (TensorId tensor : tensors) {
-      if (!known_.try_emplace(tensor).second) continue;
-      unknown.push_back(tensor);
-      costs.push_back(
-          {bytes_of_elements(checkpoint_, tensor), held_of_pieces(checkpoint_, tensor)});
-    }
-    if (unknown.empty()) return {};
-    auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };
-    SHW_TRY(auto found, find_together(input_, "look for layers", costs, find));
-    for (std::size_t i = 0; i < unknown.size(); ++i) known_[unknown[i]] = std::move(found[i]);
-    return {};
-  }
-  // Of one that was learned. Empty: it cannot be read.
-  const std::string& of(TensorId tensor) const {
-    static const std::string kUnread;
-    auto found = known_.find(tensor);
-    assert(found != known_.end());
-    return found == known_.end() ? kUnread : found->second;
-  }
-
- private:
-  std::string hash_of(TensorId tensor) const {
-    auto pieces = pieces_of(checkpoint_, tensor, Dtype::kUnknown, input_.progress);
-    auto sum = pieces ? fingerprint_of(*pieces) : std::nullopt;
-    if (!sum) return {};
-    return fmt::format("{}{}{}", static_cast<int>(pieces->dtype), to_text(pieces->shape),
-                       to_hex(*sum));
-  }
-
-  const CheckInput& input_;
-  const Checkpoint& checkpoint_;
-  std::map<TensorId, std::string> known_ = {};
-};
 
 std::vector<TensorId> tensors_of(const Layers& layers) {
   std::vector<TensorId> out;

@@ -87,6 +87,27 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   findings.push_back(std::move(finding));
 }
 
+// Megatron, NeMo and Megatron-Bridge take a checkpoint with or without them.
+bool is_extra_state_key(std::string_view fqn) {
+  return fqn.find("._extra_state") != std::string_view::npos;
+}
+
+void report_extra_states(std::vector<std::string> missing, std::vector<Finding>& findings) {
+  if (missing.empty()) return;
+  Finding finding;
+  finding.rule = "missing-key";
+  finding.severity = Severity::kInfo;
+  finding.cause =
+      plural(missing.size(), "_extra_state") + (missing.size() == 1 ? " is" : " are") +
+      " expected and not here (" + some_of(missing) +
+      "): Transformer Engine keeps the scaling of FP8 there, and without FP8 nothing. No weight is "
+      "missing by that; a load that insists on every name (strict) asks for " +
+      (missing.size() == 1 ? "it" : "them") + ".";
+  finding.evidence = {{"extra_states", capped(missing)}, {"count", count_of(missing.size())}};
+  finding.subjects = std::move(missing);
+  findings.push_back(std::move(finding));
+}
+
 void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
@@ -97,7 +118,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   std::optional<Candidates> candidates;
   Finding finding;
   finding.rule = "missing-key";
-  std::vector<std::string> as_objects, hints, expected;
+  std::vector<std::string> as_objects, extra_states, hints, expected;
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     // Under its true name, where another layer has it now.
@@ -110,12 +131,17 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (!candidates) candidates = candidates_of(facts);
     std::string hint = hint_for(checkpoint, *candidates, fqn, entry);
+    if (hint.empty() && is_extra_state_key(fqn)) {
+      extra_states.push_back(fqn);
+      continue;
+    }
     renamed += hint.empty() ? 0 : 1;
     if (!hint.empty() && hints.size() < kMaxEvidence) hints.push_back(fqn + " <- " + hint);
     if (expected.size() < kMaxEvidence) expected.push_back(to_text(entry.shape));
     finding.subjects.push_back(fqn);
   }
   report_objects(std::move(as_objects), findings);
+  report_extra_states(std::move(extra_states), findings);
   if (finding.subjects.empty()) return;
   finding.cause = "The model expects " + plural(finding.subjects.size(), "tensor") +
                   " that the checkpoint does not have: " + some_of(finding.subjects) + ".";

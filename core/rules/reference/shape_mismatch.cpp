@@ -10,12 +10,15 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/flat_parts.h"
 #include "core/facts/layout/grown_axis.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
+
+constexpr std::size_t kMostOthers = 4096;  // that are not here: of many nothing is concluded
 
 // How two shapes are related, for the sentence: "dim 0 is 2 times as long as expected".
 std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
@@ -110,9 +113,13 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> saved, expected, packed;
   std::string how;
   OneExtent one_extent;
+  std::vector<OtherShape> others;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
-    if (!tensor) continue;
+    if (!tensor) {
+      if (others.size() < kMostOthers) others.push_back({fqn, {}, entry.shape, false});
+      continue;
+    }
     ExtentsView shape = checkpoint.shape(*tensor);
     if (same(shape, entry.shape) || explained.contains(fqn)) continue;
     const bool is_packed = is_packed_by_two(checkpoint, *tensor, entry.shape);
@@ -126,6 +133,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
       if (is_packed) how += ", as where two 4-bit values are packed into a byte";
     }
     one_extent.look_at(shape, entry.shape);
+    others.push_back({fqn, copy_of(shape), entry.shape});
     finding.subjects.push_back(fqn);
     saved.push_back(to_text(shape));
     expected.push_back(to_text(entry.shape));
@@ -136,7 +144,8 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
                   (finding.subjects.size() == 1 ? " has" : " have") +
                   " another shape than the model expects, and torch refuses the load: " +
                   finding.subjects.front() + " is saved as " + saved.front() + ", expected " +
-                  expected.front() + " (" + how + ")." + one_extent.words();
+                  expected.front() + " (" + how + ")." + one_extent.words() +
+                  flat_part_words(others);
   finding.evidence.emplace_back("count", count_of(finding.subjects.size()));
   finding.evidence.emplace_back("saved_shapes", std::move(saved));
   finding.evidence.emplace_back("expected_shapes", std::move(expected));

@@ -24,6 +24,13 @@ Bytes some_metadata() {
   return read_file(metadata_files().front());
 }
 
+void put_tensor(const std::string& path, const std::string& fqn) {
+  const std::string header = "{\"" + fqn + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  put(path, length + header + std::string(4, '\1'));
+}
+
 }  // namespace
 
 TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
@@ -104,6 +111,49 @@ TEST_CASE("a run of many steps says which are the last ones, and which did not f
   CHECK(error.advice.find("step_1 (DCP), ..., step_10 (DCP), ") != std::string::npos);
   CHECK(error.advice.find("step_19 (DCP), step_20 (DCP). The save of step_21, step_22 did not "
                           "finish.") != std::string::npos);
+}
+
+TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lies alone") {
+  const TemporaryFolder folder;
+  put_tensor(folder / "adapter_model.safetensors", "q_proj.lora_A.weight");
+  auto alone = open_checkpoint(folder / "");
+  REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
+  CHECK((*alone)->find("q_proj.lora_A.weight").has_value());
+  put_tensor(folder / "model.safetensors", "q_proj.weight");
+  auto both = open_checkpoint(folder / "");
+  REQUIRE_MESSAGE(both.has_value(), both.error().message);
+  CHECK((*both)->tensor_count() == 1);
+  CHECK((*both)->find("q_proj.weight").has_value());
+  const auto told = (*both)->opening_findings();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].severity == Severity::kInfo);
+  CHECK(told[0].cause.find("adapter_model.safetensors lies beside the model") == 0);
+  put_tensor(folder / "consolidated.safetensors", "wq.weight");
+  CHECK_FALSE(open_checkpoint(folder / "").has_value());
+}
+
+TEST_CASE("parts of a model that are missing in a folder are no save that did not finish") {
+  Error error = error_of({{"step_1/.metadata", bytes_of("x")},
+                          {"hf/pytorch_model-00001-of-00002.bin", bytes_of("x")}});
+  CHECK(error.advice.find("Parts of a model are missing in hf.") != std::string::npos);
+  CHECK(error.advice.find("did not finish") == std::string::npos);
+}
+
+TEST_CASE("an index that is named opens the files that it names, whatever else lies there") {
+  const TemporaryFolder folder;
+  for (const std::string form : {"fp16", "fp32"}) {
+    put_tensor(folder / (form + "-00001-of-00001.safetensors"), form);
+    put(folder / (form + ".safetensors.index.json"), R"({"metadata":{},"weight_map":{")" + form +
+                                                         "\":\"" + form +
+                                                         "-00001-of-00001.safetensors\"}}");
+  }
+  for (const std::string form : {"fp16", "fp32"}) {
+    CAPTURE(form);
+    auto opened = open_checkpoint(folder / (form + ".safetensors.index.json"));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK((*opened)->tensor_count() == 1);
+    CHECK((*opened)->find(form).has_value());
+  }
 }
 
 TEST_CASE("a pipeline of several models says what each of its folders is") {

@@ -4,6 +4,7 @@
 
 #include "core/facts/states/moment_laws.h"
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/safetensors/safetensors_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 
@@ -89,6 +90,44 @@ TEST_CASE("one moment of two is a warning among many pairs, and silence for anot
   states(other, 8, "momentum_buffer");
   add(other, "lion.state.some.w.exp_avg");
   CHECK_FALSE(said(other, "half-pair").has_value());
+}
+
+TEST_CASE("one matrix of two of an adapter is a warning among whole ones") {
+  auto adapters = [](CheckpointBuilder& builder, int count, const char* without) {
+    for (int i = 0; i < count; ++i) {
+      for (const char* matrix : {"lora_A", "lora_B"}) {
+        const std::string fqn =
+            "base_model.model.layers." + std::to_string(i) + ".q_proj." + matrix;
+        if (i != 2 || std::string_view(matrix) != without) add(builder, fqn + ".weight", {8, 2});
+      }
+    }
+  };
+  for (const char* without : {"lora_A", "lora_B"}) {
+    CheckpointBuilder half;
+    adapters(half, 4, without);
+    CHECK(said(half, "half-pair") == Severity::kWarning);
+  }
+  CheckpointBuilder whole, first_alone;
+  adapters(whole, 4, "");
+  CHECK_FALSE(said(whole, "half-pair").has_value());
+  for (int i = 0; i < 8; ++i) add(first_alone, "l" + std::to_string(i) + ".lora_A.weight");
+  CHECK_FALSE(said(first_alone, "half-pair").has_value());
+}
+
+TEST_CASE("a matrix by its name that was saved flat is one rank's part") {
+  auto model = [](const Format& format, const Extents& embedding) {
+    CheckpointBuilder builder;
+    builder.set_format(format);
+    add(builder, "model.embed_tokens.weight", embedding);
+    add(builder, "model.layers.0.self_attn.q_proj.weight", {16, 16});
+    add(builder, "model.layers.0.input_layernorm.weight", {16});
+    return said(builder, "flat-shard");
+  };
+  CHECK(model(kSafetensorsFormat, {260}) == Severity::kWarning);
+  CHECK(model(kSafetensorsFormat, {0}) == Severity::kWarning);
+  CHECK_FALSE(model(kSafetensorsFormat, {64, 16}).has_value());
+  // Tiles of a flat parameter are recorded as such.
+  CHECK_FALSE(model(kDcpFormat, {260}).has_value());
 }
 
 TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs nothing") {

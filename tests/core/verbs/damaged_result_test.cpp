@@ -86,3 +86,27 @@ TEST_CASE("a file beside a whole result that hides it is no damage of the result
   auto proof = verify_repair(made.out, nullptr);
   CHECK((!proof.has_value() || proof->outcome != VerifyReport::Outcome::kBroken));
 }
+
+TEST_CASE("a file that a verb wrote is proved by the certificate beside it") {
+  for (const char* to : {"torch", "safetensors", "dcp"}) {
+    CAPTURE(to);
+    const ProvedResult made(to);
+    const std::string file = made.out + "/" + made.certified();
+    auto proof = verbs::verify(file, nullptr);
+    REQUIRE_MESSAGE(proof.has_value(), proof.error().message);
+    CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+    auto against = verbs::verify(file, nullptr, made.folder / "m.pt");
+    REQUIRE_MESSAGE(against.has_value(), against.error().message);
+    CHECK(against->outcome == VerifyReport::Outcome::kProved);
+    put(file, contents(file).substr(0, 40));
+    check_is_broken(file, made.certified());
+  }
+}
+
+TEST_CASE("a file of which the certificate beside it says nothing is not proved by it") {
+  const ProvedResult made("torch");
+  put(made.out + "/other.pt", contents(made.out + "/model.pt"));
+  auto proof = verbs::verify(made.out + "/other.pt", nullptr);
+  REQUIRE(proof.has_value());
+  CHECK(proof->outcome == VerifyReport::Outcome::kUndecided);
+}

@@ -152,3 +152,42 @@ TEST_CASE("an index that names keys of an optimizer means all that lies below th
   CHECK(findings_of(*named).empty());
   CHECK(says(findings_of(*with("1")), Severity::kError, "places 1 tensor in files that do not"));
 }
+
+TEST_CASE("an index that cannot be used is told, and the parts beside it are read") {
+  for (const char* broken : {"", "{\"weight_map\":", "[]", "{\"weight_map\":{}}"}) {
+    CAPTURE(broken);
+    auto checkpoint = opened(two_files(broken));
+    CHECK(names_of(*checkpoint) == "a b |");
+    CHECK(says(findings_of(*checkpoint), Severity::kError, "The index is no JSON object"));
+  }
+  Files gone = two_files("");
+  gone.erase(gone.begin());
+  auto rest = opened(gone);
+  CHECK(names_of(*rest) == "b |");
+  auto found = findings_of(*rest);
+  CHECK(says(found, Severity::kError, "The index is no JSON object"));
+  CHECK(std::any_of(found.begin(), found.end(), [](const Finding& finding) {
+    return finding.rule == "missing-file" && finding.subjects[0] == kFirst;
+  }));
+}
+
+TEST_CASE("the file of groups that an optimizer's index names is missed where it is gone") {
+  const std::string index = R"({"metadata":{"param_groups":"pytorch_optim_group.bin",)"
+                            R"("total_size":48},"weight_map":{"a":")" +
+                            kFirst + R"(","b":")" + kSecond + "\"}}";
+  Files files = two_files(index);
+  CHECK(says(findings_of(*opened(files)), Severity::kError,
+             "pytorch_optim_group.bin is not there: " + kIndex));
+  files.emplace_back("pytorch_optim_group.bin", to_bytes(part("0", '\1')));
+  CHECK(findings_of(*opened(files)).empty());
+}
+
+TEST_CASE("a part in the form of before torch 1.6 is not looked at, and not damaged") {
+  Files files = two_files(right_index());
+  files[1].second =
+      to_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", 15));
+  auto report = check(*opened(files), {});
+  REQUIRE(report.has_value());
+  CHECK(says(report->findings, Severity::kInfo, "before torch 1.6"));
+  CHECK_FALSE(says(report->findings, Severity::kError, "before torch 1.6"));
+}

@@ -1,6 +1,8 @@
 // missing-key, unexpected-key, shape-mismatch, dtype-mismatch: a checkpoint beside a spec.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 #include "core/unnamed_format.h"
@@ -147,4 +149,64 @@ TEST_CASE("two 4-bit values to a byte are no other shape where the loader unpack
   CHECK(found(whole, Dtype::kUint8, "other.weight_scale", 4).severity == Severity::kError);
   CHECK(found(whole, Dtype::kUint8, "up.weight_scale", 3).severity == Severity::kError);
   CHECK(found(whole, Dtype::kBfloat16, "up.weight_scale", 4).severity == Severity::kError);
+}
+
+TEST_CASE("one rank's part of flattened parameters is told by its number of elements") {
+  struct Case {
+    std::vector<std::pair<const char*, Extents>> saved;
+    const char* says;
+  };
+  const char* spec = R"({"embed.weight": {"shape": [64, 16]}, "norm.weight": {"shape": [16]},
+                         "up.weight": {"shape": [32, 16]}})";
+  const Case cases[] = {
+      {{{"embed.weight", {260}}, {"up.weight", {32, 16}}},
+       "4 x 260 = 64 x 16 + 16: embed.weight holds one rank's part of a flat parameter of 4 ranks "
+       "into which FSDP had put embed.weight and norm.weight"},
+      {{{"embed.weight", {347}}, {"norm.weight", {0}}, {"up.weight", {32, 16}}},
+       "3 x 347 = 64 x 16 + 16 + 1 of padding"},
+      {{{"embed.weight", {256}}, {"norm.weight", {4}}, {"up.weight", {128}}},
+       "Each of them is flat, with 1/4 of the elements"},
+      {{{"embed.weight", {147}}, {"norm.weight", {3}}, {"up.weight", {74}}},
+       "Each of them is flat, with 1/7 of the elements"},
+      {{{"embed.weight", {0}}, {"norm.weight", {0}}, {"up.weight", {0}}},
+       "All of them were saved without an element: DeepSpeed ZeRO-3"}};
+  for (const Case& one : cases) {
+    CAPTURE(one.says);
+    CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
+    for (const auto& [fqn, shape] : one.saved) add(builder, fqn, shape, Dtype::kFloat32);
+    const auto findings = look(builder, spec);
+    const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+      return finding.rule == "shape-mismatch";
+    });
+    REQUIRE(found != findings.end());
+    CHECK_MESSAGE(found->cause.find(one.says) != std::string::npos, found->cause);
+  }
+}
+
+TEST_CASE("other shapes than those of flat parts are not called such") {
+  const Extents not_flat[] = {{261}, {1000}, {32, 16}, {}};
+  for (const Extents& saved : not_flat) {
+    CheckpointBuilder builder;
+    builder.set_format(test::kUnnamedFormat);
+    add(builder, "embed.weight", saved, Dtype::kFloat32);
+    add(builder, "norm.weight", {16}, Dtype::kFloat32);
+    const auto findings = look(builder, R"({"embed.weight": {"shape": [64, 16]},
+                                            "norm.weight": {"shape": [16]}})");
+    REQUIRE(findings.size() == 1);
+    CHECK_MESSAGE(findings[0].cause.find("rank") == std::string::npos, findings[0].cause);
+  }
+}
+
+TEST_CASE("an _extra_state that is not here is only to know, and apart from what is missing") {
+  CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
+  add(builder, "layers.0.w", {4}, Dtype::kFloat32);
+  auto findings = look(builder, R"({"layers.0.w": {"shape": [4]}, "layers.1.w": {"shape": [4]},
+      "layers.0._extra_state": {"shape": [0]}, "layers.1._extra_state": {"shape": [0]}})");
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].severity == Severity::kError);
+  CHECK(findings[0].subjects == std::vector<std::string>{"layers.1.w"});
+  CHECK(findings[1].severity == Severity::kInfo);
+  CHECK(findings[1].subjects.size() == 2);
 }

@@ -148,6 +148,14 @@ TEST_CASE("plain values of Python's own library raise nothing, as protocol 2 spe
   }
 }
 
+TEST_CASE("the pairs of numbers in DeepSpeed's own files raise nothing") {
+  const std::string call =
+      "\x80\x02"
+      "cdeepspeed.utils.tensor_fragment\nfragment_";
+  CHECK(found(saved(call + "address\nK\x07K\x03\x86R.")).empty());
+  CHECK(found(saved(call + "other\nK\x07K\x03\x86R.")).size() == 1);
+}
+
 TEST_CASE("pickles in a row, as torch saved before zip, are looked at one by one") {
   std::string plain("\x80\x02K\x01.", 5), hostile = kSystem;
   CHECK(found(plain + plain + plain + plain + plain + "raw bytes").empty());

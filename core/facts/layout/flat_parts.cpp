@@ -1,0 +1,153 @@
+#include "core/facts/layout/flat_parts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/base/words.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostAbsent = 64;  // tensors that may be inside too, one by one
+constexpr std::int64_t kSurePart = 8;    // elements of a part, for each rank
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+using Shapes = std::vector<const OtherShape*>;
+
+std::int64_t elements(const Extents& shape) {
+  return volume(shape).value_or(std::numeric_limits<std::int64_t>::max() / 4);
+}
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+bool is_flat(const OtherShape& shape) {
+  return shape.saved.size() == 1;
+}
+
+// "64 x 16"
+std::string product(const Extents& shape) {
+  std::string text;
+  for (std::int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
+// Of how many ranks each tensor is one's own part: ceil(expected / ranks) elements.
+std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
+  std::int64_t least = 2, most = kMostRanks;
+  for (const OtherShape* shape : shapes) {
+    const std::int64_t part = shape->saved[0], whole = elements(shape->expected);
+    if (part == 0 || whole == 0) return std::nullopt;
+    least = std::max(least, divided_up(whole, part));
+    if (part > 1) most = std::min(most, (whole - 1) / (part - 1));
+  }
+  return least <= most ? std::optional(least) : std::nullopt;
+}
+
+// Several tensors one after the other, cut into equal parts of which the last is padded.
+std::optional<std::int64_t> ranks_of_row(std::int64_t whole, std::int64_t part) {
+  const std::int64_t ranks = divided_up(whole, part);
+  const bool is_sure = ranks >= 2 && ranks <= part / kSurePart;
+  return is_sure && divided_up(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
+}
+
+// What may have been in one flat parameter with those that are empty now: of those that are not
+// here all, none, one, or all but one (which is tied).
+std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
+  std::vector<Shapes> rows;
+  auto add = [&](auto takes) {
+    Shapes row = sure;
+    for (const OtherShape* shape : absent) {
+      if (takes(shape)) row.push_back(shape);
+    }
+    rows.push_back(std::move(row));
+  };
+  add([](const OtherShape*) { return true; });
+  if (!absent.empty()) add([](const OtherShape*) { return false; });
+  if (absent.size() < 2 || absent.size() > kMostAbsent) return rows;
+  for (const OtherShape* one : absent) {
+    add([&](const OtherShape* shape) { return shape == one; });
+    if (absent.size() > 2) add([&](const OtherShape* shape) { return shape != one; });
+  }
+  return rows;
+}
+
+std::string words_of_row(const OtherShape& holder, const Shapes& row, std::int64_t ranks) {
+  std::string sum;
+  std::vector<std::string> names;
+  std::int64_t whole = 0;
+  for (const OtherShape* shape : row) {
+    if (names.size() < 4) sum += (sum.empty() ? "" : " + ") + product(shape->expected);
+    whole += elements(shape->expected);
+    names.push_back(shape->fqn);
+  }
+  if (names.size() > 4) sum += fmt::format(" + {} more", names.size() - 4);
+  const std::int64_t padding = ranks * holder.saved[0] - whole;
+  if (padding != 0) sum += fmt::format(" + {} of padding", padding);
+  return fmt::format(
+      " {} x {} = {}: {} holds one rank's part of a flat parameter of {} ranks into which FSDP had "
+      "put {}. The parts of the other ranks are not here.",
+      ranks, holder.saved[0], sum, holder.fqn, ranks, some_of(names));
+}
+
+std::string one_flat_parameter(const Shapes& flat, const Shapes& absent) {
+  Shapes sure;
+  const OtherShape* holder = nullptr;
+  for (const OtherShape* shape : flat) {
+    if (shape->saved[0] == 0) continue;
+    if (holder != nullptr) return "";
+    holder = shape;
+    sure.push_back(shape);
+  }
+  if (holder == nullptr) return "";
+  for (const OtherShape* shape : flat) {
+    if (shape != holder) sure.push_back(shape);
+  }
+  std::string found;
+  for (const Shapes& row : possible_rows(sure, absent)) {
+    std::int64_t whole = 0;
+    for (const OtherShape* shape : row) whole += elements(shape->expected);
+    const auto ranks = ranks_of_row(whole, holder->saved[0]);
+    if (!ranks) continue;
+    const bool is_exact = *ranks * holder->saved[0] == whole;
+    if (is_exact) return words_of_row(*holder, row, *ranks);
+    if (found.empty()) found = words_of_row(*holder, row, *ranks);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string flat_part_words(std::span<const OtherShape> shapes) {
+  Shapes flat, absent;
+  bool any_matrix = false, any_element = false;
+  for (const OtherShape& shape : shapes) {
+    if (!shape.is_here) {
+      absent.push_back(&shape);
+      continue;
+    }
+    if (!is_flat(shape)) return "";
+    any_matrix = any_matrix || shape.expected.size() > 1;
+    any_element = any_element || shape.saved[0] != 0;
+    flat.push_back(&shape);
+  }
+  if (!any_matrix) return "";
+  if (!any_element)
+    return fmt::format(
+        " {} saved without an element: DeepSpeed ZeRO-3 leaves that of a parameter in a state dict "
+        "that was not gathered, and FSDP on a rank that owns no part of it. The values are not "
+        "here.",
+        flat.size() == 1 ? "It was" : "All of them were");
+  if (auto ranks = ranks_of_each(flat))
+    return fmt::format(
+        " {} flat, with 1/{} of the elements: one of {} ranks saved its own part (FSDP, DeepSpeed "
+        "ZeRO-3) as if it were the whole. The parts of the others are not here.",
+        flat.size() == 1 ? "It is" : "Each of them is", *ranks, *ranks);
+  return one_flat_parameter(flat, absent);
+}
+
+}  // namespace shw

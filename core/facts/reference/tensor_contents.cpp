@@ -1,0 +1,41 @@
+#include "core/facts/reference/tensor_contents.h"
+
+#include <fmt/core.h>
+
+#include <cassert>
+
+#include "core/facts/reference/reference_bytes.h"
+
+namespace shw {
+
+Status TensorContents::learn(const std::vector<TensorId>& tensors) {
+  std::vector<TensorId> unknown;
+  std::vector<ComparisonCost> costs;
+  for (TensorId tensor : tensors) {
+    if (!known_.try_emplace(tensor).second) continue;
+    unknown.push_back(tensor);
+    costs.push_back({bytes_of_elements(checkpoint_, tensor), held_of_pieces(checkpoint_, tensor)});
+  }
+  if (unknown.empty()) return {};
+  auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };
+  SHW_TRY(auto found, find_together(input_, "look for layers", costs, find));
+  for (std::size_t i = 0; i < unknown.size(); ++i) known_[unknown[i]] = std::move(found[i]);
+  return {};
+}
+
+const std::string& TensorContents::of(TensorId tensor) const {
+  static const std::string kUnread;
+  auto found = known_.find(tensor);
+  assert(found != known_.end());
+  return found == known_.end() ? kUnread : found->second;
+}
+
+std::string TensorContents::hash_of(TensorId tensor) const {
+  auto pieces = pieces_of(checkpoint_, tensor, Dtype::kUnknown, input_.progress);
+  auto sum = pieces ? fingerprint_of(*pieces) : std::nullopt;
+  if (!sum) return {};
+  return fmt::format("{}{}{}", static_cast<int>(pieces->dtype), to_text(pieces->shape),
+                     to_hex(*sum));
+}
+
+}  // namespace shw

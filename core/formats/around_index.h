@@ -1,0 +1,44 @@
+// A directory as one index in it has it: what a person means who names that. Of several indexes, of
+// which a folder alone follows one or none, the others are not there.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/io/source.h"
+
+namespace shw {
+
+inline constexpr std::string_view kIndexSuffix = ".index.json";
+
+class AroundIndex final : public Directory {
+ public:
+  AroundIndex(std::shared_ptr<const Directory> inner, std::string index)
+      : inner_(std::move(inner)), index_(std::move(index)) {}
+  const std::string& name() const override { return inner_->name(); }
+  Result<std::vector<Entry>> list(std::size_t most) const override {
+    SHW_TRY(std::vector<Entry> entries, inner_->list(most));
+    std::erase_if(entries, [&](const Entry& entry) { return is_another(entry.path); });
+    return entries;
+  }
+  Entry stat(const std::string& path) const override {
+    return is_another(path) ? Entry{path} : inner_->stat(path);
+  }
+  Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
+    return inner_->open(path);
+  }
+
+ private:
+  bool is_another(const std::string& path) const {
+    return path != index_ && path.find('/') == std::string::npos && path.ends_with(kIndexSuffix);
+  }
+
+  std::shared_ptr<const Directory> inner_;
+  std::string index_;
+};
+
+}  // namespace shw

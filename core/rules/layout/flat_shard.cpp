@@ -1,0 +1,107 @@
+// One rank's part of a flattened parameter, published as a model (transformers #34080). Without a
+// spec names alone tell that a tensor is to be a matrix; with one shape-mismatch says it with
+// numbers.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// The weights of these modules are matrices in every model that has them.
+constexpr auto kMatrices = std::to_array<std::string_view>(
+    {"embed_tokens",    "word_embeddings", "wte",           "lm_head",    "output_layer",
+     "query_key_value", "dense_h_to_4h",   "dense_4h_to_h", "linear_qkv", "linear_fc1",
+     "linear_fc2",      "q_proj",          "k_proj",        "v_proj",     "o_proj",
+     "gate_proj",       "up_proj",         "down_proj",     "c_attn",     "c_fc"});
+
+bool is_to_be_matrix(std::string_view fqn) {
+  constexpr std::string_view kWeight = ".weight";
+  if (!fqn.ends_with(kWeight) || fqn.starts_with("optim") || parse_state_fqn(fqn)) return false;
+  fqn.remove_suffix(kWeight.size());
+  const std::string_view module = fqn.substr(fqn.rfind('.') + 1);
+  return std::find(kMatrices.begin(), kMatrices.end(), module) != kMatrices.end();
+}
+
+// Packed weights are flat in some kinds of quantisation.
+bool holds_numbers(Dtype dtype) {
+  return dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 ||
+         dtype == Dtype::kBfloat16;
+}
+
+void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  // Where tiles are recorded flat parameters are tiles of something that is known.
+  if (facts.spec != nullptr || !c.format().traits.one_piece) return;
+  Finding finding;
+  finding.rule = "flat-shard";
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> shapes;
+  std::size_t empty = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const ExtentsView shape = c.shape(tensor);
+    if (shape.size() != 1 || !holds_numbers(c.dtype(tensor)) || !is_to_be_matrix(c.fqn(tensor)))
+      continue;
+    empty += shape[0] == 0 ? 1 : 0;
+    finding.subjects.emplace_back(c.fqn(tensor));
+    shapes.push_back(std::string(c.fqn(tensor)) + " " + to_text(shape));
+  }
+  if (finding.subjects.empty()) return;
+  const bool is_one = finding.subjects.size() == 1;
+  finding.cause = fmt::format(
+      "{} {} to be {} by {} and {} ({}): {}. No model of these names loads that, and what the "
+      "other ranks held is not here.",
+      plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are",
+      is_one ? "a matrix" : "matrices", is_one ? "its name" : "their names",
+      empty == finding.subjects.size() ? (is_one ? "has no element" : "have no element")
+                                       : (is_one ? "is saved flat" : "are saved flat"),
+      some_of(shapes),
+      empty == finding.subjects.size()
+          ? "DeepSpeed ZeRO-3 leaves that of a parameter in a state dict that was not gathered, "
+            "and FSDP on a rank that owns no part of it"
+          : "one rank's part of parameters that FSDP or DeepSpeed ZeRO-3 had flattened, saved as "
+            "if it were the whole");
+  finding.evidence = {{"shapes", capped(shapes)},
+                      {"count", count_of(finding.subjects.size())},
+                      {"without an element", count_of(empty)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kFlatShard = {
+    .id = "flat-shard",
+    .depth = Depth::kMetadata,
+    .title = "One rank's flat part stands for a matrix",
+    .teaches =
+        "FSDP and DeepSpeed ZeRO-3 flatten parameters and give each rank a part. A state dict that "
+        "was taken without gathering them has what one rank held: a row of numbers, or nothing, "
+        "under the name of a matrix. Saved by save_pretrained it looks like a model, and loads "
+        "stop at 'size mismatch ... copying a param with shape torch.Size([0])'. Nothing in it is "
+        "damaged, but the parts of the other ranks are in no file. The names decide it here; a "
+        "spec or another checkpoint (--against) says of how many ranks the part is one.",
+    .lesson = {.drawing = R"(
+  embed_tokens.weight [64, 16] and norm.weight [16], flat, on 4 ranks
+
+  held by rank   │    0    │    1    │    2    │    3    │   1,040 elements
+  saved          │   260   │              as embed_tokens.weight
+)",
+               .remedy =
+                   "Save again from the run: with FSDP a full state dict, with ZeRO-3 "
+                   "stage3_gather_16bit_weights_on_model_save, or turn the sharded checkpoint "
+                   "beside it (DCP, zero_to_fp32.py) into a model.",
+               .link = "https://github.com/huggingface/transformers/issues/34080"},
+    .words = {.text = "will not load"},
+    .outcome = RunOutcome::kStops,
+    .doubts_shapes = true,
+    .run = find_flat_shards,
+};
+
+}  // namespace shw

@@ -1,0 +1,66 @@
+#include "core/rules/names/half_adapters.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// "…q_proj.lora_A.weight" and "…q_proj.lora_B.weight"
+std::optional<std::string> other_matrix(std::string_view fqn) {
+  constexpr auto kStems = std::to_array<std::string_view>({".lora_", ".lora_embedding_"});
+  if (parse_state_fqn(fqn)) return std::nullopt;
+  for (std::string_view stem : kStems) {
+    const std::size_t letter = fqn.rfind(stem) + stem.size();
+    if (fqn.rfind(stem) == std::string_view::npos || letter >= fqn.size()) continue;
+    const bool ends = letter + 1 == fqn.size() || fqn[letter + 1] == '.';
+    if (!ends || (fqn[letter] != 'A' && fqn[letter] != 'B')) continue;
+    std::string other(fqn);
+    other[letter] = fqn[letter] == 'A' ? 'B' : 'A';
+    return other;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::size_t whole = 0;
+  std::vector<std::string> halves, missing;
+  for (TensorId tensor : each_tensor(facts)) {
+    auto other = other_matrix(c.fqn(tensor));
+    if (!other) continue;
+    if (c.find(*other)) {
+      ++whole;
+      continue;
+    }
+    halves.emplace_back(c.fqn(tensor));
+    missing.push_back(std::move(*other));
+  }
+  // Adapters that share a matrix, or have one alone, have it so everywhere.
+  if (halves.empty() || halves.size() * 2 > whole) return;
+  Finding finding;
+  finding.rule = kHalfPair.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "Of {} both LoRA matrices are here, and of {} one of the two: {} {} missing. PEFT loads "
+      "without it and starts it anew, so that what was learned there is gone without an error.",
+      plural(whole / 2, "adapter"), human_count(halves.size()), some_of(missing),
+      missing.size() == 1 ? "is" : "are");
+  finding.evidence = {{"missing", capped(missing)},
+                      {"count", count_of(missing.size())},
+                      {"with_both", count_of(whole / 2)}};
+  finding.subjects = std::move(halves);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace shw

@@ -1,0 +1,203 @@
+// Experts under the numbers of others, each a tensor of its own (ISEEKYAN #61): the bytes of the
+// reference say which expert each one really is. Asked only of tensors that differ there, and
+// without --data beyond the first layer only where that one shows it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/reference/tensor_contents.h"
+#include "core/rules/explained.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+using Numbers = std::map<std::int64_t, std::int64_t>;  // of an expert here: of the reference's
+using Experts = std::map<std::int64_t, TensorId>;      // by number, those that differ
+using ExpertsByTail = std::map<std::string, Experts>;  // by what stands after the number
+
+struct ExpertName {
+  std::string before, after;
+  std::int64_t number = 0;
+};
+
+// "model.layers.0.mlp.experts.", 7, ".up_proj.weight"
+std::optional<ExpertName> expert_name_of(std::string_view fqn) {
+  constexpr std::string_view kExperts = "experts.";
+  const std::size_t at = fqn.rfind(kExperts);
+  if (at == std::string_view::npos || fqn.starts_with("optim")) return std::nullopt;
+  std::string_view rest = fqn.substr(at + kExperts.size());
+  const auto number = take_number(rest);
+  if (!number || !rest.starts_with('.')) return std::nullopt;
+  return ExpertName{std::string(fqn.substr(0, at + kExperts.size())), std::string(rest),
+                    static_cast<std::int64_t>(*number)};
+}
+
+std::map<std::string, ExpertsByTail> differing_experts(const Facts& facts,
+                                                       const std::vector<Finding>& findings) {
+  const auto differing = explained_by(findings, kDiffersFromReference.id);
+  std::map<std::string, ExpertsByTail> layers;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = facts.checkpoint.fqn(tensor);
+    if (!differing.contains(fqn) || !facts.counterparts[index_of(tensor)]) continue;
+    if (auto name = expert_name_of(fqn)) layers[name->before][name->after][name->number] = tensor;
+  }
+  return layers;
+}
+
+struct Sides {
+  const Facts& facts;
+  TensorContents here, there;
+
+  TensorId other(TensorId tensor) const { return *facts.counterparts[index_of(tensor)]; }
+  Status learn(const Experts& experts) {
+    std::vector<TensorId> ours, theirs;
+    for (const auto& [number, tensor] : experts) {
+      ours.push_back(tensor);
+      theirs.push_back(other(tensor));
+    }
+    SHW_CHECK(here.learn(ours));
+    return there.learn(theirs);
+  }
+};
+
+// Which expert of the reference each one is; nothing where one of them is none, or may be two.
+Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
+  SHW_CHECK(sides.learn(experts));
+  std::map<std::string, std::int64_t> by_content;
+  for (const auto& [number, tensor] : experts) {
+    const std::string& content = sides.there.of(sides.other(tensor));
+    if (content.empty() || !by_content.emplace(content, number).second) return Numbers{};
+  }
+  Numbers numbers;
+  for (const auto& [number, tensor] : experts) {
+    auto found = by_content.find(sides.here.of(tensor));
+    if (found == by_content.end()) return Numbers{};
+    numbers[number] = found->second;
+  }
+  return numbers;
+}
+
+// What all matrices of the layer's experts agree on.
+Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
+  Numbers numbers;
+  for (const auto& [after, experts] : tails) {
+    SHW_TRY(Numbers found, numbers_by(sides, experts));
+    if (found.empty() || (!numbers.empty() && found != numbers)) return Numbers{};
+    numbers = std::move(found);
+  }
+  return numbers;
+}
+
+std::string run_text(std::int64_t first, std::int64_t last) {
+  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+}
+
+// "0-31 are the reference's 32-63", for each run of neighbours that moved together.
+std::vector<std::string> runs_of(const Numbers& numbers) {
+  std::vector<std::string> runs;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    auto last = at;
+    for (auto next = std::next(at); next != numbers.end() && next->first == last->first + 1 &&
+                                    next->second == last->second + 1;
+         ++next)
+      last = next;
+    runs.push_back(run_text(at->first, last->first) + " are the reference's " +
+                   run_text(at->second, last->second));
+    at = std::next(last);
+  }
+  return runs;
+}
+
+struct Exchanged {
+  std::vector<std::string> subjects, layers, how;
+  bool alike = true;  // in every layer
+};
+
+void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTail& tails,
+               const Numbers& numbers, Exchanged& out) {
+  for (const auto& [after, experts] : tails) {
+    for (const auto& [number, tensor] : experts) out.subjects.emplace_back(c.fqn(tensor));
+  }
+  std::vector<std::string> runs = runs_of(numbers);
+  if (out.layers.empty()) out.how = runs;
+  out.alike = out.alike && runs == out.how;
+  out.layers.push_back(before + "*");
+}
+
+// What is told here needs no word about bytes that nobody knows.
+void drop_told(const std::vector<std::string>& subjects, std::vector<Finding>& findings) {
+  const std::set<std::string_view> told(subjects.begin(), subjects.end());
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.rule == kDiffersFromReference.id &&
+           std::all_of(finding.subjects.begin(), finding.subjects.end(),
+                       [&](const std::string& subject) { return told.contains(subject); });
+  });
+}
+
+void report_experts(Exchanged found, std::vector<Finding>& findings) {
+  if (found.subjects.empty()) return;
+  drop_told(found.subjects, findings);
+  Finding finding;
+  finding.rule = "experts-exchanged";
+  const std::size_t more = found.layers.size() - 1;
+  finding.cause = fmt::format(
+      "{} of experts hold, byte for byte, what other experts of their layer hold in the reference: "
+      "of {} {}{}. They were saved under each other's numbers, and a router sends its tokens to "
+      "the wrong ones without an error, unless its rows are in the same order.",
+      plural(found.subjects.size(), "tensor"), found.layers.front(), some_of(found.how, 4),
+      more == 0 ? ""
+                : fmt::format(", {} in {}", found.alike ? "and so it is" : "and others",
+                              plural(more, "more layer")));
+  finding.evidence = {{"layers", capped(found.layers)},
+                      {"experts of the first", capped(found.how)},
+                      {"the same in every layer", found.alike},
+                      {"count", count_of(found.subjects.size())}};
+  finding.subjects = std::move(found.subjects);
+  findings.push_back(std::move(finding));
+}
+
+Status find_exchanged_experts(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr) return {};
+  Sides sides{facts, {facts, facts.checkpoint}, {facts, *facts.reference}};
+  Exchanged found;
+  const auto layers = differing_experts(facts, findings);
+  for (const auto& [before, tails] : each_of(layers, facts)) {
+    SHW_TRY(const Numbers numbers, numbers_of(sides, tails));
+    if (!numbers.empty()) add_layer(facts.checkpoint, before, tails, numbers, found);
+    if (found.layers.empty() && facts.depth != Depth::kData) break;
+  }
+  report_experts(std::move(found), findings);
+  return {};
+}
+
+}  // namespace
+
+const Rule kExpertsExchanged = {
+    .id = "experts-exchanged",
+    .depth = Depth::kHeaders,
+    .title = "Experts are saved under each other's numbers",
+    .teaches =
+        "Under expert parallelism every rank has some of the experts, and the number in a name is "
+        "made of the rank's number and its own count. Where the ranks of the group were taken in "
+        "another order, each expert is whole and well, and has the number of another one. Shapes "
+        "and names are right, so it loads, and the router's choice goes to the wrong expert. Only "
+        "another checkpoint of the same step says which expert each one is.",
+    .lesson = {.drawing = R"(
+  experts of a layer, by the bytes of the reference
+
+  saved as       0 .. 31     32 .. 63
+  really        32 .. 63      0 .. 31       rank 0 had the group's second half
+)",
+               .remedy = "Rename them as the evidence says, the optimizer's states along with "
+                         "them, or save again with the ranks in their order.",
+               .link = ""},
+    .run_shared = find_exchanged_experts,
+};
+
+}  // namespace shw
