@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/formats/common/top_file.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -34,7 +35,7 @@ class AroundIndex final : public Directory {
 
  private:
   bool is_another(const std::string& path) const {
-    return path != index_ && path.find('/') == std::string::npos && path.ends_with(kIndexSuffix);
+    return path != index_ && is_at_top(path) && path.ends_with(kIndexSuffix);
   }
 
   std::shared_ptr<const Directory> inner_;

@@ -7,6 +7,7 @@
 #include "core/formats/around_index.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/one_file.h"
 #include "core/model/builder.h"
@@ -56,7 +57,7 @@ std::string without_signs(Rows rows) {
 // Files that would be one, by their names, and only stand for it.
 Status check_is_downloaded(const Directory& directory, std::span<const Entry> entries, Rows rows) {
   for (const Entry& entry : entries) {
-    if (entry.kind != EntryKind::kFile || entry.path.find('/') != std::string::npos) continue;
+    if (!is_top_file(entry)) continue;
     const bool is_named = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
       return row.named != nullptr && row.named(entry.path) != NamedFile::kNothing;
     });
@@ -74,7 +75,7 @@ struct OnlyFile {
 OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
   OnlyFile only;
   for (const Entry& entry : entries) {
-    if (entry.kind != EntryKind::kFile || entry.path.find('/') != std::string::npos) continue;
+    if (!is_top_file(entry)) continue;
     for (const FormatRow& row : rows) {
       if (row.named == nullptr || row.named(entry.path) != NamedFile::kAlone) continue;
       if (only.row != nullptr) return {};
@@ -154,7 +155,7 @@ Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const Direc
     SHW_TRY(auto entries, look.entries());
     Entries here;
     std::copy_if(entries.begin(), entries.end(), std::back_inserter(here),
-                 [](const Entry& entry) { return entry.path.find('/') == std::string::npos; });
+                 [](const Entry& entry) { return is_at_top(entry.path); });
     if (auto unfinished = other.unfinished(here)) return unfinished;
   }
   return std::nullopt;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/formats/common/top_file.h"
+
 namespace shw {
 namespace {
-
-bool is_at_top(std::string_view path) {
-  return path.find('/') == std::string_view::npos;
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';

@@ -7,6 +7,7 @@
 
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/common/zip.h"
 #include "core/model/checkpoint.h"
 
@@ -75,7 +76,7 @@ Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
   Hdf5Files listed;
   std::vector<std::string> indices;
   for (const Entry& entry : entries) {
-    if (entry.path.find('/') != std::string::npos || entry.kind != EntryKind::kFile) continue;
+    if (!is_top_file(entry)) continue;
     if (entry.path.ends_with(kKerasIndexSuffix)) indices.push_back(entry.path);
     if (has_hdf5_name(entry.path) || entry.path.ends_with(kKerasArchiveSuffix) ||
         entries.size() == 1)

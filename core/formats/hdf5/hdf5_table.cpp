@@ -2,6 +2,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_messages.h"
 #include "core/formats/hdf5/hdf5_open.h"
@@ -10,16 +11,12 @@
 namespace shw {
 namespace {
 
-bool is_at_top(const Entry& entry) {
-  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
-}
-
 // An index of Keras, an archive of its name that begins as a zip, or a file of such a name that
 // begins as HDF5; alone, whatever it is called.
 Result<bool> has_hdf5_files(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {
-    if (!is_at_top(entry)) continue;
+    if (!is_top_file(entry)) continue;
     if (entry.path.ends_with(kKerasIndexSuffix)) return true;
     const bool is_archive = entry.path.ends_with(kKerasArchiveSuffix);
     if (!is_archive && !has_hdf5_name(entry.path) && entries.size() != 1) continue;

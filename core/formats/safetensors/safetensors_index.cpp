@@ -6,6 +6,7 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/formats/common/python_json.h"
+#include "core/formats/common/top_file.h"
 
 namespace shw {
 namespace {
@@ -62,8 +63,7 @@ std::optional<std::string> find_safetensors_index(const Directory& directory) {
   if (!entries) return std::nullopt;
   std::optional<std::string> found;
   for (const Entry& entry : *entries) {
-    bool index = entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos &&
-                 entry.path.ends_with(".safetensors.index.json");
+    bool index = is_top_file(entry) && entry.path.ends_with(".safetensors.index.json");
     if (index && found) return std::nullopt;  // of two models, say fp16 and fp32: neither is meant
     if (index) found = entry.path;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
@@ -14,7 +15,7 @@ namespace {
 Result<bool> has_safetensors(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return entry.path.ends_with(kSafetensorsSuffix) && entry.path.find('/') == std::string::npos;
+    return entry.path.ends_with(kSafetensorsSuffix) && is_at_top(entry.path);
   });
 }
 

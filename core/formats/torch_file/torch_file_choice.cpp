@@ -6,6 +6,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/torch_file/torch_index.h"
 
 namespace shw {
@@ -14,10 +15,6 @@ namespace {
 // In the order in which they are looked for.
 constexpr auto kModelNames = std::to_array<std::string_view>(
     {kTorchIndexNames.single, "diffusion_pytorch_model.bin", "adapter_model.bin"});
-
-bool lies_at_top(const Entry& entry) {
-  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
-}
 
 }  // namespace
 
@@ -47,7 +44,7 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
   for (const Entry& entry : entries) {
     const bool is_named =
         entries.size() == 1 || named_torch_file(entry.path) != NamedFile::kNothing;
-    if (!lies_at_top(entry) || !is_named) continue;
+    if (!is_top_file(entry) || !is_named) continue;
     named.push_back(entry.path);
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
     if (is_archive) archives.push_back(entry.path);

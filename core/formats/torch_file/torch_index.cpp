@@ -5,20 +5,17 @@
 
 #include "core/formats/common/index_checks.h"
 #include "core/formats/common/part_names.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/one_file.h"
 
 namespace shw {
 namespace {
 
-bool is_at_top(const Entry& entry) {
-  return entry.kind == EntryKind::kFile && entry.path.find('/') == std::string::npos;
-}
-
 std::string index_among(const std::vector<Entry>& entries) {
   std::string found;
   bool are_several = false;
   for (const Entry& entry : entries) {
-    if (!is_at_top(entry) || !entry.path.ends_with(kTorchIndexSuffix)) continue;
+    if (!is_top_file(entry) || !entry.path.ends_with(kTorchIndexSuffix)) continue;
     if (entry.path == kTorchIndexNames.usual) return entry.path;
     are_several = !found.empty();
     found = entry.path;
@@ -31,7 +28,7 @@ TorchParts parts_by_name(std::span<const Entry> entries) {
   std::map<std::string, std::map<std::uint32_t, std::string>> families;
   std::map<std::string, std::vector<PartName>> parts;
   for (const Entry& entry : entries) {
-    if (!is_at_top(entry)) continue;
+    if (!is_top_file(entry)) continue;
     auto part = parse_part_name(entry.path, kSuffix);
     if (!part || part->count == 1) continue;
     families[part->before].emplace(part->number, entry.path);
@@ -63,7 +60,7 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
   index.map = std::move(*map);
   std::vector<std::string> all;
   for (const Entry& entry : entries) {
-    if (is_at_top(entry)) all.push_back(entry.path);
+    if (is_top_file(entry)) all.push_back(entry.path);
   }
   index.files = named_files(all, index.map);
   return index;
@@ -71,7 +68,7 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
 
 TorchParts torch_parts_among(std::span<const Entry> entries) {
   const bool has_index = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return is_at_top(entry) && entry.path.ends_with(kTorchIndexSuffix);
+    return is_top_file(entry) && entry.path.ends_with(kTorchIndexSuffix);
   });
   return has_index ? TorchParts{} : parts_by_name(entries);
 }
