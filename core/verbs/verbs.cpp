@@ -52,10 +52,9 @@ Result<Opened> open(const VerbOptions& said, Progress* progress) {
     SHW_TRY(opened.reference, open_beside(said.against, progress));
   }
   SHW_TRY(opened.checkpoint, open_checkpoint(said.checkpoint, progress));
-  if (opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference))
-    return fail(ErrorKind::kUsage,
-                "is the checkpoint that is looked at: held against itself, all is as expected",
-                {said.against}, "Name another step of the run, or a copy.");
+  opened.is_against_itself =
+      opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference);
+  if (opened.is_against_itself) opened.reference = nullptr;
   return opened;
 }
 
@@ -69,7 +68,12 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.team = team;
   options.counted = counted;
   options.memory = opened.memory;
-  return shw::check(*opened.checkpoint, options, progress);
+  SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
+  if (opened.is_against_itself)
+    report.unjudged.push_back(
+        {"what only another checkpoint tells: the one of --against is this one",
+         "--against another step, or a copy"});
+  return report;
 }
 
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,

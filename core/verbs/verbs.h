@@ -32,6 +32,8 @@ struct Opened {
   std::shared_ptr<const Checkpoint> reference;  // null without --against
   std::optional<Mesh> mesh;                     // nothing without --mesh
   std::uint64_t memory = kDefaultMemory;        // that a check may take
+  // --against named the checkpoint itself, which is as it expects: it is no reference.
+  bool is_against_itself = false;
 };
 
 // What is said is read first: a spec that cannot be read is known before terabytes are opened.
