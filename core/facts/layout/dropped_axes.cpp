@@ -225,6 +225,9 @@ bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t a
                         [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
+constexpr const char* kOutOfOrder =
+    "its chunks do not lie in the order in which the spec lets their writers begin";
+
 bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
   for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
     if (!lies_in_order(c, tensor, axis, dim)) return false;
@@ -235,7 +238,7 @@ bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t a
 void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   if (!lies_in_order(input.checkpoint, tensor, out.axis)) {
-    out.why_not = "its chunks do not lie in the order in which the spec lets their writers begin";
+    out.why_not = kOutOfOrder;
     return;
   }
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
@@ -397,6 +400,39 @@ const AxisSet& choose_set(const Suspect& item,
                            });
 }
 
+// Where writers stand is a matter of the mesh, not of a tensor: beside tensors of it whose chunks
+// lie in another order, those that fit may fit by chance.
+void doubt_where_others_do_not_fit(std::vector<DroppedAxis>& found) {
+  constexpr std::size_t kFew = 4;  // of one of so many, another failure of its own may be the cause
+  struct Seen {
+    std::size_t all = 0, out_of_order = 0;
+  };
+  std::map<std::string, Seen> of_mesh, of_layout;
+  auto layout = [](const DroppedAxis& one) {
+    std::string text = to_text(*one.entry->mesh);
+    for (const Placement& placement : one.entry->placements) text += " " + to_text(placement);
+    return text;
+  };
+  for (const DroppedAxis& one : found) {
+    const std::size_t is_out = one.why_not == kOutOfOrder ? 1 : 0;
+    for (Seen* seen : {&of_mesh[to_text(*one.entry->mesh)], &of_layout[layout(one)]}) {
+      ++seen->all;
+      seen->out_of_order += is_out;
+    }
+  }
+  for (DroppedAxis& one : found) {
+    const Seen& mesh = of_mesh[to_text(*one.entry->mesh)];
+    if (!one.placed ||
+        (of_layout[layout(one)].out_of_order == 0 && mesh.out_of_order * kFew < mesh.all))
+      continue;
+    one.placed = false;
+    one.survivors.clear();
+    one.why_not =
+        "the chunks of others on this mesh do not lie in the order in which the spec lets their "
+        "writers begin: where these stand is not known";
+  }
+}
+
 }  // namespace
 
 std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
@@ -429,6 +465,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
     out.push_back(dropped(input, item.tensor, axes.front(), item.grid, off_the_grid));
     out.back().others.assign(axes.begin() + 1, axes.end());
   }
+  doubt_where_others_do_not_fit(out);
   return out;
 }
 

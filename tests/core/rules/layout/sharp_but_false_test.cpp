@@ -99,6 +99,26 @@ TEST_CASE("survivors are not shifted where another axis has their writers the ot
   }
 }
 
+TEST_CASE("survivors that fit the spec's ranks are left open beside others that do not") {
+  // Both on the mesh, saved by ranks 1 and 7; of the second the later rank has the first rows.
+  auto saved = [](bool second_fits) {
+    Made made;
+    for (const char* name : {"o.weight", "q.weight"}) {
+      const bool fits = second_fits || name[0] == 'o';
+      made.tensor(name, {8, 2},
+                  {{{0, 0}, {4, 2}, fits ? 1u : 7u}, {{4, 0}, {4, 2}, fits ? 7u : 1u}})
+          .expect(name, {8, 8}, "fsdp=2,tp=4", {"Shard(0)", "Shard(1)"});
+    }
+    return look(made);
+  };
+  CHECK_FALSE(saved(true).survivors("o.weight").empty());
+  CHECK_FALSE(saved(true).survivors("q.weight").empty());
+  const Seen doubted = saved(false);
+  REQUIRE(doubted.find("axis-dropped") != nullptr);
+  CHECK(doubted.survivors("o.weight").empty());
+  CHECK(doubted.survivors("q.weight").empty());
+}
+
 TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
   // Rank 1 holds rows [2, 6) of both; a state of four rows has the size of its part of the grid.
   Made made;
