@@ -58,8 +58,7 @@ constexpr const char* kAbout =
     "in it of the greatest number. RUN/@latest-complete is the newest whose save has finished and "
     "of which, by its metadata, no file and no tile is missing; what was passed over is said. What "
     "lies below each step may follow: RUN/@latest/model. Nothing in a checkpoint is ever executed, "
-    "and "
-    "nothing is written into it except by repair --in-place.";
+    "and nothing is written into it except by repair --in-place.";
 
 constexpr Note kCodes[] = {
     {"0", "Clean, or done."},

@@ -10,6 +10,7 @@
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/model/named_only.h"
+#include "core/repair/proof/certified_folder.h"
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
@@ -221,12 +222,7 @@ namespace {
 std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory == nullptr) return std::nullopt;
-  auto source = directory->open(kCertificateFile);
-  if (!source) return std::nullopt;
-  auto bytes = read_bytes(**source, 0, (*source)->size());
-  if (!bytes) return std::nullopt;
-  std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  auto certificate = certificate_from_json(text, kCertificateFile);
+  auto certificate = certificate_in(*directory);
   if (!certificate) return std::nullopt;
   return std::move(*certificate);
 }

@@ -283,4 +283,11 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   return certificate;
 }
 
+Result<Certificate> certificate_in(const Directory& directory, const Progress* progress) {
+  SHW_TRY(auto file, directory.open(kCertificateFile));
+  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return certificate_from_json(text, kCertificateFile, progress);
+}
+
 }  // namespace shw

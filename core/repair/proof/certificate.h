@@ -10,6 +10,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/io/source.h"
 #include "core/repair/plan/plan_types.h"
 
 namespace shw {
@@ -124,5 +125,7 @@ std::map<std::string, std::int64_t> out_of_range_in(const Certificate& certifica
 std::string certificate_to_json(const Certificate& certificate);  // certificate_text.cpp
 Result<Certificate> certificate_from_json(std::string_view json, const std::string& source,
                                           const Progress* progress = nullptr);
+// The one that lies in a folder.
+Result<Certificate> certificate_in(const Directory& directory, const Progress* progress = nullptr);
 
 }  // namespace shw

@@ -25,17 +25,8 @@ class Team;
 Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progress = nullptr,
                                    std::shared_ptr<const Checkpoint> source = nullptr,
                                    Team* team = nullptr, std::uint64_t memory = kDefaultMemory);
-// A result that opens no more was what its certificate says when that was written: broken, where
-// the certificate's own hash holds and all of a team meet damage, or a certified file that is gone
-// or another. Nothing else is said of `error`, which is null where it opened; every member of a
-// team has to ask.
-Result<std::optional<VerifyReport>> broken_opening(const std::string& path, const Error* error,
-                                                   Progress* progress, Team* team);
-// The folder of a certificate.json that names this file of it, as a person does who typed what the
-// verb wrote ("out/model.pt"): what is proved is all that it certifies. Else the path as it is.
-std::string certified_whole(const std::string& path);
-// Opened from this machine's files.
-Result<VerifyReport> verify_repair(const std::string& checkpoint_path, Progress* progress = nullptr,
+// Opened from this machine's files: a folder, or a file that its certificate names.
+Result<VerifyReport> verify_repair(const std::string& named, Progress* progress = nullptr,
                                    Team* team = nullptr);
 
 }  // namespace shw
