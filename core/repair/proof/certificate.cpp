@@ -39,6 +39,7 @@
 #include "core/base/json.h"
 #include "core/base/leave_behind.h"
 #include "core/base/utf8.h"
+#include "core/facts/storage/filled.h"
 #include "core/repair/plan/json.h"
 
 namespace shw {
