@@ -168,6 +168,12 @@ VerdictText of_error(const Snapshot& snapshot) {
   return text;
 }
 
+// The person asked for the newest complete step: which newer ones are none.
+std::string passed_over_in(const Snapshot& snapshot) {
+  if (snapshot.passed_over.empty()) return {};
+  return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
+}
+
 }  // namespace
 
 std::string on_desk(std::string text) {
@@ -199,8 +205,9 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   bool findings = std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
                               [](const Finding& f) { return f.severity != Severity::kInfo; });
   VerdictText text = findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
+  text.unjudged = passed_over_in(snapshot);
   if (!snapshot.report->unjudged.empty())
-    text.unjudged = "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
+    text.unjudged += "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
   return text;
 }
 

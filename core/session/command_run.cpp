@@ -2,6 +2,8 @@
 
 #include "core/formats/open.h"
 #include "core/repair/run/in_place.h"
+#include "core/verbs/newest_step.h"
+#include "core/verbs/plan_file.h"
 
 namespace shw {
 namespace {
@@ -18,30 +20,42 @@ std::optional<TensorId> first_tensor(const Checkpoint& checkpoint, const Finding
   return std::nullopt;
 }
 
+std::vector<std::string> passed_over_for(const std::string& asked,
+                                         const std::vector<verbs::NewestStep>& settled) {
+  for (const verbs::NewestStep& step : settled) {
+    if (step.asked == asked) return step.passed_over;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Change> run_open(const Snapshot&, const Command& command, Progress* progress) {
   const auto& c = as<OpenCommand>(command);
   VerbOptions said;
-  said.checkpoint = c.path;
-  said.spec = c.spec;
-  said.against = c.against;
+  said.checkpoint = verbs::expanded_path(c.path);
+  said.spec = verbs::expanded_path(c.spec);
+  said.against = verbs::expanded_path(c.against);
   said.mesh = c.mesh;
+  const std::string asked = said.checkpoint;
+  SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::settle_steps(said, progress));
   SHW_TRY(verbs::Opened opened, verbs::open(said, progress));
   bool can_undo = false;
   if (opened.checkpoint->directory() != nullptr) {
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  return [said = std::move(said), opened = std::move(opened), tensor = c.tensor,
-          can_undo](Snapshot& s) {
+  return [said = std::move(said), opened = std::move(opened), tensor = c.tensor, can_undo,
+          passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
     s.said = said;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
     s.reference = opened.reference;
+    s.is_against_itself = opened.is_against_itself;
     s.mesh = opened.mesh;
+    s.passed_over = passed_over;
     s.tensor = s.checkpoint->find(tensor);
   };
 }
@@ -92,7 +106,10 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
 Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
-  const std::string& fill = as<PlanCommand>(command).fill;
+  VerbOptions said;
+  said.fill = as<PlanCommand>(command).fill;
+  SHW_CHECK(verbs::settle_steps(said, progress));
+  const std::string& fill = said.fill;
   SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));
   auto whole = shared(std::move(made));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();

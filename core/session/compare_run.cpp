@@ -5,6 +5,7 @@
 #include "core/formats/open.h"
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/verbs/newest_step.h"
 #include "core/verbs/plan_file.h"
 
 namespace shw {
@@ -14,12 +15,13 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   const auto& c = as<CompareCommand>(command);
   auto compared = std::make_shared<verbs::ComparedCheckpoints>();
   compared->a = before.checkpoint;
-  SHW_TRY(compared->b, open_beside(verbs::expanded_path(c.path), progress));
+  SHW_TRY(verbs::NewestStep other, verbs::newest_step(verbs::expanded_path(c.path), progress));
+  SHW_TRY(compared->b, open_beside(other.path, progress));
   CompareOptions options;
   options.data = c.data;
   SHW_TRY(compared->difference, compare_checkpoints(*compared->a, *compared->b, options, progress));
   return [compared = std::shared_ptr<const verbs::ComparedCheckpoints>(compared),
-          path = c.path](Snapshot& s) {
+          path = other.asked == other.path ? c.path : other.path](Snapshot& s) {
     if (s.checkpoint != compared->a) return;
     s.compared = compared;
     s.compared_with = path;

@@ -19,7 +19,9 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
 }
 
 verbs::Opened opened_in(const Snapshot& snapshot) {
-  return {snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
+  verbs::Opened opened{snapshot.checkpoint, snapshot.spec, snapshot.reference, snapshot.mesh};
+  opened.is_against_itself = snapshot.is_against_itself;
+  return opened;
 }
 
 }  // namespace shw

@@ -51,10 +51,13 @@ using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>
 struct Snapshot {
   std::uint64_t revision = 0;
   VerbOptions said;  // by the person: what was opened, beside what, and how it is to be filled
-  std::shared_ptr<const Checkpoint> checkpoint;   // null until opened
-  std::shared_ptr<const Spec> spec;               // null without
-  std::shared_ptr<const Checkpoint> reference;    // what it is held against; null without
-  std::optional<Mesh> mesh;                       // what the person said about the ranks
+  std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
+  std::shared_ptr<const Spec> spec;              // null without
+  std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without
+  bool is_against_itself = false;  // what it was to be held against is itself: nothing is held
+  std::optional<Mesh> mesh;        // what the person said about the ranks
+  // Newer steps that RUN/@latest-complete left alone: "step_10000: files are gone".
+  std::vector<std::string> passed_over;
   std::shared_ptr<const CheckReport> report;      // null until checked
   std::shared_ptr<const Plan> plan;               // null until planned
   std::shared_ptr<const PlanEdits> edits;         // of the plan; null until planned

@@ -51,3 +51,11 @@ TEST_CASE("the window is named after what is open and what is known of it") {
   repaired->said.checkpoint = "/runs/7/step_9000/";
   CHECK(window_title(*make_digest(repaired), {}).find("step_9000 - Repaired: ") == 0);
 }
+
+TEST_CASE("steps that were passed over for the newest complete one stand below the verdict") {
+  Snapshot snapshot = planned({});
+  CHECK(verdict_of(snapshot, {}, 1).unjudged.empty());
+  snapshot.passed_over = {"step_10000: files are gone"};
+  CHECK(verdict_of(snapshot, {}, 1).unjudged ==
+        "Passed over, since not complete: step_10000: files are gone. ");
+}
