@@ -115,6 +115,7 @@ void add(Packer& words, const BlockOrder& order) {
   words.add(std::uint64_t{order.dim});
   add_signed(words, order.block);
   add_numbers(words, order.order);
+  words.add(std::bit_cast<std::uint64_t>(order.margin));
 }
 
 Result<BlockOrder> unpacked_order(Unpacker& words) {
@@ -122,6 +123,8 @@ Result<BlockOrder> unpacked_order(Unpacker& words) {
   SHW_TRY(order.dim, words.number());
   SHW_TRY(order.block, signed_number(words));
   SHW_TRY(order.order, signed_numbers<std::vector<std::int64_t>>(words));
+  SHW_TRY(const std::uint64_t margin, words.number());
+  order.margin = std::bit_cast<double>(margin);
   return order;
 }
 

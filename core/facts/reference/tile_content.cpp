@@ -195,6 +195,10 @@ std::optional<BoxContent> TensorBoxes::content_of(ChunkId chunk, const Extents& 
                  [&](const Box& slab) { return counted(cast(items_.read_item(chunk, slab))); });
 }
 
+std::optional<Bytes> TensorBoxes::part(ChunkId chunk, const Box& inside) {
+  return cast(items_.read_item(chunk, inside));
+}
+
 std::set<std::uint64_t> TensorBoxes::values_at_start(ChunkId chunk, const Extents& sizes) {
   std::set<std::uint64_t> values;
   if (auto bytes = start(chunk, sizes)) collect_values(*bytes, size_of(dtype_), values);

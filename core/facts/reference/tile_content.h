@@ -44,6 +44,8 @@ class TensorBoxes {
   std::optional<Bytes> start(ChunkId chunk, const Extents& sizes);
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);
+  // A box of its elements, as it lies in the item.
+  std::optional<Bytes> part(ChunkId chunk, const Box& inside);
   // The values among its leading elements, as many as start_of looks at.
   std::set<std::uint64_t> values_at_start(ChunkId chunk, const Extents& sizes);
 

@@ -2,42 +2,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
+
+#include "core/facts/reference/likeness.h"
 
 namespace shw {
 namespace {
 
-constexpr double kLeastMargin = 0.2;  // P19
-// The correlation of unrelated rows of n elements has a standard deviation of 1 / sqrt(n): six of
-// them are asked for, 0.6 with 100 elements and 0.2 with 900.
-constexpr double kAskedDeviations = 6;
-// A tile that is as like its own place as that is in it: then there is nothing to look for.
-constexpr double kLikeItsPlace = 0.5;
+using Rows = std::vector<std::vector<float>>;
 
-// Numbers whose sum is 0 and whose squares sum to 1: a product of two is their correlation. Empty
-// where all are equal, or one is not finite.
-std::vector<float> standardised_row(const std::vector<float>& values) {
-  double sum = 0, squares = 0;
-  for (float value : values) sum += value;
-  const double mean = sum / static_cast<double>(std::max<std::size_t>(1, values.size()));
-  for (float value : values) squares += (value - mean) * (value - mean);
-  if (!std::isfinite(squares) || squares <= 0) return {};
-  std::vector<float> out;
-  const double scale = 1 / std::sqrt(squares);
-  for (float value : values) out.push_back(static_cast<float>((value - mean) * scale));
-  return out;
-}
-
-double product_of(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * double{b[i]};
-  return sum;
-}
-
-std::vector<std::vector<float>> all_standardised(const std::vector<std::vector<float>>& rows) {
-  std::vector<std::vector<float>> out;
-  for (const auto& row : rows) out.push_back(standardised_row(row));
-  return out;
+// Empty where a row says nothing.
+Rows all_standardised(Rows rows) {
+  for (auto& row : rows) {
+    if (!standardise(row)) row.clear();
+  }
+  return rows;
 }
 
 struct Likest {
@@ -46,8 +24,7 @@ struct Likest {
 };
 
 // The one place of its kind that `tile` is like, by how much more than any other.
-Likest likest_of(std::size_t tile, const std::vector<float>& row,
-                 const std::vector<std::vector<float>>& places,
+Likest likest_of(std::size_t tile, const std::vector<float>& row, const Rows& places,
                  const std::vector<std::size_t>& kinds) {
   Likest best{tile, -2};
   double first = -2, second = 0;  // what is unlike all others has to be like this one all the same
@@ -89,8 +66,7 @@ std::optional<LikeOrder> order_by_likeness(const std::vector<std::vector<float>>
     order.place_of.push_back(i);
     if (std::count(kinds.begin(), kinds.end(), kinds[i]) == 1) continue;
     const Likest best = likest_of(i, here[i], there, kinds);
-    const double asked = kAskedDeviations / std::sqrt(static_cast<double>(here[i].size()));
-    if (best.margin < std::max(kLeastMargin, asked) || is_taken[best.place]) return std::nullopt;
+    if (best.margin < asked_margin(here[i].size()) || is_taken[best.place]) return std::nullopt;
     is_taken[best.place] = true;
     order.place_of.back() = best.place;
     order.margin = std::min(order.margin, best.margin);

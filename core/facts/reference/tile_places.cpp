@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
+#include "core/facts/reference/likeness.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_jigsaw.h"
@@ -100,7 +101,23 @@ class Solver {
     return out;
   }
 
-  // Of another step: by the 4 KiB that each of them begins with.
+  // Whether what begins like the place is like it to its end: a tile can be of two blocks, each of
+  // which belongs to another place.
+  bool is_like_in_parts(const Tile& tile, const Box& place) {
+    const std::int64_t elements = elements_of_part(volume(tile.box.sizes).value_or(0));
+    for (std::size_t which = 0; which < kParts; ++which) {
+      const Box inside = part_inside(tile.box.sizes, elements, which);
+      Box wanted = inside;
+      for (std::size_t d = 0; d < wanted.offsets.size(); ++d) wanted.offsets[d] += place.offsets[d];
+      auto own = numbers(here_.part(tile.chunk, inside)), other = numbers(there_.elements(wanted));
+      if (!own || !other || !standardise(*own) || !standardise(*other) ||
+          product_of(*own, *other) < kLikeInParts)
+        return false;
+    }
+    return true;
+  }
+
+  // Of another step: by the 4 KiB that each of them begins with, and a look at the rest.
   void look_for_likeness() {
     if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMostLikened) return;
     std::map<Extents, std::size_t> kind_of;
@@ -117,8 +134,11 @@ class Solver {
     auto order = order_by_likeness(here, there, kinds);
     if (!order) return;
     std::map<std::size_t, Box> places;
-    for (std::size_t i = 0; i < tiles_.size(); ++i)
-      places[tiles_[i].index] = tiles_[order->place_of[i]].box;
+    for (std::size_t i = 0; i < tiles_.size(); ++i) {
+      const Box& place = tiles_[order->place_of[i]].box;
+      if (!is_like_in_parts(tiles_[i], place)) return;
+      places[tiles_[i].index] = place;
+    }
     if (take(places)) out_.likeness = order->margin;
   }
 

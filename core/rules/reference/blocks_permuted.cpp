@@ -15,6 +15,7 @@
 #include "core/facts/reference/block_words.h"
 #include "core/facts/reference/comparison_words.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/slice_likeness.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_pattern.h"
 #include "core/facts/reference/tile_places.h"
@@ -30,6 +31,9 @@ namespace {
 constexpr std::int64_t kLeastCompared = 8;
 // At Depth::kHeaders a tensor that differs is looked at row by row up to here.
 constexpr std::int64_t kSmallBytes = 256 << 10;
+
+// In the evidence: by how much more each slice is like its place than like any other, at least.
+constexpr std::string_view kMargin = "margin of correlation";
 
 // N1: every chunk is a block, and each of the ranks wrote two of them.
 bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockOrder& order) {
@@ -61,14 +65,23 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
   OrderName named = name_of(pattern, order, row_kind_of(c.fqn(tensor)));
   std::string within =
       pattern.segments > 1 ? fmt::format(", within each of {} equal parts", pattern.segments) : "";
-  Finding& finding = outcome.permuted[fmt::format("{}{}{}", named.says, within, order.dim)];
+  const bool is_like = order.margin > 0;
+  Finding& finding =
+      outcome.permuted[fmt::format("{}{}{}{}", named.says, within, order.dim, is_like)];
   if (finding.subjects.empty()) {
     finding.rule = "blocks-permuted";
     finding.link = named.link;
-    finding.cause = fmt::format(
-        "{} has the right shape and every number of the reference, in another order along dim {}: "
-        "{}{}. It loads without a message.",
-        c.fqn(tensor), order.dim, named.says, within);
+    finding.cause =
+        is_like ? fmt::format(
+                      "Training has changed {} since the reference, and along dim {} each slice is "
+                      "like "
+                      "one there alone, in another order: {}{}. It loads without a message.",
+                      c.fqn(tensor), order.dim, named.says, within)
+                : fmt::format(
+                      "{} has the right shape and every number of the reference, in another order "
+                      "along "
+                      "dim {}: {}{}. It loads without a message.",
+                      c.fqn(tensor), order.dim, named.says, within);
     finding.evidence = {{"family", named.family},
                         {"dimension", static_cast<std::int64_t>(order.dim)},
                         {"rows a block", order.block},
@@ -78,6 +91,7 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
                   order.order.begin() +
                       static_cast<std::ptrdiff_t>(std::min(order.order.size(), kMaxEvidence)));
     finding.evidence.emplace_back("block on disk of each true block", std::move(shown));
+    if (is_like) finding.evidence.emplace_back(std::string(kMargin), order.margin);
   }
   finding.subjects.emplace_back(c.fqn(tensor));
   finding.diagnoses.emplace_back(
@@ -153,13 +167,22 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
   return out;
 }
 
-// The rows of tensors of which no tile explains what they hold.
-Compared compare_rows(const Facts& facts, TensorId tensor, TensorId other) {
+struct BothSides {
+  PiecedTensor image, truth;
+};
+
+std::optional<BothSides> both_sides(const Facts& facts, TensorId tensor, TensorId other) {
   const Checkpoint& c = facts.checkpoint;
   auto dtype = common_dtype(c.dtype(tensor), facts.reference->dtype(other));
   auto image = dtype ? pieces_of(c, tensor, *dtype, facts.progress) : std::nullopt;
   auto truth = image ? pieces_of(*facts.reference, other, *dtype, facts.progress) : std::nullopt;
-  auto found = truth ? compare_blocks(*image, *truth) : std::nullopt;
+  if (!truth) return std::nullopt;
+  return BothSides{std::move(*image), std::move(*truth)};
+}
+
+// The rows of tensors of which no tile explains what they hold.
+Compared compare_rows(const std::optional<BothSides>& sides) {
+  auto found = sides ? compare_blocks(sides->image, sides->truth) : std::nullopt;
   if (!found) return {Answer::kUnread};
   switch (found->answer) {
     case BlockAnswer::kSame:
@@ -192,15 +215,23 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
     return {moved.places.sampled ? Answer::kAlike : Answer::kEqual};
   if (places == PlacesAnswer::kExchanged) return {Answer::kExchanged, std::move(moved)};
   Compared out;
-  if (has_rows_to_compare(facts, tensor, other))
-    out = compare_rows(facts, tensor, other);
-  else if (same(moved.expected, facts.checkpoint.shape(tensor)) && volume(moved.expected) != 0)
+  std::optional<BothSides> sides;
+  if (has_rows_to_compare(facts, tensor, other)) {
+    sides = both_sides(facts, tensor, other);
+    out = compare_rows(sides);
+  } else if (same(moved.expected, facts.checkpoint.shape(tensor)) && volume(moved.expected) != 0) {
     out.answer = places == PlacesAnswer::kUnread ? Answer::kUnread : Answer::kOther;
+  }
   // Tiles say something where rows say nothing.
   bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
   if (out.answer != Answer::kOther) return out;
-  if (moved.places.likeness > 0) out.answer = Answer::kLike;
+  if (moved.places.likeness > 0) {
+    out.answer = Answer::kLike;
+  } else if (sides) {
+    if (auto order = order_by_likeness(sides->image, sides->truth))
+      return {Answer::kPermuted, {}, std::move(*order)};
+  }
   out.moved = std::move(moved);
   return out;
 }
@@ -281,6 +312,30 @@ void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding
   std::erase_if(outcome.other, [&](const std::string& fqn) { return told.contains(fqn); });
 }
 
+void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
+  std::set<TensorId> mended;
+  for (const auto& [says, finding] : outcome.permuted) {
+    for (const Diagnosis& diagnosis : finding.diagnoses) mended.insert(tensor_of(diagnosis));
+  }
+  const std::vector<std::string> left = states_left(facts, mended, outcome.right);
+  for (auto& [says, finding] : outcome.permuted) {
+    const bool is_like = finding.evidence.back().first == kMargin;
+    std::string text = is_like
+                           ? "Put the blocks where the reference has what is like them: nothing "
+                             "is lost."
+                           : "Put the blocks in the order of the reference: nothing is lost. "
+                             "Optimizer states are moved only where the reference has them "
+                             "too.";
+    if (is_like && !left.empty()) {
+      text += " " + some_of(left) + (left.size() == 1 ? " is" : " are") +
+              " left as saved: nothing says in which order the optimizer's states lie.";
+      finding.evidence.emplace_back("states left", capped(left));
+    }
+    finding.remedy = Remedy{"permute-blocks", true, std::move(text)};
+    findings.push_back(std::move(finding));
+  }
+}
+
 void report_differing(const BlockOutcome& outcome, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "differs-from-reference";
@@ -342,8 +397,9 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     }
     asked.push_back(tensor);
     const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
-    costs.push_back({2 * bytes_of_elements(c, tensor),
-                     2 * held_of_pieces(c, tensor) + slices + 2 * decoded_for_places(facts)});
+    costs.push_back({2 * bytes_of_elements(c, tensor), 2 * held_of_pieces(c, tensor) + slices +
+                                                           2 * decoded_for_places(facts) +
+                                                           bytes_to_liken_slices(c.shape(tensor))});
   }
   auto compare = [&](std::size_t i) -> Result<std::string> {
     return words_of(
@@ -361,12 +417,7 @@ Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) 
   if (facts.reference == nullptr) return {};
   SHW_TRY(BlockOutcome outcome, compare_all(facts, findings));
   settle_tiles(facts, outcome, findings);
-  for (auto& [says, finding] : outcome.permuted) {
-    finding.remedy = Remedy{"permute-blocks", true,
-                            "Put the blocks in the order of the reference: nothing is lost. "
-                            "Optimizer states are moved only where the reference has them too."};
-    findings.push_back(std::move(finding));
-  }
+  report_permuted(facts, outcome, findings);
   report_differing(outcome, findings);
   report_unread(outcome, findings);
   return {};
@@ -385,7 +436,8 @@ const Rule kBlocksPermuted = {
         "another checkpoint the blocks are compared byte by byte; where they are the same ones in "
         "another order, the order is solved, its cause named if it is a known one, and the repair "
         "moves the blocks and loses nothing. Blocks that are equal to each other leave it "
-        "undecided.",
+        "undecided. Beside an earlier step of the same training no bytes are equal: there each row "
+        "is held against all places by correlation, and told only where it is like one alone.",
     .lesson = {.drawing = R"(
   query, key, value of 2 groups in one weight
 
@@ -406,8 +458,10 @@ const Rule kDiffersFromReference = {
     .title = "Other bytes than in the reference",
     .teaches =
         "Not a defect: another step of the same training holds other numbers. It is said because "
-        "the comparison with --against looks for equal blocks in another order, and finds out "
-        "nothing where the numbers themselves differ.",
+        "the comparison with --against looks for equal blocks in another order. Where the "
+        "numbers themselves differ, only rows and tiles that are like another place than their own "
+        "are told, by correlation; of vectors, and of what training has changed too much, nothing "
+        "is.",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
   saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on

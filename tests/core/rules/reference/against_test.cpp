@@ -154,6 +154,46 @@ TEST_CASE("every known order of blocks is named, and its repair gives the refere
   }
 }
 
+TEST_CASE("orders of blocks are told and mended beside an earlier step of the training") {
+  std::mt19937 dice(31);
+  std::normal_distribution<double> normal(0, 1000);
+  for (const AgainstCase& one : known_orders()) {
+    CAPTURE(one.family);
+    CAPTURE(one.order.size());
+    TemporaryFolder folder;
+    auto blocks = static_cast<std::int64_t>(one.order.size());
+    const Extents shape{std::lcm(blocks * 2, static_cast<std::int64_t>(one.writers.size())), 256};
+    Values earlier = counting(shape), truth = earlier, moment = earlier;
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      earlier[i] = static_cast<std::int64_t>(normal(dice));
+      truth[i] = earlier[i] + static_cast<std::int64_t>(normal(dice) / 4);
+      moment[i] = static_cast<std::int64_t>(normal(dice));
+    }
+    const std::string state = "optim.state." + one.fqn + ".exp_avg";
+    write_checkpoint(folder / "good", {in_rows(one.fqn, shape, earlier, each_writes(1)),
+                                       in_rows(state, shape, earlier, each_writes(1))});
+    write_checkpoint(folder / "bad",
+                     {in_rows(one.fqn, shape, permuted(truth, shape, one.order), one.writers),
+                      in_rows(state, shape, moment, one.writers)});
+    CheckReport report = held_against(folder / "bad", folder / "good", Depth::kData);
+    REQUIRE(count_above_info(report) == 1);
+    const Finding& finding = report.findings.front();
+    // A block that is a tile goes as a tile.
+    const bool is_tile = finding.rule == "tiles-exchanged";
+    CHECK((is_tile || finding.rule == "blocks-permuted"));
+    if (!is_tile) CHECK(family(finding) == one.family);
+    CHECK(finding.subjects == std::vector<std::string>{one.fqn});
+    CHECK(finding.cause.find("Training has changed") != std::string::npos);
+    REQUIRE(finding.remedy.has_value());
+    CHECK(finding.remedy->text.find(state + " is left as saved") != std::string::npos);
+    std::string out = repaired(folder / "bad", report, folder / "out");
+    CHECK(values_of(*opened(out), one.fqn) == truth);
+    CHECK(values_of(*opened(out), state) == moment);
+    CHECK(count_above_info(held_against(out, folder / "good", Depth::kData)) == 0);
+    CHECK(count_above_info(held_against(folder / "good", out, Depth::kData)) == 0);
+  }
+}
+
 TEST_CASE(
     "rows of heads in another order are named as heads and only those of a GLU as gate and up") {
   struct Order {

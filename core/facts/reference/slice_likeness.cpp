@@ -1,0 +1,264 @@
+// A slice is looked for among all others only where it does not follow the one before it: the
+// search costs the square of the slices, and orders that causes leave are runs. What was followed
+// is held against a sample of places, and a sample of slices against all.
+#include "core/facts/reference/slice_likeness.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/facts/reference/likeness.h"
+#include "core/facts/values/value_reader.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kLeastElements = 64, kMostElements = 256;  // of a slice
+constexpr std::int64_t kMostNumbers = std::int64_t{1} << 22;      // of one side
+constexpr std::int64_t kMostCompared = std::int64_t{1} << 16;     // slices
+constexpr std::size_t kProbes = 8, kRivals = 32, kSearchedAgain = 512;
+// Elements that are multiplied in searches: some seconds of a core.
+constexpr std::size_t kMostSearched = std::size_t{1} << 33;
+
+// How many elements of a slice are read at once; nothing where there are too few, or too many
+// slices.
+std::optional<std::int64_t> elements_at_once(ExtentsView shape, std::size_t dim) {
+  const std::int64_t slices = shape[dim];
+  if (slices < 2 || slices > kMostCompared) return std::nullopt;
+  const std::int64_t all = volume(shape).value_or(0) / slices;
+  if (all < kLeastElements) return std::nullopt;
+  return std::min({all, kMostElements, std::max(kLeastElements, kMostNumbers / slices)});
+}
+
+// A row of numbers for each slice, standardised.
+class Slices {
+ public:
+  Slices(Box window, std::size_t dim) : window_(std::move(window)), dim_(dim) {
+    strides_ = window_.sizes;
+    strides_[dim] = 1;
+    strides_ = row_major_strides(strides_);
+    strides_[dim] = 0;
+    count_ = static_cast<std::size_t>(window_.sizes[dim]);
+    elements_ = static_cast<std::size_t>(volume(window_.sizes).value_or(0)) / count_;
+    numbers_.resize(count_ * elements_);
+  }
+  // False where it cannot be read, or a slice says nothing.
+  bool read(const PiecedTensor& tensor) {
+    const bool is_read = tensor.pass(window_, [&](const Box& box, BytesView bytes) {
+      each_row(box, bytes, size_of(tensor.dtype), strides_,
+               [&](const Extents& at, std::int64_t, BytesView row) { put(tensor.dtype, at, row); });
+    });
+    if (!is_read) return false;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!standardise({numbers_.data() + i * elements_, elements_})) return false;
+    }
+    return true;
+  }
+  std::size_t size() const { return count_; }
+  std::size_t elements() const { return elements_; }
+  std::span<const float> operator[](std::size_t i) const {
+    return {numbers_.data() + i * elements_, elements_};
+  }
+
+ private:
+  void put(Dtype dtype, Extents at, BytesView row) {
+    const std::size_t last = at.size() - 1, count = row.size() / size_of(dtype);
+    for (std::size_t d = 0; d <= last; ++d) at[d] -= window_.offsets[d];
+    for (std::size_t i = 0; i < count; ++i, ++at[last])
+      numbers_[static_cast<std::size_t>(at[dim_]) * elements_ +
+               static_cast<std::size_t>(index_at(at, strides_))] =
+          static_cast<float>(value_at(dtype, row, i));
+  }
+
+  const Box window_;
+  const std::size_t dim_;
+  Extents strides_;  // of the other dimensions, inside of the window
+  std::size_t count_ = 0, elements_ = 0;
+  std::vector<float> numbers_;
+};
+
+class Matcher {
+ public:
+  Matcher(const Slices& here, const Slices& there)
+      : here_(here), there_(there), asked_(asked_margin(here.elements())) {
+    for (std::size_t i = 0; i < kRivals; ++i) rivals_.push_back(i * there.size() / kRivals);
+  }
+
+  // The place of each slice; nothing where one has none of its own, or all are where they belong.
+  std::optional<std::vector<std::size_t>> places() {
+    if (!is_any_elsewhere() || !follow()) return std::nullopt;
+    std::vector<bool> taken(there_.size(), false);
+    bool has_moved = false;
+    for (std::size_t i = 0; i < place_.size(); ++i) {
+      if (taken[place_[i]]) return std::nullopt;
+      taken[place_[i]] = true;
+      has_moved = has_moved || place_[i] != i;
+    }
+    return has_moved && is_sure() ? std::optional(place_) : std::nullopt;
+  }
+  double margin() const { return margin_; }
+
+ private:
+  double likeness(std::size_t slice, std::size_t place) const {
+    return product_of(here_[slice], there_[place]);
+  }
+
+  // Its one place, looked for everywhere.
+  std::optional<std::size_t> searched(std::size_t slice) {
+    searched_ += there_.size() * here_.elements();
+    if (searched_ > kMostSearched) return std::nullopt;
+    std::size_t best = slice;
+    double first = -2,
+           second = 0;  // what is unlike all others has to be like this one all the same
+    for (std::size_t place = 0; place < there_.size(); ++place) {
+      const double alike = likeness(slice, place);
+      if (alike > first) {
+        second = std::max(second, first);
+        first = alike;
+        best = place;
+      } else {
+        second = std::max(second, alike);
+      }
+    }
+    if (first - second < asked_) return std::nullopt;
+    margin_ = std::min(margin_, first - second);
+    return best;
+  }
+
+  // Of those that are unlike their own place, a few: each has to be like another.
+  bool is_any_elsewhere() {
+    std::vector<std::size_t> unlike;
+    for (std::size_t i = 0; i < here_.size(); ++i) {
+      if (likeness(i, i) < kLikeItsPlace) unlike.push_back(i);
+    }
+    bool is_elsewhere = false;
+    const std::size_t step = std::max<std::size_t>(1, unlike.size() / kProbes);
+    for (std::size_t i = 0; i < unlike.size(); i += step) {
+      auto place = searched(unlike[i]);
+      if (!place) return false;
+      is_elsewhere = is_elsewhere || *place != unlike[i];
+    }
+    return is_elsewhere;
+  }
+
+  // Where it would be if it went on as those before it, or stood in its place.
+  std::array<std::size_t, 4> guesses(std::size_t slice) const {
+    const std::size_t n = place_.size(), one = n > 0 ? place_[n - 1] : slice,
+                      two = n > 1 ? place_[n - 2] : one;
+    return {slice, one + 1, two + 1, one + (one - two)};
+  }
+
+  std::optional<std::size_t> guessed(std::size_t slice) const {
+    std::optional<std::size_t> best;
+    double first = kLikeItsPlace;
+    const auto all = guesses(slice);
+    for (std::size_t place : all) {
+      if (place >= there_.size() || place == best) continue;
+      const double alike = likeness(slice, place);
+      if (alike < first) continue;
+      first = alike;
+      best = place;
+    }
+    auto rivals_it = [&](std::size_t place) {
+      return place < there_.size() && place != best && first - likeness(slice, place) < asked_;
+    };
+    if (!best || first < asked_ || std::any_of(all.begin(), all.end(), rivals_it) ||
+        std::any_of(rivals_.begin(), rivals_.end(), rivals_it))
+      return std::nullopt;
+    return best;
+  }
+
+  bool follow() {
+    for (std::size_t i = 0; i < here_.size(); ++i) {
+      auto place = guessed(i);
+      if (!place) place = searched(i);
+      if (!place) return false;
+      place_.push_back(*place);
+    }
+    return true;
+  }
+
+  bool is_sure() {
+    const std::size_t step = std::max<std::size_t>(1, place_.size() / kSearchedAgain);
+    for (std::size_t i = 0; i < place_.size(); i += step) {
+      if (searched(i) != place_[i]) return false;
+    }
+    return true;
+  }
+
+  const Slices &here_, &there_;
+  const double asked_;
+  std::vector<std::size_t> rivals_, place_;
+  std::size_t searched_ = 0;
+  double margin_ = 2;
+};
+
+// To the end of the slices.
+bool are_like_in_parts(const PiecedTensor& image, const PiecedTensor& truth, std::size_t dim,
+                       const std::vector<std::size_t>& places) {
+  const std::int64_t elements =
+      elements_of_part(volume(image.shape).value_or(0) / image.shape[dim]);
+  for (std::size_t which = 0; which < kParts; ++which) {
+    const Box part = part_inside(image.shape, elements, which, dim);
+    Slices here(part, dim), there(part, dim);
+    if (!here.read(image) || !there.read(truth)) return false;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (product_of(here[i], there[places[i]]) < kLikeInParts) return false;
+    }
+  }
+  return true;
+}
+
+// By a few elements of each: what most tensors end with.
+bool is_any_unlike_its_place(const PiecedTensor& image, const PiecedTensor& truth,
+                             std::size_t dim) {
+  const Box few = part_inside(image.shape, kLeastElements, 0, dim);
+  Slices here(few, dim), there(few, dim);
+  if (!here.read(image) || !there.read(truth)) return false;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    if (product_of(here[i], there[i]) < kLikeItsPlace) return true;
+  }
+  return false;
+}
+
+std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTensor& truth,
+                                      std::size_t dim) {
+  const auto elements = elements_at_once(image.shape, dim);
+  if (!elements || !is_any_unlike_its_place(image, truth, dim)) return std::nullopt;
+  const Box first = part_inside(image.shape, *elements, 0, dim);
+  Slices here(first, dim), there(first, dim);
+  if (!here.read(image) || !there.read(truth)) return std::nullopt;
+  Matcher matcher(here, there);
+  auto places = matcher.places();
+  if (!places || !are_like_in_parts(image, truth, dim, *places)) return std::nullopt;
+  BlockOrder order{dim, 1, std::vector<std::int64_t>(places->size())};
+  for (std::size_t i = 0; i < places->size(); ++i)
+    order.order[(*places)[i]] = static_cast<std::int64_t>(i);
+  order.margin = matcher.margin();
+  coarsen(order);
+  return order;
+}
+
+}  // namespace
+
+std::optional<BlockOrder> order_by_likeness(const PiecedTensor& image, const PiecedTensor& truth) {
+  if (image.dtype != truth.dtype || !has_values(image.dtype) || !same(image.shape, truth.shape))
+    return std::nullopt;
+  for (std::size_t dim = 0; dim < image.shape.size(); ++dim) {
+    if (auto order = order_along(image, truth, dim)) return order;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t bytes_to_liken_slices(ExtentsView shape) {
+  std::int64_t most = 0;
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    if (auto elements = elements_at_once(shape, dim))
+      most = std::max(most, volume(part_inside(shape, *elements, 0, dim).sizes).value_or(0));
+  }
+  // Of both sides, for the first part and for another.
+  return 4 * sizeof(float) * static_cast<std::uint64_t>(most);
+}
+
+}  // namespace shw
