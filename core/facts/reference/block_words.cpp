@@ -88,7 +88,7 @@ OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
 
 }  // namespace
 
-RowKind row_kind_of(std::string_view fqn) {
+RowKind row_kind_of(std::string_view fqn, std::size_t ndim, std::size_t dim) {
   constexpr std::array<std::string_view, 17> kHeads = {
       "qkv",       "query_key_value", "q_proj",    "k_proj",     "v_proj",   "q_b_proj",
       "kv_b_proj", "kv_proj",         "q_up_proj", "kv_up_proj", ".wq.",     ".wk.",
@@ -99,6 +99,7 @@ RowKind row_kind_of(std::string_view fqn) {
       "fc1", "gate_up", "up_gate", "gateup", "gate_proj",     "up_proj", "w13",  ".w1",
       ".w3", "glu",     ".wi",     "w_in",   "dense_h_to_4h", "mlp1",    "c_fc", "ffn_gate"};
   const std::string name = lowered(fqn);
+  if (ndim >= 3 && dim == 0 && name.find("expert") != name.npos) return RowKind::kExperts;
   // Of these the columns are heads.
   if (contains_any(name, kBehindHeads)) return RowKind::kOther;
   if (contains_any(name, kHeads)) return RowKind::kHeads;
@@ -119,6 +120,12 @@ OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind 
                     "gate and up",
                     pattern.first),
         "Megatron-LM #2769"};
+  if (kind == RowKind::kExperts)
+    return {"experts-permuted",
+            order.block == 1
+                ? "its experts lie in another order"
+                : fmt::format("its experts lie in another order, {} together", order.block),
+            ""};
   if (kind == RowKind::kHeads && order.dim == 0) return name_of_heads(pattern, order);
   return name_of_halves(pattern, kind == RowKind::kGateUp);
 }

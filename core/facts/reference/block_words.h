@@ -11,10 +11,12 @@ namespace shw {
 
 enum class RowKind : std::uint8_t {
   kOther,
-  kGateUp,  // rows of gate and up
-  kHeads,   // rows of attention heads
+  kGateUp,   // rows of gate and up
+  kHeads,    // rows of attention heads
+  kExperts,  // whole experts, stacked
 };
-RowKind row_kind_of(std::string_view fqn);
+// Of what stands along `dim` of a tensor of `ndim` dimensions.
+RowKind row_kind_of(std::string_view fqn, std::size_t ndim, std::size_t dim);
 
 struct OrderName {
   std::string family;  // evidence, never changes; "unknown"

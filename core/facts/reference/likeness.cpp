@@ -44,4 +44,16 @@ Box part_inside(ExtentsView sizes, std::int64_t elements, std::size_t which,
   return part;
 }
 
+bool is_like_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there) {
+  const std::int64_t elements = elements_of_part(volume(sizes).value_or(0));
+  for (std::size_t which = 0; which < kParts; ++which) {
+    const Box inside = part_inside(sizes, elements, which);
+    auto own = here(inside), other = there(inside);
+    if (!own || !other || own->size() != other->size() || !standardise(*own) ||
+        !standardise(*other) || product_of(*own, *other) < kLikeInParts)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace shw

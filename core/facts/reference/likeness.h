@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "core/tensor/shape.h"
 
@@ -34,6 +37,11 @@ double product_of(std::span<const float> a, std::span<const float> b);
 // be along the last dimensions, the parts spread evenly from corner to corner. All along
 // `whole_dim`, whose elements do not count, where there is one.
 inline constexpr std::size_t kNoDim = SIZE_MAX;
+// The numbers of a box inside of something; nothing where they cannot be read.
+using ReadPart = std::function<std::optional<std::vector<float>>(const Box& inside)>;
+// Whether what begins like another thing of these sizes is like it to its end: a tile can be of two
+// blocks, each of which belongs to another place.
+bool is_like_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there);
 inline std::int64_t elements_of_part(std::int64_t all) {
   constexpr std::int64_t kLeast = 64, kMost = 256;
   return std::clamp(all / 8, kLeast, kMost);

@@ -94,27 +94,17 @@ class Solver {
   }
 
   std::optional<std::vector<float>> numbers(std::optional<Bytes> bytes) const {
-    if (!bytes) return std::nullopt;
-    std::vector<float> out;
-    for (std::size_t i = 0; i < bytes->size() / size_of(dtype_); ++i)
-      out.push_back(static_cast<float>(value_at(dtype_, *bytes, i)));
-    return out;
+    return bytes ? std::optional(to_floats(dtype_, *bytes)) : std::nullopt;
   }
 
-  // Whether what begins like the place is like it to its end: a tile can be of two blocks, each of
-  // which belongs to another place.
-  bool is_like_in_parts(const Tile& tile, const Box& place) {
-    const std::int64_t elements = elements_of_part(volume(tile.box.sizes).value_or(0));
-    for (std::size_t which = 0; which < kParts; ++which) {
-      const Box inside = part_inside(tile.box.sizes, elements, which);
-      Box wanted = inside;
-      for (std::size_t d = 0; d < wanted.offsets.size(); ++d) wanted.offsets[d] += place.offsets[d];
-      auto own = numbers(here_.part(tile.chunk, inside)), other = numbers(there_.elements(wanted));
-      if (!own || !other || !standardise(*own) || !standardise(*other) ||
-          product_of(*own, *other) < kLikeInParts)
-        return false;
-    }
-    return true;
+  bool is_like_to_its_end(const Tile& tile, const Box& place) {
+    return is_like_in_parts(
+        tile.box.sizes, [&](const Box& inside) { return numbers(here_.part(tile.chunk, inside)); },
+        [&](Box inside) {
+          for (std::size_t d = 0; d < inside.offsets.size(); ++d)
+            inside.offsets[d] += place.offsets[d];
+          return numbers(there_.elements(inside));
+        });
   }
 
   // Of another step: by the 4 KiB that each of them begins with, and a look at the rest.
@@ -136,7 +126,7 @@ class Solver {
     std::map<std::size_t, Box> places;
     for (std::size_t i = 0; i < tiles_.size(); ++i) {
       const Box& place = tiles_[order->place_of[i]].box;
-      if (!is_like_in_parts(tiles_[i], place)) return;
+      if (!is_like_to_its_end(tiles_[i], place)) return;
       places[tiles_[i].index] = place;
     }
     if (take(places)) out_.likeness = order->margin;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "core/facts/check_input.h"
 #include "core/formats/items.h"
@@ -95,6 +96,13 @@ inline void to_doubles(Dtype dtype, BytesView bytes, std::size_t first, std::spa
     default:
       return each([&](std::size_t i) { return value_at(Dtype::kFloat32, bytes, i); });
   }
+}
+
+inline std::vector<float> to_floats(Dtype dtype, BytesView bytes) {
+  std::vector<float> out(bytes.size() / size_of(dtype));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<float>(value_at(dtype, bytes, i));
+  return out;
 }
 
 inline std::size_t count_in(const TensorValues& values) {

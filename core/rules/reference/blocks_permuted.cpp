@@ -62,7 +62,8 @@ struct BlockOutcome {
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
   BlockPattern pattern = recognise(order, halves_a_writer(c, tensor, order));
-  OrderName named = name_of(pattern, order, row_kind_of(c.fqn(tensor)));
+  OrderName named =
+      name_of(pattern, order, row_kind_of(c.fqn(tensor), c.shape(tensor).size(), order.dim));
   std::string within =
       pattern.segments > 1 ? fmt::format(", within each of {} equal parts", pattern.segments) : "";
   const bool is_like = order.margin > 0;
@@ -107,7 +108,8 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   BlockPattern pattern = recognise(*order, halves_a_writer(c, moved.tensor, *order));
   bool mesh =
       pattern.family == BlockFamily::kAxesTransposed || pattern.family == BlockFamily::kSwizzled;
-  bool rows = row_kind_of(c.fqn(moved.tensor)) == RowKind::kGateUp;
+  bool rows =
+      row_kind_of(c.fqn(moved.tensor), moved.expected.size(), order->dim) == RowKind::kGateUp;
   bool known = pattern.family != BlockFamily::kUnknown && (mesh || rows);
   return known ? order : std::nullopt;
 }

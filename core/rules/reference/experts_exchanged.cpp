@@ -4,13 +4,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
+#include <span>
+#include <utility>
 
+#include "core/base/packed.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
+#include "core/facts/reference/tensor_likeness.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
@@ -18,6 +24,11 @@ namespace shw {
 namespace {
 
 using Numbers = std::map<std::int64_t, std::int64_t>;  // of an expert here: of the reference's
+// Empty where nothing is said. The margin of likeness by which it was told; 0: by equal bytes.
+struct ExpertOrder {
+  Numbers numbers;
+  double margin = 0;
+};
 using Experts = std::map<std::int64_t, TensorId>;      // by number, those that differ
 using ExpertsByTail = std::map<std::string, Experts>;  // by what stands after the number
 
@@ -94,6 +105,63 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   return numbers;
 }
 
+// Of another step of the training: packed, what one process finds is what all of them know.
+Result<std::string> like_order_of(const Sides& sides, const Experts& experts) {
+  std::vector<TensorId> here, there;
+  std::vector<std::int64_t> numbers;
+  for (const auto& [number, tensor] : experts) {
+    here.push_back(tensor);
+    there.push_back(sides.other(tensor));
+    numbers.push_back(number);
+  }
+  auto order = order_by_likeness(sides.facts, here, there);
+  Packer words;
+  words.add(std::bit_cast<std::uint64_t>(order ? order->margin : 0.0));
+  for (std::size_t i = 0; order && i < numbers.size(); ++i)
+    words.add(static_cast<std::uint64_t>(numbers[order->place_of[i]]));
+  return packed_text(words.take());
+}
+
+Result<ExpertOrder> unpacked_order(std::string_view told, const Experts& experts) {
+  Unpacker words(std::as_bytes(std::span(told)));
+  ExpertOrder order;
+  SHW_TRY(const std::uint64_t margin, words.number());
+  order.margin = std::bit_cast<double>(margin);
+  for (const auto& [number, tensor] : experts) {
+    if (order.margin == 0) break;
+    SHW_TRY(const std::uint64_t place, words.number());
+    order.numbers[number] = static_cast<std::int64_t>(place);
+  }
+  return order;
+}
+
+// The same by likeness, where bytes say nothing.
+Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails) {
+  std::vector<const Experts*> all;
+  std::vector<ComparisonCost> costs;
+  for (const auto& [after, experts] : tails) {
+    all.push_back(&experts);
+    const std::uint64_t looked_at = bytes_to_liken(experts.size());
+    costs.push_back({looked_at, looked_at});
+  }
+  auto find = [&](std::size_t i) { return like_order_of(sides, *all[i]); };
+  SHW_TRY(auto told, find_together(sides.facts, "look for experts", costs, find));
+  ExpertOrder agreed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SHW_TRY(ExpertOrder order, unpacked_order(told[i], *all[i]));
+    if (order.numbers.empty() || (i != 0 && order.numbers != agreed.numbers)) return ExpertOrder{};
+    if (i != 0) order.margin = std::min(order.margin, agreed.margin);
+    agreed = std::move(order);
+  }
+  return agreed;
+}
+
+Result<ExpertOrder> order_of(Sides& sides, const ExpertsByTail& tails) {
+  SHW_TRY(Numbers numbers, numbers_of(sides, tails));
+  if (!numbers.empty()) return ExpertOrder{std::move(numbers)};
+  return like_order_of(std::as_const(sides), tails);
+}
+
 std::string run_text(std::int64_t first, std::int64_t last) {
   return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
 }
@@ -117,13 +185,20 @@ std::vector<std::string> runs_of(const Numbers& numbers) {
 struct Exchanged {
   std::vector<std::string> subjects, layers, how;
   bool alike = true;  // in every layer
+  double margin = 0;  // the least; 0: by equal bytes all of them
 };
 
 void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTail& tails,
-               const Numbers& numbers, Exchanged& out) {
+               ExpertOrder order, Exchanged& out) {
+  Numbers& numbers = order.numbers;
+  std::erase_if(numbers, [](const auto& one) { return one.first == one.second; });
   for (const auto& [after, experts] : tails) {
-    for (const auto& [number, tensor] : experts) out.subjects.emplace_back(c.fqn(tensor));
+    for (const auto& [number, tensor] : experts) {
+      if (numbers.contains(number)) out.subjects.emplace_back(c.fqn(tensor));
+    }
   }
+  if (order.margin > 0)
+    out.margin = out.margin > 0 ? std::min(out.margin, order.margin) : order.margin;
   std::vector<std::string> runs = runs_of(numbers);
   if (out.layers.empty()) out.how = runs;
   out.alike = out.alike && runs == out.how;
@@ -147,10 +222,14 @@ void report_experts(Exchanged found, std::vector<Finding>& findings) {
   finding.rule = "experts-exchanged";
   const std::size_t more = found.layers.size() - 1;
   finding.cause = fmt::format(
-      "{} of experts hold, byte for byte, what other experts of their layer hold in the reference: "
-      "of {} {}{}. They were saved under each other's numbers, and a router sends its tokens to "
-      "the wrong ones without an error, unless its rows are in the same order.",
-      plural(found.subjects.size(), "tensor"), found.layers.front(), some_of(found.how, 4),
+      "{} of experts {} other experts of their layer hold in the reference{}: of {} {}{}. They "
+      "were "
+      "saved under each other's numbers, and a router sends its tokens to the wrong ones without "
+      "an error, unless its rows are in the same order.",
+      plural(found.subjects.size(), "tensor"),
+      found.margin > 0 ? "are like what" : "hold, byte for byte, what",
+      found.margin > 0 ? ", and like nothing else (training has changed them since)" : "",
+      found.layers.front(), some_of(found.how, 4),
       more == 0 ? ""
                 : fmt::format(", {} in {}", found.alike ? "and so it is" : "and others",
                               plural(more, "more layer")));
@@ -158,6 +237,7 @@ void report_experts(Exchanged found, std::vector<Finding>& findings) {
                       {"experts of the first", capped(found.how)},
                       {"the same in every layer", found.alike},
                       {"count", count_of(found.subjects.size())}};
+  if (found.margin > 0) finding.evidence.emplace_back("least margin of correlation", found.margin);
   finding.subjects = std::move(found.subjects);
   findings.push_back(std::move(finding));
 }
@@ -168,8 +248,8 @@ Status find_exchanged_experts(const Facts& facts, std::vector<Finding>& findings
   Exchanged found;
   const auto layers = differing_experts(facts, findings);
   for (const auto& [before, tails] : each_of(layers, facts)) {
-    SHW_TRY(const Numbers numbers, numbers_of(sides, tails));
-    if (!numbers.empty()) add_layer(facts.checkpoint, before, tails, numbers, found);
+    SHW_TRY(ExpertOrder order, order_of(sides, tails));
+    if (!order.numbers.empty()) add_layer(facts.checkpoint, before, tails, std::move(order), found);
     if (found.layers.empty() && facts.depth != Depth::kData) break;
   }
   report_experts(std::move(found), findings);
@@ -187,7 +267,8 @@ const Rule kExpertsExchanged = {
         "made of the rank's number and its own count. Where the ranks of the group were taken in "
         "another order, each expert is whole and well, and has the number of another one. Shapes "
         "and names are right, so it loads, and the router's choice goes to the wrong expert. Only "
-        "another checkpoint of the same step says which expert each one is.",
+        "another checkpoint says which expert each one is: one of the same step by its bytes, an "
+        "earlier one by likeness, where each expert is like one there alone.",
     .lesson = {.drawing = R"(
   experts of a layer, by the bytes of the reference
 

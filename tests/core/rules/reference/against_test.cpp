@@ -230,6 +230,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("stacked experts in another order are named as experts, beside an earlier step too") {
+  std::mt19937 dice(32);
+  std::normal_distribution<double> normal(0, 1000);
+  const std::string fqn = "model.layers.0.mlp.experts.gate_up_proj";
+  const Extents shape{4, 8, 32};
+  Values truth(4 * 8 * 32), earlier = truth;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    earlier[i] = static_cast<std::int64_t>(normal(dice));
+    truth[i] = earlier[i] + static_cast<std::int64_t>(normal(dice) / 4);
+  }
+  TemporaryFolder folder;
+  write_checkpoint(folder / "good", {in_rows(fqn, shape, truth, each_writes(1))});
+  write_checkpoint(folder / "earlier", {in_rows(fqn, shape, earlier, each_writes(1))});
+  write_checkpoint(folder / "bad",
+                   {in_rows(fqn, shape, permuted(truth, shape, {1, 0, 3, 2}), each_writes(1))});
+  for (const char* other : {"good", "earlier"}) {
+    CheckReport report = held_against(folder / "bad", folder / other, Depth::kData);
+    const Finding* finding = first_of(report, "blocks-permuted");
+    REQUIRE(finding != nullptr);
+    CHECK(family(*finding) == "experts-permuted");
+    CHECK(finding->cause.find("its experts lie in another order") != std::string::npos);
+    std::string out = repaired(folder / "bad", report, folder / (std::string("out-") + other));
+    CHECK(values_of(*opened(out), fqn) == truth);
+  }
+}
+
 TEST_CASE("blocks along a later dimension are found too") {
   TemporaryFolder folder;
   Extents shape{2, 8, 3};

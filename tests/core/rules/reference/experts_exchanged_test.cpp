@@ -1,6 +1,8 @@
 // Experts that are tensors of their own, under each other's numbers.
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;
@@ -11,6 +13,18 @@ const Extents kExpertShape{4, 6};
 
 Values expert_content(std::int64_t layer, std::int64_t expert, std::int64_t what) {
   return numbers_from(100'000 * layer + 1000 * expert + 100 * what, 24);
+}
+
+// As numbers of a normal distribution, changed a little at every step.
+Values trained_content(std::int64_t layer, std::int64_t expert, std::int64_t what,
+                       std::int64_t step) {
+  std::mt19937 dice(static_cast<std::uint32_t>(10'000 * layer + 100 * expert + what));
+  std::normal_distribution<double> normal(0, 1000);
+  Values values;
+  for (int i = 0; i < 24 * 16; ++i)
+    values.push_back(static_cast<std::int64_t>(normal(dice) + 100 * normal(dice) / 1000 *
+                                                                  static_cast<double>(step)));
+  return values;
 }
 
 // Of two layers: expert i has what order[i] has by rights.
@@ -59,5 +73,42 @@ TEST_CASE("experts of another step, or of which one is new, are not called excha
     CAPTURE(other);
     const CheckReport report = held_against(folder / other, folder / "good", Depth::kData);
     CHECK(first_of(report, "experts-exchanged") == nullptr);
+  }
+}
+
+TEST_CASE("experts under each other's numbers are told beside an earlier step") {
+  const Extents shape{24, 16};
+  auto model = [&](const std::vector<std::int64_t>& order, std::int64_t step) {
+    std::vector<MadeTensor> tensors;
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        const std::string name =
+            "model.layers." + std::to_string(layer) + ".mlp.experts." + std::to_string(i) + ".";
+        for (std::int64_t what : {1, 2})
+          tensors.push_back(cut_in_rows(name + (what == 1 ? "up_proj" : "down_proj") + ".weight",
+                                        shape, trained_content(layer, order[i], what, step), 2));
+      }
+    }
+    return tensors;
+  };
+  TemporaryFolder folder;
+  write_checkpoint(folder / "earlier", model({0, 1, 2, 3, 4}, 0));
+  write_checkpoint(folder / "sound", model({0, 1, 2, 3, 4}, 1));
+  write_checkpoint(folder / "bad", model({0, 2, 1, 3, 4}, 1));
+  write_checkpoint(folder / "doubled", model({0, 2, 2, 3, 4}, 1));
+  for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+    CHECK(count_above_info(held_against(folder / "sound", folder / "earlier", depth)) == 0);
+    CHECK(first_of(held_against(folder / "doubled", folder / "earlier", depth),
+                   "experts-exchanged") == nullptr);
+    const CheckReport report = held_against(folder / "bad", folder / "earlier", depth);
+    const Finding* finding = first_of(report, "experts-exchanged");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects.size() == 8);
+    CHECK_MESSAGE(finding->cause.starts_with(
+                      "8 tensors of experts are like what other experts of their layer hold in the "
+                      "reference, and like nothing else (training has changed them since): of "
+                      "model.layers.0.mlp.experts.* 1 are the reference's 2 and 2 are the "
+                      "reference's 1, and so it is in 1 more layer."),
+                  finding->cause);
   }
 }
