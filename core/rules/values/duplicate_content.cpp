@@ -11,6 +11,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/reference/alike_contents.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/values/many_values.h"
 #include "core/facts/values/value_pairs.h"
@@ -82,18 +83,41 @@ void keep_telling(const Facts& facts, std::vector<Alike> alike, Twins& twins) {
   }
 }
 
-Twins find_twins(const Facts& facts) {
+bool may_have_a_twin(const Facts& facts, TensorId tensor) {
+  const std::string_view fqn = facts.checkpoint.fqn(tensor);
+  return !parse_state_fqn(fqn) && !is_computed(fqn) && !members_in(fqn).empty();
+}
+
+// What tells tensors of the same bytes, of all that have it.
+Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
+  std::map<TensorId, std::string> signatures;
+  std::vector<TensorId> unsigned_ones;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!may_have_a_twin(facts, tensor)) continue;
+    std::string text = signature(facts, tensor);
+    const auto elements = volume(facts.checkpoint.shape(tensor)).value_or(0);
+    if (!text.empty())
+      signatures.emplace(tensor, std::move(text));
+    else if (elements > static_cast<std::int64_t>(kDistinct) &&
+             has_values_to_look_at(facts, tensor))
+      unsigned_ones.push_back(tensor);
+  }
+  SHW_TRY(auto contents, contents_of_alike(facts, unsigned_ones));
+  signatures.merge(contents);
+  return signatures;
+}
+
+Result<Twins> find_twins(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
+  SHW_TRY(auto signatures, signatures_of(facts));
   // By family, the rest of the name, and bytes: who had them first.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   Twins twins;
   std::vector<Alike> alike;
   for (TensorId tensor : each_tensor(facts)) {
-    if (parse_state_fqn(c.fqn(tensor)) || is_computed(c.fqn(tensor))) continue;
-    auto members = members_in(c.fqn(tensor));
-    if (members.empty()) continue;
-    std::string bytes = signature(facts, tensor);
-    for (const Member& member : members) {
+    if (!may_have_a_twin(facts, tensor)) continue;
+    const std::string& bytes = signatures[tensor];  // may be empty
+    for (const Member& member : members_in(c.fqn(tensor))) {
       std::string before(member.before);
       twins.members[before].insert(member.index);
       if (bytes.empty()) continue;
@@ -107,9 +131,9 @@ Twins find_twins(const Facts& facts) {
   return twins;
 }
 
-void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.headers.empty()) return;
-  Twins twins = find_twins(facts);
+Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.headers.empty()) return {};
+  SHW_TRY(const Twins twins, find_twins(facts));
   std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
   for (const auto& [pair, tensors] : twins.pairs) {
     in_pairs[pair.before].insert(pair.first);
@@ -120,7 +144,7 @@ void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) 
   for (const auto& [pair, tensors] : twins.pairs) {
     // One equal tensor may be chance or design, and where half of the family is in pairs someone
     // made it so: experts copied from one dense layer, layers repeated to make a model deeper.
-    bool exception = in_pairs[pair.before].size() * 2 < twins.members[pair.before].size();
+    bool exception = in_pairs[pair.before].size() * 2 < twins.members.at(pair.before).size();
     bool is_sure = tensors.size() >= 2 && exception;
     Finding& finding = is_sure ? sure : unsure;
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
@@ -144,6 +168,7 @@ void find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) 
          "one rank's part was probably saved under the name of another.");
   finish(std::move(unsure), std::move(unsure_pairs), Severity::kInfo,
          "copied on purpose at the start of training, or one saved under the name of another.");
+  return {};
 }
 
 }  // namespace
@@ -159,7 +184,7 @@ const Rule kDuplicateContent = {
         "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
         "one dense layer, layers repeated) are alike in half of their members or more: that is "
         "only said. Checksums are compared, so it costs no reading but for the tensors that are "
-        "equal.",
+        "equal; where a format has none, what begins alike is read.",
     .lesson = {.drawing = R"(
   expert       0      1      2      3
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0
@@ -170,7 +195,7 @@ const Rule kDuplicateContent = {
              .needs = "--against an earlier step",
              .open_with_spec = true,
              .open_at_data = true},
-    .run = find_duplicate_content,
+    .run_shared = find_duplicate_content,
 };
 
 }  // namespace shw

@@ -1,6 +1,7 @@
 // Rules about values, files and names, on checkpoints that lie on disk.
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "core/facts/states/side_masters.h"
@@ -84,6 +85,42 @@ TEST_CASE("a layer with the bytes of another is a warning, models made by copyin
   for (std::size_t i = 12; i < copied.tensors.size(); ++i)
     copied.tensors[i].values = copied.tensors[i - 12].values;
   CHECK(said(*made(folder / "copied", copied), "duplicate-content") == Severity::kInfo);
+}
+
+TEST_CASE("a layer with the bytes of another is told in a file that keeps no checksums") {
+  TemporaryFolder folder;
+  auto as_safetensors = [&](const char* name, const MadeModel& model) {
+    std::string header, data;
+    for (const auto& tensor : model.tensors) {
+      const Bytes bytes = as_dtype(tensor.values, tensor.dtype);
+      header += std::string(header.empty() ? "{" : ",") + "\"" + tensor.fqn +
+                R"(":{"dtype":"F32","shape":)" + to_text(tensor.shape) + R"(,"data_offsets":[)" +
+                std::to_string(data.size()) + "," + std::to_string(data.size() + bytes.size()) +
+                "]}";
+      data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    header += "}";
+    fs::create_directory(folder / name);
+    std::ofstream(folder / name + "/model.safetensors", std::ios::binary)
+        << little(header.size(), 8) << header << data;
+    auto opened = open_checkpoint(folder / name);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    return *opened;
+  };
+  CHECK_FALSE(said(*as_safetensors("healthy", layers(8)), "duplicate-content"));
+  auto twins = as_safetensors("twins", layers(8, 5, 2));
+  CHECK(said(*twins, "duplicate-content") == Severity::kWarning);
+  CHECK(found_in(*twins, "duplicate-content").at(0).subjects ==
+        std::vector<std::string>{"model.layers.5.mlp.up_proj.weight",
+                                 "model.layers.5.mlp.down_proj.weight"});
+  // Alike in all that a first look reads, and not to their end.
+  MadeModel ends = layers(8, 5, 2);
+  for (auto& tensor : ends.tensors) {
+    tensor.shape = {64, 64};
+    tensor.values = distinct(4096, tensor.values[1]);
+    tensor.values.back() += static_cast<double>(&tensor - ends.tensors.data());
+  }
+  CHECK_FALSE(said(*as_safetensors("ends", ends), "duplicate-content"));
 }
 
 TEST_CASE("tables that are computed are alike in the few layers that have them") {
