@@ -20,7 +20,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kDistinct = 16;  // fewer values: fresh norms, zero adapters
+constexpr std::int64_t kMostStacked = 4096;  // experts: more are none
+constexpr std::size_t kDistinct = 16;        // fewer values: fresh norms, zero adapters
 
 // The tiles of a tensor and the checksums of their bytes, as one text; empty where a tile has none.
 std::string signature(const Facts& facts, TensorId tensor) {
@@ -107,6 +108,41 @@ Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
   return signatures;
 }
 
+// "model.layers.2.mlp.experts.", "gate_up_proj": a stack of experts, one a slice.
+std::optional<std::pair<std::string, std::string>> stack_name_of(std::string_view fqn) {
+  constexpr std::string_view kExperts = "experts.";
+  const std::size_t at = fqn.rfind(kExperts);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view after = fqn.substr(at + kExperts.size());
+  if (after.empty() || (after[0] >= '0' && after[0] <= '9')) return std::nullopt;
+  return std::pair(std::string(fqn.substr(0, at + kExperts.size())), std::string(after));
+}
+
+// Experts that are slices of one tensor.
+Status add_stacked_twins(const Facts& facts, Twins& twins) {
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<TensorId> stacks;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    ExtentsView shape = c.shape(tensor);
+    const bool is_stack = shape.size() >= 3 && shape[0] >= 2 && shape[0] <= kMostStacked &&
+                          stack_name_of(fqn) && !parse_state_fqn(fqn);
+    if (is_stack && has_values_to_look_at(facts, tensor)) stacks.push_back(tensor);
+  }
+  SHW_TRY(const auto equal, equal_slices_of(facts, stacks));
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    const std::string before = stack_name_of(c.fqn(stacks[i]))->first;
+    for (std::int64_t expert = 0; expert < c.shape(stacks[i])[0] && !equal[i].empty(); ++expert)
+      twins.members[before].insert(static_cast<std::uint32_t>(expert));
+    for (const EqualSlices& one : equal[i])
+      twins
+          .pairs[{before, static_cast<std::uint32_t>(one.first),
+                  static_cast<std::uint32_t>(one.second)}]
+          .push_back(stacks[i]);
+  }
+  return {};
+}
+
 Result<Twins> find_twins(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   SHW_TRY(auto signatures, signatures_of(facts));
@@ -128,6 +164,7 @@ Result<Twins> find_twins(const Facts& facts) {
     }
   }
   keep_telling(facts, std::move(alike), twins);
+  SHW_CHECK(add_stacked_twins(facts, twins));
   return twins;
 }
 
@@ -155,6 +192,12 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
   auto finish = [&](Finding finding, std::vector<std::string> pairs, Severity severity,
                     const char* why) {
     if (pairs.empty()) return;
+    std::set<std::string_view> seen;  // a stack of experts can be in several pairs
+    std::vector<std::string> subjects;
+    for (const std::string& subject : finding.subjects) {
+      if (seen.insert(subject).second) subjects.push_back(subject);
+    }
+    finding.subjects = std::move(subjects);
     finding.rule = "duplicate-content";
     finding.severity = severity;
     finding.cause =

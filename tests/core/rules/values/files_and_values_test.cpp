@@ -123,6 +123,33 @@ TEST_CASE("a layer with the bytes of another is told in a file that keeps no che
   CHECK_FALSE(said(*as_safetensors("ends", ends), "duplicate-content"));
 }
 
+TEST_CASE("an expert with the bytes of another is told in a stack of experts") {
+  TemporaryFolder folder;
+  auto stacks = [](int copy, int of, bool in_both) {
+    MadeModel model;
+    for (const char* name : {"gate_up_proj", "down_proj"}) {
+      Numbers values;
+      for (int expert = 0; expert < 8; ++expert) {
+        const bool is_copy = expert == copy && (in_both || name[0] == 'g');
+        const Numbers own = distinct(64, (is_copy ? of : expert) + (name[0] == 'g' ? 1 : 20));
+        values.insert(values.end(), own.begin(), own.end());
+      }
+      model.add(std::string("model.layers.3.mlp.experts.") + name, Dtype::kFloat32, {8, 8, 8},
+                values);
+    }
+    model.add("model.layers.3.mlp.experts.zero", Dtype::kFloat32, {8, 8, 8}, Numbers(512, 0));
+    return model;
+  };
+  CHECK_FALSE(said(*made(folder / "healthy", stacks(-1, -1, true)), "duplicate-content"));
+  CHECK(said(*made(folder / "one", stacks(5, 2, false)), "duplicate-content") == Severity::kInfo);
+  auto twins = made(folder / "twins", stacks(5, 2, true));
+  CHECK(said(*twins, "duplicate-content") == Severity::kWarning);
+  auto finding = found_in(*twins, "duplicate-content").at(0);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.3.mlp.experts.gate_up_proj",
+                                                     "model.layers.3.mlp.experts.down_proj"});
+  CHECK(finding.cause.find("model.layers.3.mlp.experts.2 and 5: 2 tensors") != std::string::npos);
+}
+
 TEST_CASE("tables that are computed are alike in the few layers that have them") {
   TemporaryFolder folder;
   for (bool computed : {true, false}) {
