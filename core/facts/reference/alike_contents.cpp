@@ -1,5 +1,7 @@
 #include "core/facts/reference/alike_contents.h"
 
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "core/base/checked.h"
@@ -15,48 +17,97 @@ namespace {
 constexpr std::uint64_t kHeldOfSlab = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLookedAt = 4096;  // bytes, what TensorBoxes::start_of reads at most
 
-std::vector<EqualSlices> equal_slices(const CheckInput& input, TensorId tensor) {
-  const Checkpoint& c = input.checkpoint;
-  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+// Of one tensor, part by part.
+struct PartsOfTensor {
+  std::int64_t count = 0;
+  std::function<std::optional<std::string>(std::int64_t)> begin;
+  std::function<std::optional<BoxContent>(std::int64_t)> content;
+  std::function<bool(std::int64_t, std::int64_t)> are_apart;  // may be empty
+};
+
+std::vector<EqualParts> equal_among(const PartsOfTensor& parts, const Progress* progress) {
   std::map<std::string, std::vector<std::int64_t>> by_begin;
-  Box slice = whole(c.shape(tensor));
-  slice.sizes[0] = 1;
-  auto at = [&](std::int64_t index) -> const Box& {
-    slice.offsets[0] = index;
-    return slice;
-  };
-  for (std::int64_t i = 0; i < c.shape(tensor)[0] && !is_cancelled(input.progress); ++i) {
-    if (auto begin = boxes.start_of(at(i))) by_begin[*begin].push_back(i);
+  for (std::int64_t i = 0; i < parts.count && !is_cancelled(progress); ++i) {
+    if (auto begin = parts.begin(i)) by_begin[*begin].push_back(i);
   }
-  std::vector<EqualSlices> equal;
+  std::vector<EqualParts> equal;
   for (const auto& [begin, group] : by_begin) {
     if (group.size() < 2) continue;
     std::map<std::string, std::int64_t> first;
     for (std::int64_t i : group) {
-      auto content = boxes.content_of(at(i));
+      auto content = parts.content(i);
       if (!content || content->values.size() < kMaxValues) continue;
       auto [known, is_new] = first.try_emplace(content->hash, i);
-      if (!is_new) equal.push_back({known->second, i});
+      if (!is_new && (!parts.are_apart || parts.are_apart(known->second, i)))
+        equal.push_back({known->second, i});
     }
   }
   return equal;
 }
 
-}  // namespace
+std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  auto slice = [&](std::int64_t index) {
+    Box box = whole(c.shape(tensor));
+    box.offsets[0] = index;
+    box.sizes[0] = 1;
+    return box;
+  };
+  return equal_among({c.shape(tensor)[0],
+                      [&](std::int64_t i) { return boxes.start_of(slice(i)); },
+                      [&](std::int64_t i) { return boxes.content_of(slice(i)); },
+                      {}},
+                     input.progress);
+}
 
-Result<std::vector<std::vector<EqualSlices>>> equal_slices_of(
-    const CheckInput& input, const std::vector<TensorId>& tensors) {
-  std::vector<std::vector<EqualSlices>> out(tensors.size());
+// Its first row is its second one: rows of a vocabulary that were filled with their mean.
+bool repeats_itself(TensorBoxes& boxes, ChunkId chunk, const Extents& sizes) {
+  if (sizes.empty() || sizes[0] < 2) return true;
+  Box row{Extents(sizes.size(), 0), sizes};
+  row.sizes[0] = 1;
+  auto first = boxes.part(chunk, row);
+  row.offsets[0] = 1;
+  return !first || first == boxes.part(chunk, row);
+}
+
+std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  std::vector<ChunkId> chunks;
+  for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
+  auto at = [&](std::int64_t i) { return chunks[static_cast<std::size_t>(i)]; };
+  auto sizes = [&](std::int64_t i) { return copy_of(c.sizes(at(i))); };
+  auto begin = [&](std::int64_t i) -> std::optional<std::string> {
+    auto start = boxes.start_of(at(i), sizes(i));
+    return start ? std::optional(to_text(sizes(i)) + *start) : std::nullopt;
+  };
+  auto content = [&](std::int64_t i) -> std::optional<BoxContent> {
+    if (repeats_itself(boxes, at(i), sizes(i))) return std::nullopt;
+    return boxes.content_of(at(i), sizes(i));
+  };
+  auto are_apart = [&](std::int64_t i, std::int64_t k) {
+    return !intersect(box_of(c, at(i)), box_of(c, at(k)));
+  };
+  return equal_among({count_of(chunks.size()), begin, content, are_apart}, input.progress);
+}
+
+using FindParts = std::vector<EqualParts> (*)(const CheckInput& input, TensorId tensor);
+
+Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
+                                       const std::vector<TensorId>& tensors,
+                                       const std::string& step,
+                                       const std::vector<std::uint64_t>& parts,
+                                       FindParts find_parts) {
+  EqualPartsOfEach out(tensors.size());
   if (tensors.empty()) return out;
   std::vector<ComparisonCost> costs;
-  for (TensorId tensor : tensors) {
-    const auto slices = static_cast<std::uint64_t>(input.checkpoint.shape(tensor)[0]);
-    costs.push_back({checked_mul(slices, kLookedAt).value_or(UINT64_MAX),
+  for (std::uint64_t count : parts)
+    costs.push_back({checked_mul(count, kLookedAt).value_or(UINT64_MAX),
                      kHeldOfSlab + decoded_for_places(input)});
-  }
   auto find = [&](std::size_t i) -> Result<std::string> {
     std::vector<std::uint64_t> pairs;
-    for (const EqualSlices& one : equal_slices(input, tensors[i])) {
+    for (const EqualParts& one : find_parts(input, tensors[i])) {
       pairs.push_back(static_cast<std::uint64_t>(one.first));
       pairs.push_back(static_cast<std::uint64_t>(one.second));
     }
@@ -64,7 +115,7 @@ Result<std::vector<std::vector<EqualSlices>>> equal_slices_of(
     words.add(pairs);
     return packed_text(words.take());
   };
-  SHW_TRY(auto told, find_together(input, "look for copies of slices", costs, find));
+  SHW_TRY(auto told, find_together(input, step, costs, find));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Unpacker words(std::as_bytes(std::span(told[i])));
     SHW_TRY(const auto pairs, words.numbers());
@@ -73,6 +124,23 @@ Result<std::vector<std::vector<EqualSlices>>> equal_slices_of(
           {static_cast<std::int64_t>(pairs[at]), static_cast<std::int64_t>(pairs[at + 1])});
   }
   return out;
+}
+
+}  // namespace
+
+Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
+                                         const std::vector<TensorId>& tensors) {
+  std::vector<std::uint64_t> slices;
+  for (TensorId tensor : tensors)
+    slices.push_back(static_cast<std::uint64_t>(input.checkpoint.shape(tensor)[0]));
+  return parts_of_each(input, tensors, "look for copies of slices", slices, equal_slices);
+}
+
+Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
+                                        const std::vector<TensorId>& tensors) {
+  std::vector<std::uint64_t> tiles;
+  for (TensorId tensor : tensors) tiles.push_back(input.checkpoint.chunks(tensor).size());
+  return parts_of_each(input, tensors, "look for copies of tiles", tiles, equal_tiles);
 }
 
 Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,

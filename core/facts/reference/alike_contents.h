@@ -16,14 +16,19 @@ namespace shw {
 Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,
                                                           const std::vector<TensorId>& tensors);
 
-// Slices along dim 0 of one tensor that hold the same: `second` is the later one.
-struct EqualSlices {
-  std::int64_t first = 0, second = 0;
+// Two parts of one tensor that hold the same.
+struct EqualParts {
+  std::int64_t first = 0, second = 0;  // the second lies behind
 };
-// Of each of `tensors`: the slices that hold what an earlier one holds, if that is at least
-// kMaxValues different numbers. Of all others 4 KiB are read. Slices that cannot be read say
+using EqualPartsOfEach = std::vector<std::vector<EqualParts>>;
+// Of each of `tensors`: the slices along dim 0 that hold what an earlier one holds, if that is at
+// least kMaxValues different numbers. Of all others 4 KiB are read. Slices that cannot be read say
 // nothing. Read once by those who look.
-Result<std::vector<std::vector<EqualSlices>>> equal_slices_of(const CheckInput& input,
-                                                              const std::vector<TensorId>& tensors);
+Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
+                                         const std::vector<TensorId>& tensors);
+// The same of tiles, by their places among the tensor's chunks: those that lie beside each other,
+// and are no row that repeats itself.
+Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
+                                        const std::vector<TensorId>& tensors);
 
 }  // namespace shw

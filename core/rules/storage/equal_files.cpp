@@ -80,13 +80,6 @@ bool is_moment(const Checkpoint& c, TensorId tensor) {
   return state && role_of_kind(state->kind) == StateRole::kMoment;
 }
 
-// Its tiles are not alike once they were trained. Experts may be copies of one dense layer, layers
-// on an axis of their own as well.
-bool tells(const Checkpoint& c, TensorId tensor) {
-  return is_moment(c, tensor) ||
-         (c.shape(tensor).size() <= 2 && c.fqn(tensor).find("expert") == std::string_view::npos);
-}
-
 // Training gives these two other numbers. Equal tensors of other names are for duplicate-content;
 // what an optimizer has gathered is never alike.
 bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
@@ -104,7 +97,8 @@ std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) 
   for (std::size_t i = 0; i < items.size() && telling.size() < kMostAsked; ++i) {
     const TensorId tensor = c.tensor_of(items[i]);
     const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));
-    if (elements < kManyNumbers || seen.contains(tensor) || !tells(c, tensor)) continue;
+    if (elements < kManyNumbers || seen.contains(tensor) || !has_tiles_that_differ(c, tensor))
+      continue;
     if (numbers_at_start(c, items[i], kManyNumbers, reader) != kManyNumbers) continue;
     seen.insert(tensor);
     telling.push_back(i);
@@ -160,6 +154,11 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
 }
 
 }  // namespace
+
+bool has_tiles_that_differ(const Checkpoint& c, TensorId tensor) {
+  return is_moment(c, tensor) ||
+         (c.shape(tensor).size() <= 2 && c.fqn(tensor).find("expert") == std::string_view::npos);
+}
 
 void report_equal_files(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.headers.empty()) return;

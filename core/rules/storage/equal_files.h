@@ -10,4 +10,8 @@ namespace shw {
 // From Depth::kHeaders on, by the checksums of items; files without them say nothing.
 void report_equal_files(const Facts& facts, std::vector<Finding>& findings);
 
+// No two of its tiles are alike once they were trained. Experts may be copies of one dense layer,
+// layers on an axis of their own as well.
+bool has_tiles_that_differ(const Checkpoint& checkpoint, TensorId tensor);
+
 }  // namespace shw

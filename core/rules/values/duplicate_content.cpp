@@ -16,6 +16,7 @@
 #include "core/facts/values/many_values.h"
 #include "core/facts/values/value_pairs.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/equal_tiles.h"
 
 namespace shw {
 namespace {
@@ -134,7 +135,7 @@ Status add_stacked_twins(const Facts& facts, Twins& twins) {
     const std::string before = stack_name_of(c.fqn(stacks[i]))->first;
     for (std::int64_t expert = 0; expert < c.shape(stacks[i])[0] && !equal[i].empty(); ++expert)
       twins.members[before].insert(static_cast<std::uint32_t>(expert));
-    for (const EqualSlices& one : equal[i])
+    for (const EqualParts& one : equal[i])
       twins
           .pairs[{before, static_cast<std::uint32_t>(one.first),
                   static_cast<std::uint32_t>(one.second)}]
@@ -211,7 +212,7 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
          "one rank's part was probably saved under the name of another.");
   finish(std::move(unsure), std::move(unsure_pairs), Severity::kInfo,
          "copied on purpose at the start of training, or one saved under the name of another.");
-  return {};
+  return report_equal_tiles(facts, findings);
 }
 
 }  // namespace
@@ -219,7 +220,7 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
 const Rule kDuplicateContent = {
     .id = "duplicate-content",
     .depth = Depth::kData,
-    .title = "Two experts or layers hold the same bytes",
+    .title = "Two experts, layers or tiles hold the same bytes",
     .teaches =
         "Experts and layers start from different random numbers and drift apart, so two with equal "
         "bytes in several tensors are one, saved twice: a rank that wrote its part under the "
@@ -227,14 +228,16 @@ const Rule kDuplicateContent = {
         "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
         "one dense layer, layers repeated) are alike in half of their members or more: that is "
         "only said. Checksums are compared, so it costs no reading but for the tensors that are "
-        "equal; where a format has none, what begins alike is read.",
+        "equal; where a format has none, what begins alike is read. Of two tiles of one tensor the "
+        "same "
+        "holds.",
     .lesson = {.drawing = R"(
   expert       0      1      2      3
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0
 )",
                .remedy =
                    "Take the expert from an earlier checkpoint; what it held is not in this one."},
-    .hint = {.what = "whether equal modules are one that was saved twice",
+    .hint = {.what = "whether equal modules or tiles are one that was saved twice",
              .needs = "--against an earlier step",
              .open_with_spec = true,
              .open_at_data = true},
