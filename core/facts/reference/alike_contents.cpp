@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/packed.h"
+#include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/reference/tile_content.h"
