@@ -241,6 +241,27 @@ TEST_CASE("F3 under HSDP: shapes tell the parameter where one alone has them") {
   }
 }
 
+TEST_CASE("F3 under HSDP: an empty moment beside one with elements is told without its parameter") {
+  for (bool is_healthy : {false, true}) {
+    Made made;
+    made.tensor("model.fc.weight", {6, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 4}})
+        .tensor("model.fc2.weight", {4, 2}, {{{0, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 3}})
+        .tensor("optimizer.state.0.exp_avg", {2, 2}, {{{0, 0}, {2, 2}, 4}})
+        .tensor("optimizer.state.0.exp_avg_sq", {2, 2}, {{{0, 0}, {2, 2}, 1}})
+        .tensor("optimizer.state.1.exp_avg", {2, 2}, {{{0, 0}, {2, 2}, 1}});
+    const Extents other{is_healthy ? 2 : 0, 2};
+    made.tensor("optimizer.state.1.exp_avg_sq", other, {{{0, 0}, other, 5}});
+    Seen seen = look(made, false);
+    const Finding* finding = seen.find("local-saved-as-global");
+    CHECK((finding == nullptr) == is_healthy);
+    if (finding == nullptr) continue;
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->subjects ==
+          std::vector<std::string>{"optimizer.state.1.exp_avg_sq", "optimizer.state.1.exp_avg"});
+    CHECK(finding->diagnoses.empty());
+  }
+}
+
 TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") {
   Made made;
   std::vector<SavedTile> cut{
