@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <unordered_set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -136,6 +138,52 @@ void add_expectations(const CheckInput& input, List& out) {
   if (c.tensor_count() != 0) add_row_order(input, out);
   add_layout(input, expected.unnamed + expected.without_layout, out);
   add_order_of_ranks(input, out);
+}
+
+// A tile that another rank wrote than the one that the spec has there.
+bool lies_otherwise(const CheckInput& input, TensorId tensor, const SpecEntry& entry,
+                    const RankMap& ranks) {
+  const Checkpoint& c = input.checkpoint;
+  const auto order = cut_order(entry);
+  if (!order) return false;
+  const Cutter cutter(entry, *order);
+  for (ChunkId chunk : c.chunks(tensor)) {
+    auto writer = c.writer(chunk);
+    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    if (!rank || volume(c.sizes(chunk)) == 0) continue;
+    if (!cutter.gives(*rank, c.offsets(chunk), c.sizes(chunk))) return true;
+  }
+  return false;
+}
+
+// A spec of the mesh that will load says nothing of where tiles belong; one of the mesh that saved
+// contradicts these. Those of a finding are not told twice.
+void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& findings,
+                          List& out) {
+  if (input.spec == nullptr) return;
+  const Checkpoint& c = input.checkpoint;
+  std::unordered_set<std::string_view> found;
+  for (const Finding& finding : findings) {
+    if (finding.severity > Severity::kInfo)
+      found.insert(finding.subjects.begin(), finding.subjects.end());
+  }
+  std::map<std::string, RankMap> ranks;
+  std::size_t otherwise = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    const SpecEntry* entry = layout_of(input, c.fqn(tensor));
+    if (entry == nullptr || c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor) ||
+        !same(c.shape(tensor), entry->shape) || input.equal_to_reference.contains(tensor) ||
+        found.contains(c.fqn(tensor)))
+      continue;
+    auto of_mesh = ranks.find(to_text(*entry->mesh));
+    if (of_mesh == ranks.end())
+      of_mesh = ranks.emplace(to_text(*entry->mesh), RankMap(input, *entry->mesh)).first;
+    otherwise += lies_otherwise(input, tensor, *entry, of_mesh->second) ? 1 : 0;
+  }
+  if (otherwise != 0)
+    out.push_back({"where the tiles of " + plural(otherwise, "tensor") +
+                       " belong, which other ranks wrote than the spec has there",
+                   "--against a copy of the same step"});
 }
 
 // What was not read, or could not be compared with anything.
@@ -288,6 +336,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   List out;
   add_hints(facts, findings, out);
   add_expectations(facts, out);
+  add_placed_otherwise(facts, findings, out);
   add_bytes(facts, out);
   add_own_entries(facts, out);
   add_values(facts.looks, out);

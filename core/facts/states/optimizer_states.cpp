@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/until_cancelled.h"
@@ -53,20 +54,22 @@ struct Indexed {
   std::vector<std::size_t> states;  // into the list of all states
 };
 
+bool fits(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
+          const Indexed& item, TensorId parameter) {
+  return std::all_of(item.states.begin(), item.states.end(), [&](std::size_t s) {
+    return could_belong(checkpoint, states[s].state, parameter);
+  });
+}
+
 // Indices count parameters in the model's order; some model tensors (buffers) have no state. The
 // earliest and the latest alignment that keep the order are compared: where they agree there is one
 // answer.
 bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
            const std::vector<Indexed>& indexed, std::vector<OptimizerState>& states) {
-  auto fits = [&](const Indexed& item, TensorId parameter) {
-    return std::all_of(item.states.begin(), item.states.end(), [&](std::size_t s) {
-      return could_belong(checkpoint, states[s].state, parameter);
-    });
-  };
   std::vector<std::size_t> earliest(indexed.size()), latest(indexed.size());
   std::size_t at = 0;
   for (std::size_t i = 0; i < indexed.size(); ++i, ++at) {
-    while (at < model.size() && !fits(indexed[i], model[at])) ++at;
+    while (at < model.size() && !fits(checkpoint, states, indexed[i], model[at])) ++at;
     if (at >= model.size()) return false;
     earliest[i] = at;
   }
@@ -75,7 +78,7 @@ bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
     do {
       if (at == 0) return false;
       --at;
-    } while (!fits(indexed[i], model[at]));
+    } while (!fits(checkpoint, states, indexed[i], model[at]));
     latest[i] = at;
   }
   for (std::size_t i = 0; i < indexed.size(); ++i) {
@@ -87,6 +90,127 @@ bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
     }
   }
   return true;
+}
+
+// The lowest rank that wrote a part: the record lists a tensor where that rank's plan has it.
+std::optional<std::uint32_t> first_writer(const Checkpoint& checkpoint, TensorId tensor) {
+  std::optional<std::uint32_t> lowest;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    auto writer = checkpoint.writer(chunk);
+    if (writer && (!lowest || *writer < *lowest)) lowest = writer;
+  }
+  return lowest;
+}
+
+// torch records one rank's tensors in the model's order, and those of the next rank after them: of
+// replicas (HSDP, DDP) the first rank keeps some, and then the record has an order of its own. One
+// in which a lower rank's tensor follows was not made so.
+bool are_in_order_of_model(const Checkpoint& checkpoint, const std::vector<TensorId>& model) {
+  std::optional<std::uint32_t> last;
+  bool is_by_rank = false;
+  for (TensorId tensor : model) {
+    auto writer = first_writer(checkpoint, tensor);
+    if (!writer) continue;
+    if (last && *writer < *last) return true;
+    is_by_rank = is_by_rank || (last && *writer > *last);
+    last = writer;
+  }
+  return !is_by_rank;
+}
+
+// What an index with states of some shapes is of: one tensor, or one of several held alike.
+struct Fitting {
+  std::optional<TensorId> parameter;
+  bool is_sure = false;
+};
+
+std::vector<Box> boxes_in_order(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<Box> boxes;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (volume(checkpoint.sizes(chunk)) != 0) boxes.push_back(box_of(checkpoint, chunk));
+  }
+  std::sort(boxes.begin(), boxes.end(),
+            [](const Box& a, const Box& b) { return a.offsets < b.offsets; });
+  return boxes;
+}
+
+// Replicas share the work, so that writers may differ; but no rank wrote two boxes of them.
+bool are_held_alike(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors) {
+  const std::vector<Box> boxes = boxes_in_order(checkpoint, tensors.front());
+  std::map<std::uint32_t, Box> held;
+  for (TensorId tensor : tensors) {
+    if (!same(checkpoint.shape(tensor), checkpoint.shape(tensors.front())) ||
+        boxes_in_order(checkpoint, tensor) != boxes)
+      return false;
+    for (ChunkId chunk : checkpoint.chunks(tensor)) {
+      auto writer = checkpoint.writer(chunk);
+      if (!writer || volume(checkpoint.sizes(chunk)) == 0) continue;
+      Box box = box_of(checkpoint, chunk);
+      if (held.try_emplace(*writer, box).first->second != box) return false;
+    }
+  }
+  return true;
+}
+
+// A state in several tiles was no plain tensor: it is cut as its parameter is.
+bool is_cut_alike(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
+                  const Indexed& item, TensorId parameter) {
+  const std::vector<Box> boxes = boxes_in_order(checkpoint, parameter);
+  return std::all_of(item.states.begin(), item.states.end(), [&](std::size_t s) {
+    const TensorId state = states[s].state;
+    return checkpoint.chunks(state).size() < 2 || boxes_in_order(checkpoint, state) == boxes;
+  });
+}
+
+Fitting fitting(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
+                const Indexed& item, const std::vector<OptimizerState>& states) {
+  std::vector<TensorId> found, alike;
+  for (TensorId tensor : model) {
+    if (!fits(checkpoint, states, item, tensor)) continue;
+    found.push_back(tensor);
+    if (is_cut_alike(checkpoint, states, item, tensor)) alike.push_back(tensor);
+  }
+  if (!alike.empty()) found = std::move(alike);
+  if (found.empty() || (found.size() > 1 && !are_held_alike(checkpoint, found))) return {};
+  return {found.front(), found.size() == 1};
+}
+
+// Where the record does not tell the order, shapes do where one parameter alone has them. A shape
+// that several indices have and one parameter says that another parameter is not here.
+void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
+                    const std::vector<Indexed>& indexed, std::vector<OptimizerState>& states) {
+  auto shapes_of = [&](const Indexed& item) {
+    std::set<std::vector<std::int64_t>> shapes;
+    for (std::size_t s : item.states) {
+      const ExtentsView sizes = checkpoint.shape(states[s].state);
+      if (sizes.empty()) continue;
+      std::vector<std::int64_t> shape(sizes.begin(), sizes.end());
+      for (ChunkId chunk : checkpoint.chunks(states[s].state)) {
+        const ExtentsView offsets = checkpoint.offsets(chunk);
+        shape.insert(shape.end(), offsets.begin(), offsets.end());
+      }
+      shapes.insert(std::move(shape));
+    }
+    return shapes;
+  };
+  // By shapes and offsets: few, as the layers of a model are alike.
+  std::map<std::set<std::vector<std::int64_t>>, Fitting> by_shapes;
+  std::map<TensorId, std::size_t> claims;
+  std::vector<const Fitting*> found;
+  for (const Indexed& item : indexed) {
+    auto [at, added] = by_shapes.try_emplace(shapes_of(item));
+    if (added && !at->first.empty()) at->second = fitting(checkpoint, model, item, states);
+    if (at->second.parameter) ++claims[*at->second.parameter];
+    found.push_back(&at->second);
+  }
+  for (std::size_t i = 0; i < indexed.size(); ++i) {
+    if (!found[i]->parameter) continue;
+    if (found[i]->is_sure && claims[*found[i]->parameter] > 1) continue;
+    for (std::size_t s : indexed[i].states) {
+      states[s].parameter = found[i]->parameter;
+      states[s].parameter_is_sure = found[i]->is_sure;
+    }
+  }
 }
 
 void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
@@ -101,6 +225,8 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
   if (by_index.empty()) return;
   std::vector<Indexed> indexed;
   for (auto& [index, item] : by_index) indexed.push_back(std::move(item));
+  if (!are_in_order_of_model(checkpoint, model))
+    return match_by_shape(checkpoint, model, indexed, states);
   if (align(checkpoint, model, indexed, states)) return;
   // Two groups, as with weight decay on matrices only: they come first, vectors follow.
   std::vector<TensorId> grouped = model;

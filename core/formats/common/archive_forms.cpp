@@ -32,7 +32,7 @@ bool ArchiveForms::Form::add(const ZipReader& zip, std::uint64_t begin, std::uin
   return true;
 }
 
-// What open_torch_item() looks at: the directory and all behind it, the local headers of four
+// What open_torch_item() looks at: the directory and all behind it, the local headers of seven
 // records, and the bytes of three of them. Checksums are compared with nothing but the bytes of the
 // pickle, and with the local header of a record that no descriptor follows.
 std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
@@ -56,10 +56,18 @@ std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
     std::uint64_t end = *data - zip.base() + (record == payload ? 0 : record->stored_length);
     if (!form.add(zip, record->header_offset, end)) return std::nullopt;
   }
+  const auto said = said_records(zip);
+  for (const ZipEntry* record : said) {
+    if (record == nullptr) continue;
+    auto data = zip.data_offset(*record);
+    if (!data || !form.add(zip, record->header_offset, *data - zip.base())) return std::nullopt;
+  }
   std::uint64_t from = zip.directory_offset();
   for (const ZipEntry& entry : zip.entries()) {
+    const bool has_local_header_read =
+        &entry == payload || std::find(said.begin(), said.end(), &entry) != said.end();
     bool counts = &entry == pickle || &entry == order || &entry == version ||
-                  (&entry == payload && !has_descriptor(zip, entry));
+                  (has_local_header_read && !has_descriptor(zip, entry));
     if (counts) continue;
     const std::uint64_t crc = entry.listed_at + kZipListedCrc;
     if (!form.add(zip, from, crc)) return std::nullopt;

@@ -12,6 +12,9 @@
 namespace shw {
 namespace {
 
+constexpr std::string_view kIdRecord = ".data/serialization_id",
+                           kAlignmentRecord = ".storage_alignment",
+                           kFormatVersionRecord = ".format_version";
 // torch writes forty digits at most.
 constexpr std::uint64_t kMostSaid = 4096;
 // PyTorchStreamReader: kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion.
@@ -57,6 +60,10 @@ const ZipEntry* find_version(const ZipReader& zip) {
   return zip.find(version_record(zip));
 }
 
+std::array<const ZipEntry*, 3> said_records(const ZipReader& zip) {
+  return {zip.find(kFormatVersionRecord), zip.find(kAlignmentRecord), zip.find(kIdRecord)};
+}
+
 Status check_is_of_torch_save(const ZipReader& zip) {
   const std::string& first = zip.entries().front().name;
   const std::string folder = first.substr(0, first.find('/') + 1);
@@ -71,17 +78,20 @@ Status check_is_of_torch_save(const ZipReader& zip) {
     return zip.damaged(constants->header_offset,
                        "the archive has a record constants.pkl, as TorchScript's have: torch.load "
                        "does not open it as tensors");
+  for (const ZipEntry* record : said_records(zip)) {
+    if (record == nullptr) continue;
+    if (auto data = zip.data_offset(*record); !data) return tl::unexpected(data.error());
+  }
   return check_version(zip);
 }
 
 Status check_said_records(const ZipReader& zip) {
-  constexpr std::string_view kId = ".data/serialization_id", kAlignment = ".storage_alignment";
-  SHW_TRY(auto id, text_of(zip, kId));
-  if (id && !is_utf8(*id)) return says(zip, kId, "text");
-  SHW_TRY(auto alignment, text_of(zip, kAlignment));
+  SHW_TRY(auto id, text_of(zip, kIdRecord));
+  if (id && !is_utf8(*id)) return says(zip, kIdRecord, "text");
+  SHW_TRY(auto alignment, text_of(zip, kAlignmentRecord));
   if (alignment) {
     std::string_view digits = *alignment;
-    if (!take_number(digits) || !digits.empty()) return says(zip, kAlignment, "number");
+    if (!take_number(digits) || !digits.empty()) return says(zip, kAlignmentRecord, "number");
   }
   return zip.find(version_record(zip)) == nullptr ? Status{} : check_version(zip);
 }

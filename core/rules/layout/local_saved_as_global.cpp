@@ -167,6 +167,52 @@ void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& loca
   }
 }
 
+// By key, the moments whose parameter nothing tells: one that is empty beside one that is not. No
+// optimizer makes such a pair, and a rank without a row saves one half of it.
+std::vector<std::pair<TensorId, TensorId>> half_empty_pairs(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string_view, std::pair<std::vector<TensorId>, std::vector<TensorId>>> by_key;
+  for (const OptimizerState& state : each_state(facts)) {
+    if (state.role != StateRole::kMoment || state.parameter || c.shape(state.state).empty())
+      continue;
+    auto& [empty, full] = by_key[state.key];
+    (volume(c.shape(state.state)) == 0 ? empty : full).push_back(state.state);
+  }
+  std::vector<std::pair<TensorId, TensorId>> pairs;
+  for (const auto& [key, halves] : by_key) {
+    const auto& [empty, full] = halves;
+    if (empty.size() == 1 && full.size() == 1 &&
+        c.shape(empty[0]).size() == c.shape(full[0]).size())
+      pairs.emplace_back(empty[0], full[0]);
+  }
+  return pairs;
+}
+
+void add_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const auto pairs = half_empty_pairs(facts);
+  if (pairs.empty()) return;
+  Finding finding;
+  finding.rule = "local-saved-as-global";
+  finding.link = "TransformerEngine #2795";
+  for (const auto& [empty, full] : pairs) {
+    finding.subjects.emplace_back(c.fqn(empty));
+    finding.subjects.emplace_back(c.fqn(full));
+  }
+  const auto& [empty, full] = pairs.front();
+  finding.cause = fmt::format(
+      "{} has elements and {} of the same parameter has none: optimizer states were saved as plain "
+      "tensors, and the shards of different ranks, of which one has no row, stand for the whole. "
+      "Those of all other ranks are gone.",
+      c.fqn(full), c.fqn(empty));
+  finding.evidence = {
+      {"pairs", count_of(pairs.size())},
+      {"shape of " + std::string(c.fqn(empty)), copy_of(c.shape(empty))},
+      {"shape of " + std::string(c.fqn(full)), copy_of(c.shape(full))},
+      {"undecided", std::string("nothing tells which parameters these states are of: --spec")}};
+  findings.push_back(std::move(finding));
+}
+
 void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findings) {
   add_wrong_requests(facts, RequestKind::kOther, "local-saved-as-global", "TransformerEngine #2795",
                      findings);
@@ -178,6 +224,7 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   locals.erase(unknown, locals.end());
   add_placed_states(facts, locals, hold_against_values(facts, locals), findings);
   add_unplaced_states(facts, unplaced, findings);
+  add_half_empty_pairs(facts, findings);
 }
 
 }  // namespace

@@ -20,12 +20,15 @@
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/facts/values/many_values.h"
+#include "core/facts/values/value_reader.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
-constexpr std::size_t kProbes = 3;  // families that are read where the first say nothing
+constexpr std::size_t kProbes = 3;     // families that are read where the first say nothing
+constexpr std::size_t kFewValues = 2;  // zeros, ones, identities and masks
 
 using Layers = std::map<std::int64_t, TensorId>;     // by number
 using LayersByTail = std::map<std::string, Layers>;  // by what stands after the number
@@ -53,6 +56,7 @@ std::vector<TensorId> tensors_of(const Layers& layers) {
 
 // The layers under one name, here and in the reference.
 struct LayerStack {
+  const Facts& facts;
   std::string before;  // as this checkpoint spells it
   const LayersByTail& here;
   const LayersByTail& there;
@@ -63,6 +67,24 @@ struct LayerStack {
 Layers counted(const LayersByTail& families, const std::string& after) {
   auto found = families.find(after);
   return found == families.end() ? Layers{} : found->second;
+}
+
+// Takes out those that moved and hold few values: a layer that was cut short may hold the zeros of
+// another one.
+void drop_constants(const Facts& facts, const Layers& here,
+                    std::map<std::int64_t, std::int64_t>& real) {
+  std::vector<std::int64_t> numbers;
+  std::vector<TensorId> moved;
+  for (const auto& [number, other] : real) {
+    TensorId tensor = here.at(number);
+    if (number == other || !has_values(facts.checkpoint.dtype(tensor))) continue;
+    numbers.push_back(number);
+    moved.push_back(tensor);
+  }
+  const std::vector<bool> tells = have_more_values(facts, moved, kFewValues);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!tells[i]) real.erase(numbers[i]);
+  }
 }
 
 // Layer here -> layer of the reference with the same bytes; nothing where two there have them.
@@ -84,6 +106,7 @@ Result<std::map<std::int64_t, std::int64_t>> same_bytes(LayerStack& stack,
     if (!hash.empty() && found != by_hash.end() && !twice.contains(hash))
       out[number] = found->second;
   }
+  drop_constants(stack.facts, here, out);
   return out;
 }
 
@@ -185,7 +208,8 @@ Status find_numbers(const Checkpoint& c, const std::vector<std::string>& familie
   return {};
 }
 
-// What prove() holds side by side: of every tensor the one that its layer really has there.
+// What prove() holds side by side: of every tensor the one that its layer really has there, and the
+// one of its own name.
 Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
   std::vector<TensorId> here, there;
   for (const auto& [after, layers] : stack.here) {
@@ -196,6 +220,7 @@ Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
       if (other == others.end()) continue;
       here.push_back(tensor);
       there.push_back(other->second);
+      if (auto own = others.find(number); own != others.end()) there.push_back(own->second);
     }
   }
   SHW_CHECK(stack.contents.learn(here));
@@ -227,7 +252,9 @@ Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
         continue;
       }
       verdict.proven.insert(tensor);
-      if (number != real->second) verdict.add_wrong(stack, fqn, real->second, after);
+      auto own = there.find(number);  // norms of ones are right under either name
+      const bool is_right = own != there.end() && hash == stack.reference.of(own->second);
+      if (!is_right) verdict.add_wrong(stack, fqn, real->second, after);
     }
   }
   return {};
@@ -399,7 +426,7 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
     if (found == there.end() || is_one_of_several(here, before)) continue;
     // A deeper model that was made of the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
-    LayerStack stack{before, families, found->second, contents, reference};
+    LayerStack stack{facts, before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);
     SHW_TRY(bool is_worth_it, looks_renumbered(facts, matrices, stack));
     if (!is_worth_it) continue;

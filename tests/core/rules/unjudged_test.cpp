@@ -12,6 +12,7 @@
 #include "core/report/text.h"
 #include "core/rules/on_fixtures.h"
 #include "core/spec/spec.h"
+#include "core/unnamed_format.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -88,6 +89,34 @@ TEST_CASE("nothing is judged by two orders of a mesh that no tensor decides betw
   CHECK(told->cause.find("neither was used") != std::string::npos);
   // The experts; what lies on another mesh was judged by that.
   CHECK(is_open(report, "placements of 4 tensors", "--mesh, its axes in the order"));
+}
+
+TEST_CASE("tiles that other ranks wrote than the spec has there are not judged, and that is said") {
+  const Extents shape{4, 2}, half{2, 2};
+  for (bool exchanged : {false, true}) {
+    CheckpointBuilder builder;
+    builder.set_format(kUnnamedFormat);
+    auto spec = std::make_shared<Spec>();
+    for (const char* fqn : {"model.a.weight", "model.b.weight"}) {
+      builder.add_tensor(fqn, Dtype::kFloat32, shape);
+      const bool swaps = exchanged && std::string_view(fqn) == "model.b.weight";
+      for (std::int64_t row : {0, 2}) {
+        const std::int64_t writer = swaps ? 1 - row / 2 : row / 2;
+        FileId file = builder.file("__" + std::to_string(writer) + "_0.distcp");
+        builder.add_chunk(Extents{row, 0}, half, {file, 64 * row, 64});
+      }
+      SpecEntry& entry = spec->entries[fqn];
+      entry.shape = shape;
+      entry.mesh = parse_mesh("dp=2").value();
+      entry.placements = {parse_placement("Shard(0)").value()};
+    }
+    auto checkpoint = builder.finish();
+    CheckOptions options = at(Depth::kMetadata);
+    options.spec = spec;
+    CheckReport report = looked(*checkpoint, options);
+    CHECK(is_open(report, "where the tiles of 1 tensor belong", "--against") == exchanged);
+    CHECK_FALSE(is_open(report, "where the tiles of 2 tensors belong", ""));
+  }
 }
 
 TEST_CASE("what was looked at is not said to be open") {

@@ -3,8 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/formats/common/pickle_safety.h"
+#include "core/formats/common/torch_item.h"
+#include "core/formats/common/torch_item_write.h"
 #include "core/make_zip.h"
+#include "core/memory_sink.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -40,6 +45,30 @@ TEST_CASE("records that torch makes text and numbers of are looked at without a 
                    "01\xB1"
                    "3")
                   .has_value());
+}
+
+TEST_CASE("an item is damaged where a record that torch reads has no local header") {
+  constexpr std::uint64_t kLocalHeader = 30;  // without the name, which stands behind it
+  MemorySink sink;
+  REQUIRE(write_torch_item(sink, Dtype::kFloat32, Extents{2}, Bytes(8)).has_value());
+  const std::string whole(reinterpret_cast<const char*>(sink.bytes.data()), sink.bytes.size());
+  auto opens = [](std::string_view bytes) {
+    return open_torch_item(memory_source("item", to_bytes(std::string(bytes))), 0, bytes.size())
+        .has_value();
+  };
+  REQUIRE(opens(whole));
+  for (const char* name : {"data.pkl", ".format_version", ".storage_alignment", "byteorder",
+                           "data/0", "version", ".data/serialization_id"}) {
+    CAPTURE(name);
+    const std::size_t at = whole.find(std::string("/") + name);
+    REQUIRE(at != std::string::npos);
+    const std::size_t header = whole.rfind("PK\x03\x04", at);
+    REQUIRE(header != std::string::npos);
+    REQUIRE(at - header < kLocalHeader + 16);
+    std::string damaged = whole;
+    damaged[header] = 'Q';
+    CHECK_FALSE(opens(damaged));
+  }
 }
 
 TEST_CASE("a name one letter beside a known one is no other program's") {

@@ -192,6 +192,76 @@ TEST_CASE("F3.1 and F3.2: survivors by writer, moments in pairs, masters refille
   }
 }
 
+TEST_CASE(
+    "F3 under HSDP: the record is not in the model's order, and no other weight refills a master") {
+  // Parameters 0, 1 and 2 are a, b and c; replicas shared the work, and rank 0 kept a and c.
+  Made made;
+  const std::vector<SavedTile> first{{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}},
+      second{{{0, 0}, {2, 2}, 2}, {{2, 0}, {2, 2}, 3}};
+  made.tensor("model.a.weight", {4, 2}, first)
+      .tensor("model.c.weight", {4, 2}, first)
+      .tensor("model.b.weight", {4, 2}, second);
+  for (const char* index : {"0", "1", "2"})
+    made.tensor(std::string("optimizer.state.") + index + ".master_param", {2, 2},
+                {{{0, 0}, {2, 2}, 0}});
+  Seen seen = look(made, false);
+  const Finding* finding = seen.find("local-saved-as-global");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 3);
+  CHECK(seen.survivors("optimizer.state.1.master_param") == "0+2<0");
+  for (const Diagnosis& diagnosis : finding->diagnoses)
+    CHECK(std::get<PartlyLost>(diagnosis).refill_from == "");
+}
+
+TEST_CASE("F3 under HSDP: shapes tell the parameter where one alone has them") {
+  Made made;
+  made.tensor("model.norm.weight", {4}, {{{0}, {2}, 0}, {{2}, {2}, 1}})
+      .tensor("model.head.weight", {10, 2}, {{{0, 0}, {5, 2}, 0}, {{5, 0}, {5, 2}, 1}})
+      .tensor("model.fc.weight", {6, 2}, {{{0, 0}, {3, 2}, 2}, {{3, 0}, {3, 2}, 3}});
+  const std::pair<const char*, Extents> states[] = {{"0", {2}}, {"1", {3, 2}}, {"2", {5, 2}}};
+  for (const auto& [index, shape] : states) {
+    const SavedTile tile{Extents(shape.size(), 0), shape, 3};
+    made.tensor(std::string("optimizer.state.") + index + ".master_param", shape, {tile});
+  }
+  made.expect("model.norm.weight", {4}, "dp_replicate=2,dp_shard=2", {"Replicate", "Shard(0)"})
+      .expect("model.head.weight", {10, 2}, "dp_replicate=2,dp_shard=2", {"Replicate", "Shard(0)"})
+      .expect("model.fc.weight", {6, 2}, "dp_replicate=2,dp_shard=2", {"Replicate", "Shard(0)"});
+  Seen seen = look(made);
+  const Finding* finding = seen.find("local-saved-as-global");
+  REQUIRE(finding != nullptr);
+  CHECK(seen.survivors("optimizer.state.0.master_param") == "2+2<3");
+  CHECK(seen.survivors("optimizer.state.1.master_param") == "3+3<3");
+  CHECK(seen.survivors("optimizer.state.2.master_param") == "5+5<3");
+  for (const Diagnosis& diagnosis : finding->diagnoses) {
+    const auto& part = std::get<PartlyLost>(diagnosis);
+    const auto fqn = seen.checkpoint->fqn(part.tensor);
+    CHECK(part.refill_from == (fqn.find(".0.") != std::string_view::npos   ? "model.norm.weight"
+                               : fqn.find(".1.") != std::string_view::npos ? "model.fc.weight"
+                                                                           : "model.head.weight"));
+  }
+}
+
+TEST_CASE("F3 under HSDP: an empty moment beside one with elements is told without its parameter") {
+  for (bool is_healthy : {false, true}) {
+    Made made;
+    made.tensor("model.fc.weight", {6, 2}, {{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 4}})
+        .tensor("model.fc2.weight", {4, 2}, {{{0, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 3}})
+        .tensor("optimizer.state.0.exp_avg", {2, 2}, {{{0, 0}, {2, 2}, 4}})
+        .tensor("optimizer.state.0.exp_avg_sq", {2, 2}, {{{0, 0}, {2, 2}, 1}})
+        .tensor("optimizer.state.1.exp_avg", {2, 2}, {{{0, 0}, {2, 2}, 1}});
+    const Extents other{is_healthy ? 2 : 0, 2};
+    made.tensor("optimizer.state.1.exp_avg_sq", other, {{{0, 0}, other, 5}});
+    Seen seen = look(made, false);
+    const Finding* finding = seen.find("local-saved-as-global");
+    CHECK((finding == nullptr) == is_healthy);
+    if (finding == nullptr) continue;
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->subjects ==
+          std::vector<std::string>{"optimizer.state.1.exp_avg_sq", "optimizer.state.1.exp_avg"});
+    CHECK(finding->diagnoses.empty());
+  }
+}
+
 TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") {
   Made made;
   std::vector<SavedTile> cut{

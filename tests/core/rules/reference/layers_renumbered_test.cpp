@@ -205,6 +205,57 @@ TEST_CASE("healthy layers, equal layers, deeper models and stages of their own r
   }
 }
 
+TEST_CASE("constants do not say which layer they are of") {
+  // Each layer is wider than the one before it, and the saver kept half of each: layer 1 has the
+  // shape and the ones that layer 0 should have.
+  auto model = [](std::int64_t kept_of) {
+    std::vector<MadeTensor> tensors;
+    for (std::int64_t layer : {0, 1}) {
+      const Extents matrix{4, (layer + 1) * 4 / kept_of};
+      const std::string name = "model." + layer_name(layer);
+      tensors.push_back(cut_in_rows(name + "mlp.weight", matrix, counting(matrix), 2, 0));
+      tensors.push_back(cut_in_rows(name + "norm.weight", {4}, counting({4}), 2, 0));
+    }
+    for (MadeTensor& tensor : tensors) {
+      for (MadeChunk& chunk : tensor.chunks) std::fill(chunk.values.begin(), chunk.values.end(), 1);
+    }
+    return tensors;
+  };
+  TemporaryFolder folder;
+  write_checkpoint(folder / "half", model(2));
+  write_checkpoint(folder / "whole", model(1));
+  for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+    CheckReport report = held_against(folder / "half", folder / "whole", depth);
+    CHECK(first_of(report, "layers-renumbered") == nullptr);
+    CHECK(first_of(report, "shape-mismatch") != nullptr);
+  }
+}
+
+TEST_CASE("a tensor that is right under its own name is none of another layer") {
+  auto with_norms_of_ones = [](std::vector<MadeTensor> tensors) {
+    for (MadeTensor& tensor : tensors) {
+      if (tensor.fqn.find("norm") == std::string::npos) continue;
+      for (MadeChunk& chunk : tensor.chunks) std::fill(chunk.values.begin(), chunk.values.end(), 1);
+    }
+    return tensors;
+  };
+  const Options bare{false, "model."};
+  TemporaryFolder folder;
+  std::vector<MadeTensor> exchanged;
+  for (std::int64_t n : {0, 1}) add_layer(exchanged, 1 - n, n, 0, bare);
+  write_checkpoint(folder / "good", with_norms_of_ones(whole_model(2, bare)));
+  write_checkpoint(folder / "bad", with_norms_of_ones(exchanged));
+  CheckReport report = held_against(folder / "bad", folder / "good");
+  const Finding* finding = first_of(report, "layers-renumbered");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 4);
+  for (const std::string& fqn : finding->subjects) CHECK(fqn.find("norm") == std::string::npos);
+  REQUIRE(finding->remedy.has_value());
+  repaired_into(folder / "bad", report, folder / "out");
+  CheckReport again = held_against(folder / "out", folder / "good", Depth::kData);
+  CHECK(count_above_info(again) == 0);
+}
+
 TEST_CASE("a layer's number is changed wherever the layer's own name stands, nowhere else") {
   LayerNumbers numbers{"model.layers.", {{0, 4}, {1, 5}}};
   auto named = [&](std::string_view name) {
