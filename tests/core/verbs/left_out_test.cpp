@@ -107,12 +107,12 @@ TEST_CASE("keys that are no text are told where the target makes text of them") 
   TemporaryFolder folder;
   const std::string call = tensor_call({});
   const std::string value = "}(" + pickled_text("state") + std::string("}(K\0", 4) + call + "K\1" +
-                            call + "u\x88" + call + "N" + call + "u";
+                            call + "u\x88" + call + "N" + call + "(K\1K\2t" + call + "u";
   put(folder / "model.pt", make_zip({{"m/data.pkl", as_pickle(value)},
                                      {"m/version", "3\n"},
                                      {"m/data/0", std::string(24, '\1')}}));
-  const Names keys{"type of key None of the state dict", "type of key True of the state dict",
-                   "type of the whole-number keys of state"};
+  const Names keys{"type of key (1, 2) of the state dict", "type of key None of the state dict",
+                   "type of key True of the state dict", "type of the whole-number keys of state"};
   for (const char* to : {"dcp", "safetensors"}) {
     CAPTURE(to);
     CHECK(converted(folder / "model.pt", to, folder / to).left_out == keys);
