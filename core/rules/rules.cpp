@@ -22,10 +22,10 @@ const Rule* const kInOrder[] = {
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kNotLookedAt, &kHalfPair,
-    &kPairAsymmetry, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData,
-    &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation,
-    &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability,
-    &kMeshContradicted};
+    &kPairAsymmetry, &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata,
+    &kLeftoverData, &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound,
+    &kMomentCorrelation, &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries,
+    &kPortability, &kMeshContradicted};
 
 }  // namespace
 

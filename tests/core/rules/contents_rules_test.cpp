@@ -130,6 +130,25 @@ TEST_CASE("a matrix by its name that was saved flat is one rank's part") {
   CHECK_FALSE(model(kDcpFormat, {260}).has_value());
 }
 
+TEST_CASE("the number of an expert at the end of a name of Hugging Face is told") {
+  auto model = [](const Format& format, const std::string& name) {
+    CheckpointBuilder builder;
+    builder.set_format(format);
+    add(builder, name, {4, 4});
+    return said(builder, "expert-suffix");
+  };
+  const std::string saved = "model.layers.0.mlp.experts.gate_proj.weight100";
+  CHECK(model(kSafetensorsFormat, saved) == Severity::kWarning);
+  CHECK(model(kDcpFormat, saved) == Severity::kInfo);
+  for (const char* sound :
+       {"decoder.layers.0.mlp.experts.linear_fc1.weight100",
+        "model.layers.0.mlp.experts.100.gate_proj.weight", "model.layers.0.mlp.gate_proj.weight2",
+        "experts.gate_proj.weight", "weight100", "experts.weight1", ".weight1", "a..weight1"}) {
+    CAPTURE(sound);
+    CHECK_FALSE(model(kSafetensorsFormat, sound).has_value());
+  }
+}
+
 TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs nothing") {
   CheckpointBuilder hole, whole, huge;
   for (auto [builder, last] : {std::pair{&hole, "__3_0.distcp"},
