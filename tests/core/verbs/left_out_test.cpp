@@ -11,6 +11,7 @@
 #include "core/report/report.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
+#include "core/verbs/verbs.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -101,6 +102,26 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   CHECK(contents(folder / "again/config.json") == "{}");
   // Of one file nothing else is its own.
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
+}
+
+TEST_CASE("a config.json of another model is no reason to leave weights unconverted") {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "hf");
+  const std::string header =
+      R"({"model.norm.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  put(folder / "hf/model.safetensors",
+      std::string{static_cast<char>(header.size())} + std::string(7, '\0') + header + "12345678");
+  put(folder / "hf/config.json", R"({"model_type": "llama", "hidden_size": 3})");
+  VerbOptions said;
+  said.checkpoint = folder / "hf";
+  auto opened = verbs::open(said);
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto report = verbs::check(*opened, std::nullopt, nullptr);
+  REQUIRE(report.has_value());
+  CHECK(report->verdict == Verdict::kFindings);
+  auto reasons = verbs::reasons_to_repair_first(*opened, std::nullopt, nullptr);
+  REQUIRE(reasons.has_value());
+  CHECK(reasons->empty());
 }
 
 TEST_CASE("keys that are no text are told where the target makes text of them") {
