@@ -7,6 +7,7 @@
 #include "core/facts/check_input.h"
 #include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/derived_layout.h"
+#include "core/facts/reference/config_fit.h"
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/unlisted_tiles.h"
@@ -20,6 +21,7 @@ struct Facts : CheckInput {
   std::vector<OtherOrder> other_orders;  // with a spec
   UnlistedTiles unlisted;                // from Depth::kHeaders on: reads their headers
   OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads objects
+  std::optional<ConfigFit> config_fit;   // where a config.json lies beside the weights
   ValueLooks looks;                      // at Depth::kData, by who asks look_at_values()
 };
 

@@ -67,7 +67,8 @@ Status check_is_downloaded(const Directory& directory, std::span<const Entry> en
   return {};
 }
 
-// The file that alone has the name of a checkpoint, and the row of that name.
+// The file that alone has the name of a checkpoint, and the row of that name. A pipe or a dead link
+// of that name is told as what it is when it is opened.
 struct OnlyFile {
   const FormatRow* row = nullptr;
   std::string path = {};
@@ -75,7 +76,7 @@ struct OnlyFile {
 OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
   OnlyFile only;
   for (const Entry& entry : entries) {
-    if (!is_top_file(entry)) continue;
+    if (entry.kind == EntryKind::kDirectory || !is_at_top(entry.path)) continue;
     for (const FormatRow& row : rows) {
       if (row.named == nullptr || row.named(entry.path) != NamedFile::kAlone) continue;
       if (only.row != nullptr) return {};
@@ -212,6 +213,13 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     is_file = kind == EntryKind::kFile;
     if (kind == EntryKind::kMissing)
       return fail(ErrorKind::kIo, "there is no such file or directory", {path});
+    // A pipe, a device, a dead link: opening it says which.
+    if (kind == EntryKind::kOther || kind == EntryKind::kDanglingLink) {
+      if (auto source = around->open(name); !source) {
+        source.error().place.file = path;
+        return tl::unexpected<Error>(std::move(source).error());
+      }
+    }
   }
   if (!is_file) {
     SHW_TRY(auto directory, open_directory(path));

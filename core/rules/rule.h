@@ -102,6 +102,7 @@ struct Rule {
   bool damages_bytes = false;     // bytes are not those that were written
   bool boxes_overlap = false;     // boxes in the evidence are claimed twice; else by nobody
   bool parts_ranks = false;       // mended, one rank's rows are no longer side by side
+  bool outlasts_writing = false;  // names and shapes say it in other tiles and formats as well
   bool doubts_shapes = false;     // shapes of what it names may not be the model's own
   RuleFunction run = nullptr;     // null for those that opening, or another rule, reports
   SharedRuleFunction run_shared = nullptr;  // in place of `run`

@@ -21,10 +21,11 @@ const Rule* const kInOrder[] = {
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
-    &kUnexpectedKey, &kOtherModel, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExtraState,
-    &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
-    &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted};
+    &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kNotLookedAt, &kHalfPair,
+    &kPairAsymmetry, &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata,
+    &kLeftoverData, &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound,
+    &kMomentCorrelation, &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries,
+    &kPortability, &kMeshContradicted};
 
 }  // namespace
 

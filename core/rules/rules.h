@@ -22,7 +22,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
     kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements,
     kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted,
-    kFlatShard, kExpertsExchanged;
+    kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
 
 // In the order in which they run: causes first.
 std::span<const Rule> all_rules();

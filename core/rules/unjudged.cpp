@@ -271,6 +271,18 @@ void add_generations(const CheckInput& input, List& out) {
                  std::string(kIntegrityFile) + ", or --against a copy of the same step"});
 }
 
+// Weights of a folder whose config.json nobody could follow.
+void add_config(const Facts& facts, List& out) {
+  if (!facts.config_fit) return;
+  const std::string what = "whether the weights are those of config.json";
+  if (facts.config_fit->unusable)
+    out.push_back({what, "a config.json that can be read: " + facts.config_fit->unusable->message});
+  else if (!facts.config_fit->unknown_model.empty() && facts.spec == nullptr)
+    out.push_back({what, "--spec or --against: what it says of a \"" +
+                             facts.config_fit->unknown_model +
+                             "\" of this class and these names is not known"});
+}
+
 // Files that nothing was held against, though a list of hashes lies there.
 void add_integrity(const CheckInput& input, List& out) {
   if (input.integrity == nullptr) return;
@@ -342,6 +354,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_values(facts.looks, out);
   add_generations(facts, out);
   add_integrity(facts, out);
+  add_config(facts, out);
   add_left_open(findings, out);
   return out;
 }

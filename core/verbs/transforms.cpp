@@ -20,6 +20,7 @@
 #include "core/repair/run/make_arranged.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/repair/run/request.h"
+#include "core/rules/rules.h"
 #include "core/tensor/cast.h"
 #include "core/transform/tilings.h"
 
@@ -347,7 +348,8 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
   bare.mesh.reset();  // the one that is asked for, not the one that it was saved on
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
   std::erase_if(report.findings, [](const Finding& finding) {
-    return finding.severity != Severity::kError || is_only_filled(finding);
+    return finding.severity != Severity::kError || is_only_filled(finding) ||
+           rule_of(finding).outlasts_writing;
   });
   return std::move(report.findings);
 }

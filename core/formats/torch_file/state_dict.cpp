@@ -1,5 +1,9 @@
 #include "core/formats/torch_file/state_dict.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -46,6 +50,51 @@ std::optional<std::string> key_text(const PickleTree& tree, NodeId key) {
     default:
       return std::nullopt;
   }
+}
+
+// repr() of a float; nothing for NaN, of which two are two keys.
+std::optional<std::string> float_text(double value) {
+  if (std::isnan(value)) return std::nullopt;
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // "inf" has an n
+  return text;
+}
+
+std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple);
+
+// repr() of what stands in a tuple: text only where it needs no escapes.
+std::optional<std::string> repr_text(const PickleTree& tree, NodeId value) {
+  if (tree.kind(value) == NodeKind::kFloat) return float_text(*tree.real(value));
+  if (tree.kind(value) == NodeKind::kTuple) return tuple_text(tree, value);
+  auto text = key_text(tree, value);
+  if (!text || tree.kind(value) != NodeKind::kString) return text;
+  const bool is_plain = std::all_of(text->begin(), text->end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '\'' && c != '\\';
+  });
+  return is_plain ? std::optional("'" + *text + "'") : std::nullopt;
+}
+
+// Of a key: tuples in tuples are nobody's.
+std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple) {
+  constexpr std::size_t kLongestKey = 64;
+  const auto items = tree.items(tuple);
+  if (items.size() > kLongestKey) return std::nullopt;
+  std::string out = "(";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (tree.kind(items[i]) == NodeKind::kTuple) return std::nullopt;
+    auto text = repr_text(tree, items[i]);
+    if (!text) return std::nullopt;
+    out += (i == 0 ? "" : ", ") + *text;
+  }
+  return out + (items.size() == 1 ? ",)" : ")");
+}
+
+// Keys at the root have names whatever they are; torch.distributed.checkpoint takes str() of them.
+bool is_rare_key(const PickleTree& tree, NodeId key) {
+  return tree.kind(key) == NodeKind::kFloat || tree.kind(key) == NodeKind::kTuple;
+}
+std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key) {
+  return is_rare_key(tree, key) ? repr_text(tree, key) : key_text(tree, key);
 }
 
 // What stands there in place of a dict.
@@ -202,6 +251,8 @@ class Flattening {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       has_number = has_number || tree_.kind(items[i]) == NodeKind::kInt;
       if (is_word(tree_, items[i])) words.insert(*key_text(tree_, items[i]));
+      if (auto text = root_key_text(tree_, items[i]); text && is_rare_key(tree_, items[i]))
+        words.insert(std::move(*text));
     }
     if (has_number) add_own_name("type of the whole-number keys");
     for (const std::string& word : words) add_own_name("type of key " + word);
@@ -211,6 +262,11 @@ class Flattening {
     if (forms_ == nullptr) return;
     if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(told_path_);
     if (is_word(tree_, key)) forms_->words.insert(told_path_);
+    if (!is_rare_key(tree_, key)) return;
+    if (auto opcodes = plain_pickle(tree_, key, plain_left_)) {
+      plain_left_ -= opcodes->size();
+      forms_->keys.emplace(told_path_, std::move(*opcodes));
+    }
   }
 
   Status visit(NodeId node, int depth) {
@@ -250,7 +306,7 @@ class Flattening {
   }
 
   // Entries have no name below a key that is a class (callbacks of Lightning before 1.5), a float
-  // or a tuple: such a mapping is one entry.
+  // or a tuple: such a mapping is one entry. That of the root has to be taken apart all the same.
   bool all_keys_have_text(NodeId mapping) {
     auto [known, is_new] = have_text_.try_emplace(mapping, true);
     auto items = tree_.items(mapping);
@@ -268,10 +324,9 @@ class Flattening {
     std::unordered_set<std::string> ambiguous;
     std::vector<std::string> keys;
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-      auto text = key_text(tree_, items[i]);
+      auto text = root_key_text(tree_, items[i]);
       if (!text)
-        return fail(ErrorKind::kUnsupported,
-                    "a key of the state dict is neither text nor a whole number",
+        return fail(ErrorKind::kUnsupported, "a key of the state dict is neither text nor a number",
                     {file_, tree_.at(items[i])});
       if (text->size() > text_left_) return entangled(items[i]);
       text_left_ -= text->size();

@@ -43,7 +43,9 @@ struct StateForms {
   // Keys that are whole numbers. A path itself has their text, as torch's distributed checkpoints
   // do: 0 and "0" are one name there.
   Paths numbers = {};
-  Paths words = {};       // keys that are True, False or None, and not text that says so
+  Paths words = {};  // keys that are True, False or None, and not text that says so
+  // Keys that are floats or tuples, as opcodes that make them.
+  std::map<std::vector<PathPart>, std::string> keys = {};
   Paths ordered = {};     // mappings that are an OrderedDict
   Paths parameters = {};  // tensors that are a torch.nn.Parameter
   // Attributes of an OrderedDict (_metadata of a module's) and of tensors, as opcodes that make

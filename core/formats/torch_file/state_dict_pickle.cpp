@@ -24,6 +24,7 @@ struct StateNode {
   bool has_word_key = false;
   bool is_ordered = false;                                            // of a dict
   bool is_parameter = false;                                          // of a tensor
+  const std::string* rare_key = nullptr;                              // opcodes of its own
   const std::string* attributes = nullptr;                            // opcodes of their dict
   std::vector<std::pair<const PathPart*, std::uint32_t>> items = {};  // of a dict or list, in order
   std::unordered_map<std::string, std::uint32_t> by_key = {};
@@ -38,7 +39,7 @@ class StateTree {
  public:
   explicit StateTree(const StateForms& forms) : forms_(forms), nodes_(1) {
     nodes_.front().is_ordered = forms.ordered.contains({});
-    nodes_.front().attributes = attributes_of({}, 0);
+    nodes_.front().attributes = opcodes_of(forms_.attributes, {}, 0);
   }
   const StateNode& node(std::uint32_t i) const { return nodes_[i]; }
 
@@ -72,7 +73,8 @@ class StateTree {
         nodes_.back().has_word_key = is_one_of(forms_.words, form, i + 1);
         nodes_.back().is_ordered = is_one_of(forms_.ordered, form, i + 1);
         nodes_.back().is_parameter = is_one_of(forms_.parameters, form, i + 1);
-        nodes_.back().attributes = attributes_of(form, i + 1);
+        nodes_.back().rare_key = opcodes_of(forms_.keys, form, i + 1);
+        nodes_.back().attributes = opcodes_of(forms_.attributes, form, i + 1);
         if (is_last) return {};
       } else if (is_last) {
         return contradicts("is at the place of another entry of the state dict");
@@ -105,11 +107,12 @@ class StateTree {
     return paths.contains(std::vector<PathPart>(path.begin(), end));
   }
 
-  const std::string* attributes_of(const std::vector<PathPart>& path, std::size_t parts) const {
-    if (forms_.attributes.empty()) return nullptr;
+  static const std::string* opcodes_of(const std::map<std::vector<PathPart>, std::string>& opcodes,
+                                       const std::vector<PathPart>& path, std::size_t parts) {
+    if (opcodes.empty()) return nullptr;
     auto end = path.begin() + static_cast<std::ptrdiff_t>(parts);
-    auto found = forms_.attributes.find(std::vector<PathPart>(path.begin(), end));
-    return found == forms_.attributes.end() ? nullptr : &found->second;
+    auto found = opcodes.find(std::vector<PathPart>(path.begin(), end));
+    return found == opcodes.end() ? nullptr : &found->second;
   }
 
   const StateForms& forms_;
@@ -187,6 +190,8 @@ class StatePickle {
     const auto* text = std::get_if<std::string>(&part);
     if (text == nullptr)
       out_.integer(std::get<std::int64_t>(part));
+    else if (of.rare_key != nullptr)
+      out_.raw(*of.rare_key);
     else if (of.has_number_key)
       out_.integer(std::stoll(*text));
     else if (of.has_word_key)

@@ -83,6 +83,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   each_form(*source, [&](StateForms& forms) {
     all.numbers.merge(forms.numbers);
     all.words.merge(forms.words);
+    all.keys.merge(forms.keys);
     all.apart.merge(forms.apart);
     all.ordered.merge(forms.ordered);
     all.parameters.merge(forms.parameters);

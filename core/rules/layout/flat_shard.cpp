@@ -36,10 +36,38 @@ bool holds_numbers(Dtype dtype) {
          dtype == Dtype::kBfloat16;
 }
 
-void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
+// FSDP1's own name of what it flattened. It is sharded wherever a state dict has it: of a single
+// rank FSDP shards nothing, and refuses such a state dict.
+bool is_flat_parameter(std::string_view fqn) {
+  const std::string_view last = fqn.substr(fqn.rfind('.') + 1);
+  return last == "_flat_param" || last == "flat_param";
+}
+
+void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  // Where tiles are recorded flat parameters are tiles of something that is known.
-  if (facts.spec != nullptr || !c.format().traits.one_piece) return;
+  Finding finding;
+  finding.rule = "flat-shard";
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> shapes;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (c.shape(tensor).size() != 1 || !holds_numbers(c.dtype(tensor)) ||
+        !is_flat_parameter(c.fqn(tensor)))
+      continue;
+    finding.subjects.emplace_back(c.fqn(tensor));
+    shapes.push_back(std::string(c.fqn(tensor)) + " " + to_text(c.shape(tensor)));
+  }
+  if (finding.subjects.empty()) return;
+  const bool is_one = finding.subjects.size() == 1;
+  finding.cause = fmt::format(
+      "{} {} what FSDP keeps of a whole module in one row ({}): one rank's part of it. Which "
+      "parameters lie in it stands in no file, and what the other ranks held is not here.",
+      plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are", some_of(shapes));
+  finding.evidence = {{"shapes", capped(shapes)}, {"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "flat-shard";
   finding.severity = Severity::kWarning;
@@ -74,6 +102,13 @@ void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
+  // Where tiles are recorded flat parameters are tiles of something that is known.
+  if (facts.spec != nullptr || !facts.checkpoint.format().traits.one_piece) return;
+  find_flat_matrices(facts, findings);
+  find_flat_parameters(facts, findings);
+}
+
 }  // namespace
 
 const Rule kFlatShard = {
@@ -85,7 +120,8 @@ const Rule kFlatShard = {
         "was taken without gathering them has what one rank held: a row of numbers, or nothing, "
         "under the name of a matrix. Saved by save_pretrained it looks like a model, and loads "
         "stop at 'size mismatch ... copying a param with shape torch.Size([0])'. Nothing in it is "
-        "damaged, but the parts of the other ranks are in no file. The names decide it here; a "
+        "damaged, but the parts of the other ranks are in no file. The names decide it here, a "
+        "matrix's own or _flat_param; a "
         "spec or another checkpoint (--against) says of how many ranks the part is one.",
     .lesson = {.drawing = R"(
   embed_tokens.weight [64, 16] and norm.weight [16], flat, on 4 ranks

@@ -1,5 +1,9 @@
 #include "core/formats/open.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
+
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/dcp/dcp_support.h"
 #include "core/make_zip.h"
@@ -281,4 +285,24 @@ TEST_CASE("a file above a checkpoint of another format does not stand for it in 
   CHECK(dcp[0].cause.find("step_10 (DCP)") != std::string::npos);
   // As trainers leave them: the last model above its earlier steps.
   CHECK(told_of("checkpoint-5/model.safetensors").empty());
+}
+
+TEST_CASE("a pipe or a dead link with the name of a checkpoint is told as what it is") {
+  for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors"}) {
+    CAPTURE(name);
+    TemporaryFolder pipes, links;
+    const std::string pipe = pipes / name, link = links / name;
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    std::filesystem::create_symlink("not-there", link);
+    auto message_of = [&](const std::string& path) {
+      auto opened = open_checkpoint(path);
+      REQUIRE_FALSE(opened.has_value());
+      CHECK(opened.error().place.file.ends_with(name));
+      return opened.error().message;
+    };
+    for (const std::string& path : {pipe, std::string(pipes.path())})
+      CHECK(message_of(path) == "is no regular file");
+    for (const std::string& path : {link, std::string(links.path())})
+      CHECK(message_of(path) == "is a link to something that is not there");
+  }
 }

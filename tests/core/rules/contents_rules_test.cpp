@@ -5,6 +5,7 @@
 #include "core/facts/states/moment_laws.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/safetensors/safetensors_formats.h"
+#include "core/formats/torch_file/torch_file_formats.h"
 #include "core/model/builder.h"
 #include "core/rules/check.h"
 
@@ -128,6 +129,41 @@ TEST_CASE("a matrix by its name that was saved flat is one rank's part") {
   CHECK_FALSE(model(kSafetensorsFormat, {64, 16}).has_value());
   // Tiles of a flat parameter are recorded as such.
   CHECK_FALSE(model(kDcpFormat, {260}).has_value());
+}
+
+TEST_CASE("a flat parameter of FSDP in a file of whole tensors is one rank's part") {
+  auto model = [](const Format& format, const std::string& name, const Extents& shape) {
+    CheckpointBuilder builder;
+    builder.set_format(format);
+    add(builder, name, shape);
+    return said(builder, "flat-shard");
+  };
+  const std::string flat = "model.layers.0._flat_param";
+  CHECK(model(kSafetensorsFormat, flat, {142}) == Severity::kWarning);
+  CHECK(model(kTorchFileFormat, "_flat_param", {142}) == Severity::kWarning);
+  CHECK(model(kTorchFileFormat, "_fsdp_wrapped_module.flat_param", {9}) == Severity::kWarning);
+  CHECK_FALSE(model(kDcpFormat, flat, {142}).has_value());
+  CHECK_FALSE(model(kSafetensorsFormat, "model.my_flat_param", {142}).has_value());
+  CHECK_FALSE(model(kSafetensorsFormat, "optim.state._flat_param.exp_avg", {142}).has_value());
+}
+
+TEST_CASE("the number of an expert at the end of a name of Hugging Face is told") {
+  auto model = [](const Format& format, const std::string& name) {
+    CheckpointBuilder builder;
+    builder.set_format(format);
+    add(builder, name, {4, 4});
+    return said(builder, "expert-suffix");
+  };
+  const std::string saved = "model.layers.0.mlp.experts.gate_proj.weight100";
+  CHECK(model(kSafetensorsFormat, saved) == Severity::kWarning);
+  CHECK(model(kDcpFormat, saved) == Severity::kInfo);
+  for (const char* sound :
+       {"decoder.layers.0.mlp.experts.linear_fc1.weight100",
+        "model.layers.0.mlp.experts.100.gate_proj.weight", "model.layers.0.mlp.gate_proj.weight2",
+        "experts.gate_proj.weight", "weight100", "experts.weight1", ".weight1", "a..weight1"}) {
+    CAPTURE(sound);
+    CHECK_FALSE(model(kSafetensorsFormat, sound).has_value());
+  }
 }
 
 TEST_CASE("a rank without a file is information, and a rank of 2^32 - 1 costs nothing") {

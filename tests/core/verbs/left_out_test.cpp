@@ -11,6 +11,7 @@
 #include "core/report/report.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
+#include "core/verbs/verbs.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -103,16 +104,36 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
 }
 
+TEST_CASE("a config.json of another model is no reason to leave weights unconverted") {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "hf");
+  const std::string header =
+      R"({"model.norm.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  put(folder / "hf/model.safetensors",
+      std::string{static_cast<char>(header.size())} + std::string(7, '\0') + header + "12345678");
+  put(folder / "hf/config.json", R"({"model_type": "llama", "hidden_size": 3})");
+  VerbOptions said;
+  said.checkpoint = folder / "hf";
+  auto opened = verbs::open(said);
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto report = verbs::check(*opened, std::nullopt, nullptr);
+  REQUIRE(report.has_value());
+  CHECK(report->verdict == Verdict::kFindings);
+  auto reasons = verbs::reasons_to_repair_first(*opened, std::nullopt, nullptr);
+  REQUIRE(reasons.has_value());
+  CHECK(reasons->empty());
+}
+
 TEST_CASE("keys that are no text are told where the target makes text of them") {
   TemporaryFolder folder;
   const std::string call = tensor_call({});
   const std::string value = "}(" + pickled_text("state") + std::string("}(K\0", 4) + call + "K\1" +
-                            call + "u\x88" + call + "N" + call + "u";
+                            call + "u\x88" + call + "N" + call + "(K\1K\2t" + call + "u";
   put(folder / "model.pt", make_zip({{"m/data.pkl", as_pickle(value)},
                                      {"m/version", "3\n"},
                                      {"m/data/0", std::string(24, '\1')}}));
-  const Names keys{"type of key None of the state dict", "type of key True of the state dict",
-                   "type of the whole-number keys of state"};
+  const Names keys{"type of key (1, 2) of the state dict", "type of key None of the state dict",
+                   "type of key True of the state dict", "type of the whole-number keys of state"};
   for (const char* to : {"dcp", "safetensors"}) {
     CAPTURE(to);
     CHECK(converted(folder / "model.pt", to, folder / to).left_out == keys);

@@ -1,5 +1,8 @@
 #include "core/formats/torch_file/torch_file.h"
 
+#include <bit>
+#include <limits>
+
 #include "core/fixtures.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/model/reachable.h"
@@ -128,7 +131,7 @@ TEST_CASE("what is no state dict of the zip form is refused by name") {
   const std::pair<std::string, std::string> cases[] = {
       {tensor, "no dict"},
       {pickled_list(tensor), "no dict"},
-      {"}(" + pickled_tuple({1, 2}) + tensor + "u", "neither text nor"},
+      {"}(cmine\nKey\n" + tensor + "u", "neither text nor"},
       {pickled_dict({{"a.b", tensor}, {"a", pickled_dict({{"b", tensor}})}}), "one name"},
       {"}(K\1" + tensor + pickled_text("1") + tensor + "u", "one name"},
       {"}q" + std::string(1, '\0') + pickled_text("a") + "h" + std::string(1, '\0') + "s",
@@ -214,6 +217,35 @@ TEST_CASE("a file of a big-endian machine is read") {
   CHECK(values->bytes[4] == std::byte{1});
   CHECK(values->bytes[7] == std::byte{0x3f});
   CHECK(read_item_header(**opened, ChunkId{0})->big_endian);
+}
+
+TEST_CASE("keys of the root that are floats or tuples have the names that Python gives them") {
+  auto float_key = [](double value) {
+    std::string bytes = "G";
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int i = 7; i >= 0; --i) bytes += static_cast<char>((bits >> (8 * i)) & 0xFF);
+    return bytes;
+  };
+  auto dict_of = [](const std::vector<std::string>& keys) {
+    std::string out = "}(";
+    for (const std::string& key : keys) out += key + tensor_call({});
+    return out + "u";
+  };
+  auto opened = open_model(state_dict_file(
+      dict_of({float_key(0.5), float_key(1e16), float_key(-2), float_key(1e-7),
+               float_key(std::numeric_limits<double>::infinity()), "(K\1" + pickled_text("a") + "t",
+               "(Nt", ")", "(" + float_key(3) + "\x88t"}),
+      {kStorage}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "0.5 1e+16 -2.0 1e-07 inf (1, 'a') (None,) () (3.0, True) |");
+  // Of two NaN each is a key, and what a class is called is nobody's name.
+  for (const std::string& key :
+       {float_key(std::numeric_limits<double>::quiet_NaN()), std::string("cmine\nKey\n"),
+        "(" + pickled_text("it's") + "t", std::string("((K\1tt")}) {
+    auto refused = open_model(state_dict_file(dict_of({key}), {kStorage}));
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().message.find("neither text nor a number") != std::string::npos);
+  }
 }
 
 TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") {
@@ -455,5 +487,9 @@ TEST_CASE("a mapping below with keys that are no names is one entry, and the res
       pickled_dict({{"callbacks", odd}, {"w", tensor_call({})}, {"by_pair", tuple}}), {kStorage}));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_of(**opened) == "w | callbacks by_pair");
-  CHECK_FALSE(open_model(state_dict_file(tuple)).has_value());
+  CHECK_FALSE(open_model(state_dict_file(odd, {kStorage})).has_value());
+  // What has a text all the same is taken apart at the root, where there is nothing else.
+  auto root = open_model(state_dict_file(tuple));
+  REQUIRE(root.has_value());
+  CHECK(names_of(**root) == "| (1, 2)");
 }

@@ -412,3 +412,26 @@ TEST_CASE("keys that are True, False or None are that in the file that is made o
   CHECK(tree.kind(tree.items(root[3])[0]) == NodeKind::kNone);
   CHECK(tree.text(tree.items(root[5])[0]) == "True");
 }
+
+TEST_CASE("keys that are floats or tuples are that in the file that is made of theirs") {
+  const std::string call = tensor_call({});
+  const std::string half = std::string("G\x3f\xe0", 3) + std::string(6, '\0');
+  const std::string pair = "(K\1" + pickled_text("a") + "t";
+  const std::string value = "}(" + half + call + pair + "}(" + pickled_text("inner") + call + "u" +
+                            pickled_text("0.5 ") + call + "u";
+  auto source = open_model(state_dict_file(value, {{"m/data/0", std::string(24, '\1')}}));
+  REQUIRE_MESSAGE(source.has_value(), source.error().message);
+  CHECK(names_of(**source) == "0.5 (1, 'a').inner 0.5  |");
+  std::vector<Bytes> bytes;
+  Outputs outputs = whole_outputs(**source, bytes);
+  auto made = written(kTorchFileWriter, outputs, bytes);
+  auto state = open_state(*made->directory(), "model.pt");
+  REQUIRE(state.has_value());
+  const PickleTree& tree = state->tree;
+  auto root = tree.items(tree.root());
+  REQUIRE(root.size() == 6);
+  CHECK(tree.real(root[0]) == 0.5);
+  REQUIRE(tree.kind(root[2]) == NodeKind::kTuple);
+  CHECK(tree.integer(tree.items(root[2])[0]) == 1);
+  CHECK(tree.text(root[4]) == "0.5 ");
+}

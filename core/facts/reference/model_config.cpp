@@ -1,0 +1,121 @@
+#include "core/facts/reference/model_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/formats/common/python_json.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+// The longest on the Hub list names of classes: some 100 kB.
+constexpr std::uint64_t kMostConfigBytes = std::uint64_t{4} << 20;
+constexpr int kDeepestConfig = 64;  // real ones nest 4; the parser keeps a row for each level
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+
+tl::unexpected<Error> unusable_config(std::string why,
+                                      std::optional<std::uint64_t> at = std::nullopt) {
+  return fail(ErrorKind::kDamaged, std::move(why), {kConfigFile, at});
+}
+
+bool is_nested_deeper(std::string_view text, int most) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text && c == '\\') ++i;
+    if (c == '"') in_text = !in_text;
+    if (in_text) continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth > most) return true;
+  }
+  return false;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+bool is_said(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
+std::optional<std::int64_t> size_in(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto size = value.get<std::uint64_t>();
+    if (size <= static_cast<std::uint64_t>(kLargestSize)) return static_cast<std::int64_t>(size);
+  }
+  return std::nullopt;
+}
+
+ConfigPart part_in(const Json& object, std::string name) {
+  ConfigPart part{std::move(name), text_in(object, "model_type"), {}, {}};
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_boolean()) part.flags.emplace(key, value.get<bool>());
+    if (auto size = size_in(value)) part.sizes.emplace(key, *size);
+  }
+  part.derives_head_dim = !is_said(object, "head_dim");
+  return part;
+}
+
+ModelConfig config_in(const Json& object) {
+  ModelConfig config;
+  config.parts.push_back(part_in(object, ""));
+  for (const auto& [key, value] : object.items()) {
+    // CLIP's "text_config_dict", where it stands, is put over "text_config".
+    if (value.is_object() && !is_said(object, (key + "_dict").c_str()))
+      config.parts.push_back(part_in(value, key));
+  }
+  auto classes = object.find("architectures");
+  if (classes != object.end() && classes->is_array()) {
+    for (const Json& name : *classes) {
+      if (name.is_string()) config.architectures.push_back(name.get<std::string>());
+    }
+  }
+  config.dtype = text_in(object, "dtype");
+  if (config.dtype.empty()) config.dtype = text_in(object, "torch_dtype");
+  auto packs = [&](const Json& part) {
+    // The last two are of MLX and of compressed-tensors.
+    return is_said(part, "quantization_config") || is_said(part, "quantization") ||
+           is_said(part, "compression_config");
+  };
+  config.packs_weights = packs(object);
+  for (const auto& [key, value] : object.items())
+    config.packs_weights = config.packs_weights || (value.is_object() && packs(value));
+  config.has_own_code = is_said(object, "auto_map");
+  return config;
+}
+
+}  // namespace
+
+const ConfigPart* ModelConfig::find(std::string_view part) const {
+  auto found = std::find_if(parts.begin(), parts.end(),
+                            [&](const ConfigPart& one) { return one.name == part; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
+Result<std::optional<ModelConfig>> parse_model_config(std::string_view json) {
+  if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
+  const std::string text = with_null_for_odd_numbers(json);
+  auto keep_all = [](int, Json::parse_event_t, Json&) { return true; };
+  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_all);
+  if (!parsed.problem.empty()) return unusable_config(not_json_text(parsed), not_json_at(parsed));
+  if (!parsed.tree.is_object() || text_in(parsed.tree, "model_type").empty()) return std::nullopt;
+  return config_in(parsed.tree);
+}
+
+Result<std::optional<ModelConfig>> read_model_config(const Directory& directory) {
+  if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
+  SHW_TRY(auto source, directory.open(kConfigFile));
+  if (source->size() > kMostConfigBytes) return unusable_config("is too large for a config");
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  return parse_model_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace shw

@@ -1,0 +1,91 @@
+// Museum m17: the number of an expert at the end of the name of its weight, as Transformer Engine's
+// grouped layers have it, with the rest of the name as Hugging Face has it (verl #2319).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "model.layers.0.mlp.experts.100.gate_proj.weight" of "...mlp.experts.gate_proj.weight100";
+// nothing for other names. Megatron's own (linear_fc1.weight100) are as they shall be.
+std::optional<std::string> likely_name(std::string_view fqn) {
+  constexpr auto kOfHuggingFace = std::to_array<std::string_view>(
+      {"gate_proj", "up_proj", "down_proj", "gate_up_proj", "w1", "w2", "w3"});
+  constexpr std::string_view kExperts = "experts.";
+  std::size_t digits = fqn.size();
+  while (digits > 0 && is_digit(fqn[digits - 1])) --digits;
+  const std::string_view number = fqn.substr(digits), name = fqn.substr(0, digits);
+  const std::size_t dot = name.rfind('.');
+  if (number.empty() || dot == std::string_view::npos) return std::nullopt;
+  const std::string_view part = name.substr(dot + 1);
+  if (part != "weight" && part != "bias") return std::nullopt;
+  const std::size_t before = name.rfind('.', dot - 1);
+  if (dot == 0 || before == std::string_view::npos) return std::nullopt;
+  const std::string_view matrix = name.substr(before + 1, dot - before - 1);
+  const std::string_view row = name.substr(0, before + 1);
+  const bool is_known =
+      std::find(kOfHuggingFace.begin(), kOfHuggingFace.end(), matrix) != kOfHuggingFace.end();
+  if (!is_known || !row.ends_with(kExperts)) return std::nullopt;
+  return fmt::format("{}{}.{}.{}", row, number, matrix, part);
+}
+
+void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  Finding finding;
+  finding.rule = "expert-suffix";
+  // A program of its own may load what it saved; where files are whole tensors they are to be read
+  // by others.
+  finding.severity = c.format().traits.one_piece ? Severity::kWarning : Severity::kInfo;
+  std::vector<std::string> likely;
+  for (TensorId tensor : each_tensor(facts)) {
+    auto name = likely_name(c.fqn(tensor));
+    if (!name || (facts.spec != nullptr && facts.spec->find(c.fqn(tensor)) != nullptr)) continue;
+    finding.subjects.emplace_back(c.fqn(tensor));
+    likely.push_back(std::string(c.fqn(tensor)) + ": " + *name);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = fmt::format(
+      "{} {} the number of {} expert at the end: no model of Hugging Face reads it there ({}, "
+      "likely).",
+      plural(finding.subjects.size(), "name"), finding.subjects.size() == 1 ? "has" : "have",
+      finding.subjects.size() == 1 ? "its" : "their", likely.front());
+  finding.evidence = {{"likely", capped(likely)}, {"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kExpertSuffix = {
+    .id = "expert-suffix",
+    .depth = Depth::kMetadata,
+    .title = "The number of an expert stands at the end of its name",
+    .teaches =
+        "Megatron's grouped experts are the tensors weight0, weight1, ... of one layer; in a "
+        "Hugging Face model each expert is a module of its own, experts.0, experts.1. A converter "
+        "that renames the layer and leaves the numbers makes names that neither side knows: the "
+        "load leaves them out as unexpected, and fills the experts that it misses at random. The "
+        "values are there, under another name.",
+    .lesson = {.drawing = R"(
+  saved      mlp.experts.gate_proj.weight100
+  read       mlp.experts.100.gate_proj.weight
+)",
+               .remedy = "Convert again with a converter that knows grouped experts, or rename the "
+                         "tensors on the way: `repair --plan` takes steps of the kind rename.",
+               .link = "https://github.com/verl-project/verl/issues/2319"},
+    .words = {.text = "under a name that is not read"},
+    .outcome = RunOutcome::kLosesElements,
+    .run = find_expert_suffixes,
+};
+
+}  // namespace shw

@@ -1,0 +1,149 @@
+// Museum m20, m25: layers, experts or a head that config.json counts and that are not there, or
+// that are there beyond what it counts. A loader makes the first up at random and leaves the others
+// out, with a line in its log.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// "3", "3 to 7 and 9": of a hostile config the last number is anything.
+std::string ranges_text(const std::vector<NumberRange>& ranges) {
+  std::vector<std::string> texts;
+  for (const NumberRange& range : ranges) {
+    texts.push_back(range.first == range.last ? fmt::format("{}", range.first)
+                                              : fmt::format("{} to {}", range.first, range.last));
+  }
+  return some_of(texts);
+}
+
+std::int64_t members_in(const std::vector<NumberRange>& ranges) {
+  std::int64_t count = 0;
+  for (const NumberRange& range : ranges) count += range.last - range.first + 1;
+  return count;
+}
+
+// "model.layers.30": as many as there may reasonably be.
+std::vector<std::string> member_names(const CountContradiction& one,
+                                      const std::vector<NumberRange>& ranges) {
+  constexpr std::size_t kMostNamed = 4096;
+  std::vector<std::string> names;
+  for (const std::string& row : one.rows) {
+    for (const NumberRange& range : ranges) {
+      for (std::int64_t i = range.first; i <= range.last && names.size() < kMostNamed; ++i)
+        names.push_back(fmt::format("{}{}", row, i));
+    }
+  }
+  return names;
+}
+
+std::string row_words(const CountContradiction& one) {
+  return one.rows.size() == 1
+             ? one.row + "*"
+             : fmt::format("{}* and {} like it", one.row, plural(one.rows.size() - 1, "row"));
+}
+
+Finding count_finding(const CountContradiction& one, const std::vector<NumberRange>& ranges,
+                      const char* key) {
+  Finding finding;
+  finding.rule = "config-count";
+  finding.severity = Severity::kWarning;
+  finding.subjects = member_names(one, ranges);
+  finding.evidence = {{"key", one.key},
+                      {"said", one.said},
+                      {"there", one.there},
+                      {key, ranges_text(ranges)},
+                      {"count", members_in(ranges)},
+                      {"rows", capped(one.rows)}};
+  return finding;
+}
+
+// A gap between layers that are there: no stage of a pipeline, and no model cut short, leaves one.
+bool is_gap(const CountContradiction& one) {
+  return std::any_of(one.missing.begin(), one.missing.end(), [&](const NumberRange& range) {
+    return range.first > 0 && range.last < one.said - 1;
+  });
+}
+
+void add_missing(const Facts& facts, const CountContradiction& one,
+                 std::vector<Finding>& findings) {
+  if (one.missing.empty()) return;
+  Finding finding = count_finding(one, one.missing, "missing");
+  if (is_gap(one) && !facts.config_fit->has_own_code) finding.severity = Severity::kError;
+  finding.cause = fmt::format(
+      "config.json says {}; of {} there {} {}, and {} {} not there: transformers fills them at "
+      "random and only says so in a line of its log.",
+      one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.missing),
+      members_in(one.missing) == 1 ? "is" : "are");
+  findings.push_back(std::move(finding));
+}
+
+void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
+  if (one.extra.empty()) return;
+  Finding finding = count_finding(one, one.extra, "extra");
+  finding.cause = fmt::format(
+      "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers "
+      "leaves them out, and the model is another one than was saved.",
+      one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.extra),
+      members_in(one.extra) == 1 ? "lies" : "lie");
+  findings.push_back(std::move(finding));
+}
+
+void add_head(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit->missing_head) return;
+  Finding finding;
+  finding.rule = "config-count";
+  finding.severity = Severity::kWarning;
+  finding.subjects = {*facts.config_fit->missing_head};
+  finding.cause = *facts.config_fit->missing_head +
+                  " is not there, and config.json says tie_word_embeddings false: transformers "
+                  "fills it at random. Where the model does tie it to its embedding, config.json "
+                  "has to say so; else what it had learned is lost.";
+  finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", false}};
+  findings.push_back(std::move(finding));
+}
+
+void find_config_counts(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit) return;
+  for (const CountContradiction& one : facts.config_fit->counts) {
+    add_missing(facts, one, findings);
+    add_extra(one, findings);
+  }
+  add_head(facts, findings);
+}
+
+}  // namespace
+
+const Rule kConfigCount = {
+    .id = "config-count",
+    .depth = Depth::kMetadata,
+    .title = "config.json counts other layers, experts or heads than there are",
+    .teaches =
+        "transformers builds as many layers as config.json counts. Those whose weights are not in "
+        "the folder it fills at random, those that are there beyond the count it leaves out, and "
+        "both times the model loads: a line in the log is all that tells. The same goes for the "
+        "experts of a layer, and for an output layer that is said to be no copy of the embedding "
+        "and was never saved. Layers that predict further tokens (num_nextn_predict_layers) are "
+        "beyond the count and right. A gap between layers is an error: nothing saves a model so.",
+    .lesson = {.drawing = R"(
+  config.json                   model.safetensors
+  "num_hidden_layers": 32       model.layers.0 ... model.layers.29
+                                30 and 31 are made up
+)",
+               .remedy = "Fetch what is missing, or the config.json that these weights were saved "
+                         "with.",
+               .link = "https://github.com/vllm-project/vllm/pull/34930"},
+    .words = {.text = "not as config.json counts"},
+    .outcome = RunOutcome::kLosesElements,
+    .subjects = SubjectsAre::kTensorsNotHere,
+    .outlasts_writing = true,
+    .run = find_config_counts,
+};
+
+}  // namespace shw

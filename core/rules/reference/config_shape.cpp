@@ -1,0 +1,152 @@
+// Museum m25: the config.json beside the weights is of another model, or was changed since. A
+// loader builds the model by it and then finds weights of another size.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/reference/model_config.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// "model.embed_tokens.weight [96, 32] has 32 columns"
+std::string saved_words(const Checkpoint& c, const SizeContradiction::Contradicting& one) {
+  const ExtentsView shape = c.shape(one.tensor);
+  const char* what = one.axis == 1 ? "columns" : shape.size() == 1 ? "elements" : "rows";
+  return fmt::format("{} {} has {} {}", c.fqn(one.tensor), to_text(shape), shape[one.axis], what);
+}
+
+std::string contradiction_words(const Checkpoint& c, const SizeContradiction& one) {
+  std::string text = one.words + ", but " + saved_words(c, one.tensors.front());
+  const std::size_t all = one.tensors.size() + one.agreeing;
+  if (all == 1) return text;
+  return text + fmt::format(" ({} of {})", human_count(one.tensors.size()), plural(all, "tensor"));
+}
+
+void add_tensors(const Checkpoint& c, const SizeContradiction& one,
+                 std::unordered_set<std::string_view>& known, Finding& finding) {
+  for (const auto& tensor : one.tensors) {
+    const std::string_view fqn = c.fqn(tensor.tensor);
+    if (known.insert(fqn).second) finding.subjects.emplace_back(fqn);
+  }
+}
+
+Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradiction*>& told) {
+  Finding finding;
+  finding.rule = "config-shape";
+  std::vector<std::string> lines, keys;
+  std::unordered_set<std::string_view> known;
+  for (const SizeContradiction* one : told) {
+    lines.push_back(contradiction_words(c, *one));
+    for (const std::string& key : one->keys) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+    add_tensors(c, *one, known, finding);
+  }
+  const auto& first = told.front()->tensors.front();
+  finding.evidence = {{"said", told.front()->said},
+                      {"saved", c.shape(first.tensor)[first.axis]},
+                      {"keys", std::move(keys)},
+                      {"contradictions", capped(lines)},
+                      {"count", count_of(finding.subjects.size())}};
+  finding.cause = "config.json says " + lines.front();
+  for (std::size_t i = 1; i < std::min<std::size_t>(lines.size(), 3); ++i)
+    finding.cause += "; " + lines[i];
+  if (lines.size() > 3) finding.cause += fmt::format("; and {} more", lines.size() - 3);
+  return finding;
+}
+
+// With code of its own beside it the model may be made otherwise.
+constexpr const char* kOwnCode =
+    " The model is made by code of its own (auto_map), which may mean something else by that.";
+
+void add_sizes(const Facts& facts, std::vector<Finding>& findings) {
+  std::vector<const SizeContradiction*> told;
+  for (const SizeContradiction& one : facts.config_fit->sizes) {
+    if (!one.only_more_rows) told.push_back(&one);
+  }
+  if (told.empty()) return;
+  Finding finding = config_finding(facts.checkpoint, told);
+  finding.cause +=
+      ": the config is of another model, or the weights are. transformers builds the model by it "
+      "and refuses weights of another size.";
+  if (facts.config_fit->has_own_code) {
+    finding.severity = Severity::kWarning;
+    finding.cause += kOwnCode;
+  }
+  findings.push_back(std::move(finding));
+}
+
+void add_more_rows(const Facts& facts, std::vector<Finding>& findings) {
+  for (const SizeContradiction& one : facts.config_fit->sizes) {
+    if (!one.only_more_rows) continue;
+    Finding finding = config_finding(facts.checkpoint, {&one});
+    finding.severity = Severity::kWarning;
+    const auto& first = one.tensors.front();
+    const std::int64_t rows = facts.checkpoint.shape(first.tensor)[first.axis];
+    finding.cause += fmt::format(
+        ": the rows beyond may be padding of the vocabulary, or tokens that were added after "
+        "config.json was written. transformers refuses them as another size until vocab_size "
+        "is {}.",
+        rows);
+    findings.push_back(std::move(finding));
+  }
+}
+
+void add_dtype(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit->dtypes) return;
+  const auto& [said, saved] = *facts.config_fit->dtypes;
+  Finding finding;
+  finding.rule = "config-shape";
+  finding.severity = Severity::kInfo;
+  finding.subjects = {kConfigFile};
+  finding.cause = fmt::format(
+      "config.json says {} and all weights are {}: a loader that takes the dtype of config.json "
+      "casts them.",
+      name(said), name(saved));
+  finding.evidence = {{"said", std::string(name(said))}, {"saved", std::string(name(saved))}};
+  findings.push_back(std::move(finding));
+}
+
+void find_config_shapes(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit) return;
+  add_sizes(facts, findings);
+  add_more_rows(facts, findings);
+  add_dtype(facts, findings);
+}
+
+}  // namespace
+
+const Rule kConfigShape = {
+    .id = "config-shape",
+    .depth = Depth::kMetadata,
+    .title = "A weight is not of the size that config.json says",
+    .teaches =
+        "A Hugging Face folder says in config.json what the model is, and its weights know nothing "
+        "of it: transformers builds the model by the config and then looks whether the weights "
+        "fit. Where a folder was put together from two models, a config was edited, or a resized "
+        "embedding was saved without it, the sizes differ and the load ends in "
+        "'size mismatch'. Only architectures whose keys are known are held against it, quantised "
+        "weights not at all: their shapes are those of the packing. More rows than vocab_size are "
+        "a warning, for they may be padding; fewer are not there to be read.",
+    .lesson = {.drawing = R"(
+  config.json                      model.safetensors
+  "hidden_size": 4096        but   model.embed_tokens.weight  [32000, 5120]
+  "num_key_value_heads": 8   but   k_proj.weight [5120, 5120] is 40 x 128
+)",
+               .remedy = "Find the config.json that these weights were saved with. Where the "
+                         "weights are right and it is a vocabulary that grew, set vocab_size to "
+                         "their number of rows.",
+               .link = "https://github.com/NVIDIA-NeMo/RL/issues/415"},
+    .words = {.text = "will not load", .as_warning = "of another size"},
+    .outcome = RunOutcome::kStops,
+    .outlasts_writing = true,
+    .run = find_config_shapes,
+};
+
+}  // namespace shw

@@ -1,0 +1,399 @@
+// The config.json of a Hugging Face folder beside its weights: what contradicts it is told with the
+// key and both numbers, and nothing is where a key may mean something else.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/facts/reference/config_laws.h"
+#include "core/formats/open.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+
+namespace {
+
+// A safetensors file of zeros with these tensors.
+struct ConfigWeights {
+  std::map<std::string, Extents> shapes;
+  std::string dtype = "F32";
+
+  Bytes file() const {
+    std::string header = "{\"__metadata__\": {\"format\": \"pt\"}";
+    std::int64_t end = 0;
+    for (const auto& [name, shape] : shapes) {
+      const std::int64_t begin = end;
+      end += (dtype == "F32" ? 4 : 2) * volume(shape).value();
+      std::string extents;
+      for (std::int64_t extent : shape)
+        extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+      header += fmt::format(R"(, "{}": {{"dtype": "{}", "shape": [{}], "data_offsets": [{}, {}]}})",
+                            name, dtype, extents, begin, end);
+    }
+    header += "}";
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>((header.size() >> (8 * i)) & 0xFF);
+    bytes += header + std::string(static_cast<std::size_t>(end), '\0');
+    Bytes out(bytes.size());
+    std::transform(bytes.begin(), bytes.end(), out.begin(),
+                   [](char c) { return static_cast<std::byte>(c); });
+    return out;
+  }
+};
+
+ConfigWeights llama_weights(int layers = 3) {
+  ConfigWeights out;
+  out.shapes = {{"model.embed_tokens.weight", {12, 8}},
+                {"model.norm.weight", {8}},
+                {"lm_head.weight", {12, 8}}};
+  for (int i = 0; i < layers; ++i) {
+    const std::string layer = fmt::format("model.layers.{}.", i);
+    out.shapes[layer + "input_layernorm.weight"] = {8};
+    out.shapes[layer + "self_attn.q_proj.weight"] = {8, 8};
+    out.shapes[layer + "self_attn.k_proj.weight"] = {4, 8};
+    out.shapes[layer + "self_attn.v_proj.weight"] = {4, 8};
+    out.shapes[layer + "self_attn.o_proj.weight"] = {8, 8};
+    out.shapes[layer + "mlp.up_proj.weight"] = {10, 8};
+    out.shapes[layer + "mlp.down_proj.weight"] = {8, 10};
+  }
+  return out;
+}
+
+using Keys = std::map<std::string, std::string>;
+
+Keys llama_keys() {
+  return {{"model_type", "\"llama\""},
+          {"architectures", "[\"LlamaForCausalLM\"]"},
+          {"vocab_size", "12"},
+          {"hidden_size", "8"},
+          {"intermediate_size", "10"},
+          {"num_hidden_layers", "3"},
+          {"num_attention_heads", "4"},
+          {"num_key_value_heads", "2"},
+          {"tie_word_embeddings", "false"},
+          {"torch_dtype", "\"float32\""}};
+}
+
+std::string config_text(const Keys& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys)
+    text += (text.empty() ? "{" : ", ") + fmt::format("\"{}\": {}", key, value);
+  return text + "}";
+}
+
+Bytes bytes_of_text(std::string_view text) {
+  Bytes out(text.size());
+  std::transform(text.begin(), text.end(), out.begin(),
+                 [](char c) { return static_cast<std::byte>(c); });
+  return out;
+}
+
+using FolderFiles = std::vector<std::pair<std::string, Bytes>>;
+
+CheckReport checked_folder(FolderFiles files) {
+  auto opened = open_checkpoint(memory_directory("hf", std::move(files)));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto report = check(**opened, {});
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+CheckReport beside_config(const ConfigWeights& weights, const std::string& config) {
+  return checked_folder(
+      {{"config.json", bytes_of_text(config)}, {"model.safetensors", weights.file()}});
+}
+
+CheckReport beside_keys(const ConfigWeights& weights, const Keys& changed) {
+  Keys keys = llama_keys();
+  for (const auto& [key, value] : changed) {
+    keys[key] = value;
+    if (value.empty()) keys.erase(key);
+  }
+  return beside_config(weights, config_text(keys));
+}
+
+std::vector<const Finding*> told_of(const CheckReport& report, Severity least = Severity::kInfo) {
+  std::vector<const Finding*> told;
+  for (const Finding& finding : report.findings) {
+    if (finding.rule.starts_with("config-") && finding.severity >= least) told.push_back(&finding);
+  }
+  return told;
+}
+
+// The only one.
+const Finding& only_one(const CheckReport& report, std::string_view rule, Severity severity) {
+  auto told = told_of(report);
+  REQUIRE(told.size() == 1);
+  CAPTURE(told.front()->cause);
+  CHECK(told.front()->rule == rule);
+  CHECK(told.front()->severity == severity);
+  CHECK(report.verdict == (severity == Severity::kInfo ? Verdict::kClean : Verdict::kFindings));
+  return *told.front();
+}
+
+bool names_all(const std::string& text, std::initializer_list<const char*> words) {
+  CAPTURE(text);
+  return std::all_of(words.begin(), words.end(),
+                     [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+bool is_config_open(const CheckReport& report, std::string_view needs) {
+  return std::any_of(report.unjudged.begin(), report.unjudged.end(), [&](const Unjudged& one) {
+    return one.what.find("config.json") != std::string::npos &&
+           one.needs.find(needs) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("weights that are as config.json says are clean, and so are those without one") {
+  CheckReport sound = beside_keys(llama_weights(), {});
+  CHECK(sound.verdict == Verdict::kClean);
+  CHECK(told_of(sound).empty());
+  CHECK_FALSE(is_config_open(sound, ""));
+  CheckReport without = checked_folder({{"model.safetensors", llama_weights().file()}});
+  CHECK(told_of(without).empty());
+}
+
+TEST_CASE("a size of config.json that no weight has is an error with the key and both numbers") {
+  CheckReport hidden = beside_keys(llama_weights(), {{"hidden_size", "16"}});
+  const Finding& finding = only_one(hidden, "config-shape", Severity::kError);
+  CHECK(names_all(finding.cause, {"hidden_size 16", "[12, 8]", "8 columns"}));
+  CHECK(finding.consequence == Consequence::kWillNotLoad);
+  CHECK(finding.subjects.size() == 24);  // every weight has it on one axis
+  CheckReport ffn = beside_keys(llama_weights(), {{"intermediate_size", "11"}});
+  CHECK(names_all(only_one(ffn, "config-shape", Severity::kError).cause,
+                  {"intermediate_size 11", "mlp.down_proj.weight [8, 10] has 10 columns"}));
+  CheckReport keys = beside_keys(llama_weights(), {{"num_key_value_heads", "4"}});
+  CHECK(names_all(only_one(keys, "config-shape", Severity::kError).cause,
+                  {"num_key_value_heads 4 x (hidden_size 8 / num_attention_heads 4) = 8",
+                   "k_proj.weight [4, 8] has 4 rows"}));
+  CheckReport dim = beside_keys(llama_weights(), {{"head_dim", "3"}});
+  CHECK(names_all(
+      only_one(dim, "config-shape", Severity::kError).cause,
+      {"num_attention_heads 4 x head_dim 3 = 12", "self_attn.o_proj.weight [8, 8] has 8 columns"}));
+}
+
+TEST_CASE("the config of another model is one finding that names what differs") {
+  ConfigWeights weights = llama_weights();
+  CheckReport report = beside_keys(
+      weights, {{"hidden_size", "16"}, {"intermediate_size", "44"}, {"num_hidden_layers", "2"}});
+  auto told = told_of(report);
+  REQUIRE(told.size() == 2);
+  CHECK(names_all(told[0]->cause, {"hidden_size 16", "intermediate_size 44", "another model"}));
+  CHECK(told[1]->rule == "config-count");
+}
+
+TEST_CASE("one tensor of another size than all others is the one that is named") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.layers.1.input_layernorm.weight"] = {1};
+  CheckReport report = beside_keys(weights, {});
+  const Finding& finding = only_one(report, "config-shape", Severity::kError);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.1.input_layernorm.weight"});
+  CHECK(names_all(finding.cause, {"hidden_size 8", "1 elements", "1 of"}));
+}
+
+TEST_CASE("more rows than vocab_size may be padding and fewer are an error") {
+  CheckReport more = beside_keys(llama_weights(), {{"vocab_size", "11"}});
+  CHECK(names_all(only_one(more, "config-shape", Severity::kWarning).cause,
+                  {"vocab_size 11", "has 12 rows", "padding"}));
+  CheckReport fewer = beside_keys(llama_weights(), {{"vocab_size", "13"}});
+  only_one(fewer, "config-shape", Severity::kError);
+  // A head that was left behind when the embedding grew.
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.embed_tokens.weight"] = {16, 8};
+  weights.shapes["lm_head.weight"] = {11, 8};
+  only_one(beside_keys(weights, {}), "config-shape", Severity::kError);
+}
+
+TEST_CASE(
+    "layers that config.json counts and that are not there are named, and a gap is an error") {
+  CheckReport last = beside_keys(llama_weights(), {{"num_hidden_layers", "5"}});
+  const Finding& finding = only_one(last, "config-count", Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.3", "model.layers.4"});
+  CHECK(names_all(finding.cause, {"num_hidden_layers 5", "there are 3", "3 to 4 are not there"}));
+  ConfigWeights holed = llama_weights(5);
+  std::erase_if(holed.shapes,
+                [](const auto& one) { return one.first.starts_with("model.layers.2"); });
+  CheckReport gap = beside_keys(holed, {{"num_hidden_layers", "5"}});
+  CHECK(names_all(only_one(gap, "config-count", Severity::kError).cause, {"2 is not there"}));
+}
+
+TEST_CASE("layers beyond the count are a warning, but not those that predict further tokens") {
+  ConfigWeights weights = llama_weights(4);
+  CHECK(names_all(only_one(beside_keys(weights, {}), "config-count", Severity::kWarning).cause,
+                  {"num_hidden_layers 3", "there are 4", "3 lies beyond"}));
+  CHECK(told_of(beside_keys(weights, {{"num_nextn_predict_layers", "1"}})).empty());
+  weights.shapes["model.layers.3.eh_proj.weight"] = {8, 16};
+  CHECK(told_of(beside_keys(weights, {})).empty());
+}
+
+TEST_CASE("experts are counted in the layers that have any") {
+  ConfigWeights weights = llama_weights();
+  for (int layer = 1; layer < 3; ++layer) {
+    for (int expert = 0; expert < (layer == 2 ? 3 : 4); ++expert)
+      weights.shapes[fmt::format("model.layers.{}.mlp.experts.{}.up_proj.weight", layer, expert)] =
+          {6, 8};
+    weights.shapes[fmt::format("model.layers.{}.mlp.gate.weight", layer)] = {4, 8};
+  }
+  Keys keys = {{"model_type", "\"qwen2_moe\""},
+               {"architectures", "[\"Qwen2MoeForCausalLM\"]"},
+               {"num_experts", "4"},
+               {"moe_intermediate_size", "6"}};
+  CheckReport report = beside_keys(weights, keys);
+  const Finding& finding = only_one(report, "config-count", Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.2.mlp.experts.3"});
+  weights.shapes["model.layers.2.mlp.experts.3.up_proj.weight"] = {6, 8};
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+  // Two names for it that differ: nobody knows which is meant.
+  keys["n_routed_experts"] = "8";
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+}
+
+TEST_CASE("a head that is not tied and not there is told, and one that may be is not") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes.erase("lm_head.weight");
+  const Finding finding = only_one(beside_keys(weights, {}), "config-count", Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"lm_head.weight"});
+  CHECK(names_all(finding.cause, {"tie_word_embeddings false"}));
+  CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", "true"}})).empty());
+  CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", ""}})).empty());
+  CHECK(told_of(beside_keys(weights, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
+            .empty());
+  // The inner model alone: an embedder of texts keeps the name of what it was made of.
+  ConfigWeights inner;
+  for (const auto& [name, shape] : weights.shapes) inner.shapes[name.substr(6)] = shape;
+  CHECK(told_of(beside_keys(inner, {})).empty());
+}
+
+TEST_CASE("another dtype than all weights have is only to know") {
+  only_one(beside_keys(llama_weights(), {{"torch_dtype", "\"bfloat16\""}}), "config-shape",
+           Severity::kInfo);
+  ConfigWeights half = llama_weights();
+  half.dtype = "F16";
+  CHECK(told_of(beside_keys(half, {{"torch_dtype", "\"float16\""}})).empty());
+}
+
+TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts of a folder") {
+  Keys wrong = {{"hidden_size", "16"}, {"num_hidden_layers", "9"}};
+  auto with = [&](const char* key, const char* value) {
+    Keys keys = wrong;
+    keys[key] = value;
+    return keys;
+  };
+  // Layers are layers, however they are packed.
+  CheckReport packed =
+      beside_keys(llama_weights(), with("quantization_config", "{\"quant_method\": \"gptq\"}"));
+  only_one(packed, "config-count", Severity::kWarning);
+  CheckReport unknown = beside_keys(llama_weights(), with("model_type", "\"llama-of-mine\""));
+  CHECK(told_of(unknown).empty());
+  CHECK(is_config_open(unknown, "llama-of-mine"));
+  CHECK(told_of(beside_keys(llama_weights(), with("model_type", ""))).empty());
+  // Drafts of speculative decoding are llamas by their model_type, of other sizes.
+  for (const char* of_others : {"[\"LlamaForCausalLMEagle3\"]", "[\"MyForCausalLM\"]"}) {
+    CheckReport draft = beside_keys(llama_weights(), with("architectures", of_others));
+    CHECK(told_of(draft).empty());
+    CHECK(is_config_open(draft, "llama"));
+  }
+  ConfigWeights wrapped;
+  for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
+  CheckReport other_names = beside_keys(wrapped, wrong);
+  CHECK(told_of(other_names).empty());
+  CHECK(is_config_open(other_names, "llama"));
+  const Bytes config = bytes_of_text(config_text(llama_keys()));
+  const Bytes lacking = llama_weights(2).file();
+  CHECK(told_of(checked_folder({{"config.json", config}, {"adapter_model.safetensors", lacking}}))
+            .empty());
+  CHECK(told_of(
+            checked_folder({{"config.json", config}, {"model-rank-0-part-0.safetensors", lacking}}))
+            .empty());
+  // One of two shards: that the other is not there is told as what it is.
+  CHECK(told_of(checked_folder(
+                    {{"config.json", config}, {"model-00001-of-00002.safetensors", lacking}}))
+            .empty());
+}
+
+TEST_CASE("a model that brings its own code is only warned of") {
+  CheckReport report = beside_keys(
+      llama_weights(), {{"hidden_size", "16"}, {"auto_map", "{\"AutoModel\": \"mine.Model\"}"}});
+  only_one(report, "config-shape", Severity::kWarning);
+}
+
+TEST_CASE("parts of a model are held against the configs that are nested for them") {
+  ConfigWeights weights;
+  for (const auto& [name, shape] : llama_weights().shapes)
+    weights.shapes["language_model." + name] = shape;
+  weights.shapes["vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight"] = {7, 5};
+  auto report_of = [&](const std::string& text_width, const std::string& vision_layers) {
+    Keys text = llama_keys();
+    text["hidden_size"] = text_width;
+    Keys whole = {{"model_type", "\"llava\""},
+                  {"hidden_size", "999"},
+                  {"text_config", config_text(text)},
+                  {"vision_config", config_text({{"model_type", "\"clip_vision_model\""},
+                                                 {"hidden_size", "5"},
+                                                 {"intermediate_size", "7"},
+                                                 {"num_hidden_layers", vision_layers}})}};
+    return beside_config(weights, config_text(whole));
+  };
+  CHECK(told_of(report_of("8", "1")).empty());
+  CHECK(names_all(only_one(report_of("16", "1"), "config-shape", Severity::kError).cause,
+                  {"text_config.hidden_size 16"}));
+  CHECK(names_all(only_one(report_of("8", "2"), "config-count", Severity::kWarning).cause,
+                  {"vision_config.num_hidden_layers 2"}));
+}
+
+TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops nothing") {
+  const std::string deep(100'000, '[');
+  const std::string deep_objects = [] {
+    std::string text;
+    for (int i = 0; i < 5000; ++i) text += "{\"a\":";
+    return text;
+  }();
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("\xff\xfe{}"), deep, deep_objects,
+        std::string("{\"model_type\": \"\xff\"}"), std::string("{\"model_type\": \"llama\"} x"),
+        std::string("{\"hidden_size\": 1e999, \"model_type\": \"llama\"}"),
+        std::string(5 << 20, ' ')}) {
+    CAPTURE(text.substr(0, 40));
+    CheckReport report = beside_config(llama_weights(), text);
+    CHECK(report.verdict == Verdict::kClean);
+    CHECK(told_of(report).empty());
+    CHECK(is_config_open(report, "that can be read"));
+  }
+  for (const char* text : {"null", "[]", "\"llama\"", "{}", "{\"model_type\": null}",
+                           "{\"model_type\": 3}", "{\"model_type\": [\"llama\"]}"}) {
+    CheckReport report = beside_config(llama_weights(), text);
+    CHECK(told_of(report).empty());
+    CHECK_FALSE(is_config_open(report, ""));
+  }
+  for (const char* value : {"1e300", "-8", "-9223372036854775808", "18446744073709551615", "null",
+                            "\"8\"", "[8]", "{\"a\": 8}", "true", "8.0", "NaN", "-Infinity"}) {
+    CAPTURE(value);
+    for (const char* key :
+         {"hidden_size", "num_hidden_layers", "vocab_size", "head_dim", "num_key_value_heads",
+          "num_attention_heads", "tie_word_embeddings", "torch_dtype", "architectures"}) {
+      CAPTURE(key);
+      CHECK(told_of(beside_keys(llama_weights(), {{key, value}}), Severity::kWarning).empty());
+    }
+  }
+  // Numbers that are sizes and cannot be are what they are, and no list of them is made.
+  for (const char* value : {"0", "1099511627776"}) {
+    CAPTURE(value);
+    CHECK_FALSE(told_of(beside_keys(llama_weights(), {{"hidden_size", value}})).empty());
+    CheckReport report = beside_keys(llama_weights(), {{"num_hidden_layers", value}});
+    REQUIRE_FALSE(told_of(report).empty());
+    CHECK(told_of(report).front()->subjects.size() <= 4096);
+    beside_keys(llama_weights(), {{"num_attention_heads", value}});
+    beside_keys(llama_weights(), {{"num_key_value_heads", value}, {"head_dim", "1099511627776"}});
+  }
+}
+
+TEST_CASE("damage of the weights is told whatever config.json says") {
+  Bytes cut = llama_weights().file();
+  cut.resize(cut.size() - 8);
+  CheckReport report =
+      checked_folder({{"config.json", bytes_of_text("{")}, {"model.safetensors", std::move(cut)}});
+  CHECK(report.verdict == Verdict::kFindings);
+}
