@@ -143,6 +143,7 @@ Result<Certificate> certify(const CarriedOut& done, Progress* progress) {
   std::map<TensorId, const PlannedTensor*> planned;
   for (const PlannedTensor& tensor : done.plan.tensors) planned[tensor.tensor] = &tensor;
   const FilledRecord filled = filled_after(done.source, done.plan);
+  done.doubts.add_shared_items(done.result, progress);
   std::map<std::string_view, const FilledTensor*> losses;
   for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (TensorId tensor : done.source.tensors()) {

@@ -22,7 +22,7 @@ struct CarriedOut {
   const ItemHashes& before;
   const Checkpoint& result;
   const ItemHashes& after;
-  const ItemDoubts& doubts;  // of the result
+  ItemDoubts& doubts;  // of the result
 };
 // All but what is certified beside the tensors. An error where an item that was to stay as it is
 // did not.

@@ -220,6 +220,21 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
   return contradiction_of_tiles(held, entry, tensor);
 }
 
+// Of certificates that do not say so themselves.
+void add_shared(Holding& held) {
+  ItemDoubts shared;
+  shared.add_shared_items(held.checkpoint, nullptr);
+  std::map<std::string_view, std::string_view> by_tensor;
+  for (const auto& [chunk, why] : shared.found())
+    by_tensor.emplace(held.checkpoint.fqn(held.checkpoint.tensor_of(chunk)), why);
+  if (by_tensor.empty()) return;
+  for (const TensorCertificate& entry : held.certificate.tensors) {
+    auto found = by_tensor.find(entry.fqn);
+    if (found != by_tensor.end() && entry.damage.empty())
+      held.holes.push_back(entry.fqn + ": " + std::string(found->second));
+  }
+}
+
 }  // namespace
 
 VerifyReport hold_against(const Certificate& certificate, const Checkpoint& checkpoint,
@@ -256,6 +271,7 @@ VerifyReport hold_against(const Certificate& certificate, const Checkpoint& chec
     report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
   if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
     report.reasons.push_back("the certificate says that something is lost and lists nothing");
+  add_shared(held);
   holes = std::move(held.holes);
   report.outcome =
       report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;

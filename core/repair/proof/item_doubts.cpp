@@ -6,6 +6,7 @@
 #include "core/base/team.h"
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
+#include "core/facts/storage/shared_ranges.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
@@ -14,6 +15,25 @@ void ItemDoubts::add(ChunkId chunk, std::string why) {
   if (why.empty()) return;
   std::lock_guard lock(guard_);
   found_.emplace(chunk, std::move(why));
+}
+
+void ItemDoubts::add_shared_items(const Checkpoint& result, const Progress* progress) {
+  if (!result.format().traits.has_index) return;
+  auto in_words = [&](const Claim& claim) {
+    std::string name(fqn_of(result, claim));
+    return claim.is_chunk() ? name + " " + to_text(box_of(result, claim.chunk)) : name;
+  };
+  for (const SharedRange& range : find_shared(result, progress)) {
+    if (is_tied(result, range)) continue;
+    const std::string file = result.file(range.place.file).path;
+    for (std::size_t i = 0; i < range.claims.size(); ++i) {
+      if (!range.claims[i].is_chunk()) continue;
+      const Claim& other = range.claims[i == 0 ? 1 : 0];
+      add(range.claims[i].chunk, file + ": the bytes of its tile " +
+                                     to_text(box_of(result, range.claims[i].chunk)) +
+                                     " are those of " + in_words(other) + " as well");
+    }
+  }
 }
 
 Status ItemDoubts::share(Team& team) {

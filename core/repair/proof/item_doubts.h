@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/proof/certificate.h"
@@ -22,6 +23,9 @@ class ItemDoubts {
   void add(ChunkId chunk, std::string why);
   // Each member of a team has looked at some; then all know of all.
   Status share(Team& team);
+  // Tiles of which the records of a torch checkpoint name the same bytes: one of them at least is
+  // another's, and nothing says which.
+  void add_shared_items(const Checkpoint& result, const Progress* progress);
   const std::map<ChunkId, std::string>& found() const { return found_; }
 
  private:

@@ -33,27 +33,6 @@ std::string words_of(const Checkpoint& checkpoint, const SharedRange& range) {
   return range.partial ? who : who + ": " + place_text(checkpoint, range.place);
 }
 
-// Two tensors that are the same tile by tile: tied, and stored once.
-bool is_tied(const Checkpoint& checkpoint, const SharedRange& range) {
-  if (range.partial) return false;
-  for (const Claim& claim : range.claims) {
-    if (!claim.is_chunk()) return false;
-    TensorId one = checkpoint.tensor_of(range.claims.front().chunk);
-    TensorId other = checkpoint.tensor_of(claim.chunk);
-    auto a = checkpoint.chunks(one), b = checkpoint.chunks(other);
-    if (a.size() != b.size() || checkpoint.dtype(one) != checkpoint.dtype(other) ||
-        !same(checkpoint.shape(one), checkpoint.shape(other)))
-      return false;
-    for (std::uint32_t i = 0; i < a.size(); ++i) {
-      auto left = checkpoint.item(a[i]), right = checkpoint.item(b[i]);
-      if (!left || !right || left->file != right->file || left->offset != right->offset ||
-          !same(checkpoint.offsets(a[i]), checkpoint.offsets(b[i])))
-        return false;
-    }
-  }
-  return true;
-}
-
 void add_claims(const Checkpoint& checkpoint, const SharedRange& range,
                 std::set<std::string>& subjects) {
   for (const Claim& claim : range.claims) subjects.emplace(fqn_of(checkpoint, claim));
@@ -195,7 +174,7 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
   report_equal_files(facts, findings);
-  std::vector<SharedRange> shared = find_shared(facts, real_files(checkpoint));
+  std::vector<SharedRange> shared = find_shared(checkpoint, facts.progress, real_files(checkpoint));
   auto linked = std::stable_partition(shared.begin(), shared.end(), [&](const SharedRange& range) {
     return !spans_files(checkpoint, range);
   });

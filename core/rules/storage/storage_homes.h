@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
-#include "core/rules/storage/shared_ranges.h"
+#include "core/facts/storage/shared_ranges.h"
 
 namespace shw {
 

@@ -199,6 +199,37 @@ TEST_CASE("a tile that came along with the item of another tile was not kept") {
   CHECK(speaks_of(report->reasons, "the item is a tensor [3, 4] of float32 and not the tile"));
 }
 
+TEST_CASE("tiles whose records name one item were not kept, whichever of them it is") {
+  TemporaryFolder folder;
+  MadeTensor w{"w", {6, 4}, {}}, v{"v", {4, 4}, {}};
+  const Values rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const auto writer = static_cast<std::uint32_t>(i);
+    w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, rows, writer});
+    v.chunks.push_back({{{2 * i, 0}, {2, 4}}, {2, 4}, {9, 8, 7, 6, 5, 4, 3, 2}, 0, i == 1});
+  }
+  for (bool in_place : {false, true}) {
+    const std::string path = folder / (in_place ? "here" : "ckpt");
+    write_checkpoint(path, {w, v});
+    auto checkpoint = opened(path);
+    auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, !in_place),
+                             {in_place ? "" : folder / "out", in_place});
+    REQUIRE(result.has_value());
+    CHECK_FALSE(result->lossless);
+    const std::string out = in_place ? path : folder / "out";
+    for (const TensorCertificate& tensor : certificate_of_copy(out).tensors) {
+      CHECK(tensor.damaged == (tensor.fqn == "v" ? 16 : 0));
+      CHECK(tensor.kept == (tensor.fqn == "v" ? 0 : 24));
+    }
+    auto report = verify_repair(out);
+    REQUIRE(report.has_value());
+    CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+    CHECK(speaks_of(report->reasons,
+                    "v: __0_0.distcp: the bytes of its tile [0:2, 0:4] are those of v [2:4, 0:4] "
+                    "as well (and so in 1 more tile)"));
+  }
+}
+
 TEST_CASE("a tile that came along and reaches beyond its tensor leaves the proof undecided") {
   TemporaryFolder folder;
   write_two(folder / "ckpt", 3);

@@ -20,6 +20,8 @@ struct MadeChunk {
   Extents stored;  // the payload's own sizes
   Values values;
   std::uint32_t writer = 0;
+  bool names_last_item =
+      false;  // its record names the item of the chunk before, and none is written
 };
 struct MadeTensor {
   std::string fqn;
@@ -56,6 +58,10 @@ inline void write_checkpoint(const std::string& path, const std::vector<MadeTens
   for (const MadeTensor& tensor : tensors) {
     DcpTensor out{tensor.fqn, Dtype::kFloat32, false, tensor.shape, {}, {}};
     for (const MadeChunk& chunk : tensor.chunks) {
+      if (chunk.names_last_item) {
+        out.chunks.push_back({chunk.box.offsets, chunk.box.sizes, out.chunks.back().item});
+        continue;
+      }
       ByteSink& sink = sink_of(chunk.writer);
       std::uint64_t offset = sink.position();
       auto length = write_torch_item(sink, Dtype::kFloat32, chunk.stored, floats(chunk.values));

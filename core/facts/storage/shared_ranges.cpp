@@ -1,4 +1,4 @@
-#include "core/rules/storage/shared_ranges.h"
+#include "core/facts/storage/shared_ranges.h"
 
 #include <tbb/parallel_sort.h>
 
@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/base/checked.h"
+#include "core/base/until_cancelled.h"
 
 namespace shw {
 namespace {
@@ -20,8 +21,8 @@ struct Item {
 };
 
 template <class Visit>
-void each_item(const CheckInput& input, const std::vector<FileId>& real, Visit visit) {
-  const Checkpoint& checkpoint = input.checkpoint;
+void each_item(const Checkpoint& checkpoint, const Progress* progress,
+               const std::vector<FileId>& real, Visit visit) {
   auto offer = [&](const std::optional<ItemPlace>& place, Claim claim) {
     if (!place || place->file == FileId::kNone || place->offset < 0 || place->length <= 0) return;
     auto end = checked_add(place->offset, place->length);
@@ -31,16 +32,17 @@ void each_item(const CheckInput& input, const std::vector<FileId>& real, Visit v
   auto objects = checkpoint.objects();
   for (std::size_t o = 0; o < objects.size(); ++o)
     offer(objects[o].item, {ChunkId{}, static_cast<std::int64_t>(o)});
-  for (ChunkId chunk : each_of(checkpoint.chunks(), input)) offer(checkpoint.item(chunk), {chunk});
+  for (ChunkId chunk : until_cancelled(checkpoint.chunks(), progress))
+    offer(checkpoint.item(chunk), {chunk});
 }
 
 // Files whose items are not met one behind the other: only those can hold an overlap, and of
 // millions of items only theirs are sorted.
-std::vector<bool> files_to_sort(const CheckInput& input, const std::vector<FileId>& real) {
-  const Checkpoint& checkpoint = input.checkpoint;
+std::vector<bool> files_to_sort(const Checkpoint& checkpoint, const Progress* progress,
+                                const std::vector<FileId>& real) {
   std::vector<std::int64_t> end(checkpoint.file_count(), 0);
   std::vector<bool> sort(checkpoint.file_count(), false);
-  each_item(input, real, [&](const Item& item) {
+  each_item(checkpoint, progress, real, [&](const Item& item) {
     std::size_t file = index_of(item.file);
     if (item.begin < end[file]) sort[file] = true;
     end[file] = item.end;
@@ -86,13 +88,13 @@ std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim) {
   return checkpoint.objects()[static_cast<std::size_t>(claim.object)].fqn;
 }
 
-std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<FileId>& real) {
-  const Checkpoint& checkpoint = input.checkpoint;
+std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progress* progress,
+                                     const std::vector<FileId>& real) {
   std::vector<SharedRange> found;
-  std::vector<bool> sort = files_to_sort(input, real);
+  std::vector<bool> sort = files_to_sort(checkpoint, progress, real);
   if (std::find(sort.begin(), sort.end(), true) == sort.end()) return found;
   std::vector<Item> items;
-  each_item(input, real, [&](const Item& item) {
+  each_item(checkpoint, progress, real, [&](const Item& item) {
     if (sort[index_of(item.file)]) items.push_back(item);
   });
   tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
@@ -101,7 +103,7 @@ std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<
   });
   const Item* reach = nullptr;  // of those before, the one that ends last
   for (std::size_t first = 0, last = 0;
-       first < items.size() && found.size() < kMostShared && !is_cancelled(input.progress);
+       first < items.size() && found.size() < kMostShared && !is_cancelled(progress);
        first = last) {
     const Item& item = items[first];
     while (last < items.size() && items[last].file == item.file &&
@@ -114,6 +116,26 @@ std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<
     if (!reached || item.end > reach->end) reach = &item;
   }
   return found;
+}
+
+bool is_tied(const Checkpoint& checkpoint, const SharedRange& range) {
+  if (range.partial) return false;
+  for (const Claim& claim : range.claims) {
+    if (!claim.is_chunk()) return false;
+    TensorId one = checkpoint.tensor_of(range.claims.front().chunk);
+    TensorId other = checkpoint.tensor_of(claim.chunk);
+    auto a = checkpoint.chunks(one), b = checkpoint.chunks(other);
+    if (a.size() != b.size() || checkpoint.dtype(one) != checkpoint.dtype(other) ||
+        !same(checkpoint.shape(one), checkpoint.shape(other)))
+      return false;
+    for (std::uint32_t i = 0; i < a.size(); ++i) {
+      auto left = checkpoint.item(a[i]), right = checkpoint.item(b[i]);
+      if (!left || !right || left->file != right->file || left->offset != right->offset ||
+          !same(checkpoint.offsets(a[i]), checkpoint.offsets(b[i])))
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace shw

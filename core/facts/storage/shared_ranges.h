@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/check_input.h"
+#include "core/base/progress.h"
+#include "core/model/checkpoint.h"
 
 namespace shw {
 
@@ -25,7 +26,10 @@ struct SharedRange {
 // Of a torch checkpoint; chunks that torch itself cannot tell apart (one tensor, equal offsets) and
 // entries that say the same word for word (a repair makes them) share by right.
 // `real`: for each file the one that its bytes are read as (linked_files.h); its own where empty.
-std::vector<SharedRange> find_shared(const CheckInput& input, const std::vector<FileId>& real = {});
+std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progress* progress,
+                                     const std::vector<FileId>& real = {});
+// Two tensors that are the same tile by tile: tied, and stored once.
+bool is_tied(const Checkpoint& checkpoint, const SharedRange& range);
 
 ItemPlace place_of(const Checkpoint& checkpoint, const Claim& claim);
 std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim);
