@@ -119,19 +119,21 @@ std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progres
 }
 
 bool is_tied(const Checkpoint& checkpoint, const SharedRange& range) {
-  if (range.partial) return false;
-  for (const Claim& claim : range.claims) {
+  if (range.partial || !range.claims.front().is_chunk()) return false;
+  const TensorId one = checkpoint.tensor_of(range.claims.front().chunk);
+  for (std::size_t i = 1; i < range.claims.size(); ++i) {
+    const Claim& claim = range.claims[i];
     if (!claim.is_chunk()) return false;
-    TensorId one = checkpoint.tensor_of(range.claims.front().chunk);
-    TensorId other = checkpoint.tensor_of(claim.chunk);
+    const TensorId other = checkpoint.tensor_of(claim.chunk);
+    if (one == other) return false;  // two of its own tiles
     auto a = checkpoint.chunks(one), b = checkpoint.chunks(other);
     if (a.size() != b.size() || checkpoint.dtype(one) != checkpoint.dtype(other) ||
         !same(checkpoint.shape(one), checkpoint.shape(other)))
       return false;
-    for (std::uint32_t i = 0; i < a.size(); ++i) {
-      auto left = checkpoint.item(a[i]), right = checkpoint.item(b[i]);
+    for (std::uint32_t k = 0; k < a.size(); ++k) {
+      auto left = checkpoint.item(a[k]), right = checkpoint.item(b[k]);
       if (!left || !right || left->file != right->file || left->offset != right->offset ||
-          !same(checkpoint.offsets(a[i]), checkpoint.offsets(b[i])))
+          !same(checkpoint.offsets(a[k]), checkpoint.offsets(b[k])))
         return false;
     }
   }

@@ -212,6 +212,12 @@ TEST_CASE("tiles whose records name one item were not kept, whichever of them it
     const std::string path = folder / (in_place ? "here" : "ckpt");
     write_checkpoint(path, {w, v});
     auto checkpoint = opened(path);
+    // No tied tensor: two tiles of one.
+    auto found = check(*checkpoint, CheckOptions{});
+    REQUIRE(found.has_value());
+    REQUIRE(found->findings.size() == 1);
+    CHECK(found->findings[0].rule == "shared-storage");
+    CHECK(found->findings[0].severity == Severity::kError);
     auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, !in_place),
                              {in_place ? "" : folder / "out", in_place});
     REQUIRE(result.has_value());
