@@ -130,7 +130,7 @@ TEST_CASE("of slices nothing is said where one of them is like two, like none or
   }
   SUBCASE("one is of another model") {
     Numbers strange = image;
-    const Numbers other = normal_numbers({128}, dice);
+    const Numbers other = normal_numbers({kWide}, dice);
     std::copy_n(other.begin(), kWide, row(strange, 50));
     CHECK_FALSE(told(one.shape, strange, truth, dice).has_value());
   }
