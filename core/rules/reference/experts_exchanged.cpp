@@ -223,9 +223,8 @@ void report_experts(Exchanged found, std::vector<Finding>& findings) {
   const std::size_t more = found.layers.size() - 1;
   finding.cause = fmt::format(
       "{} of experts {} other experts of their layer hold in the reference{}: of {} {}{}. They "
-      "were "
-      "saved under each other's numbers, and a router sends its tokens to the wrong ones without "
-      "an error, unless its rows are in the same order.",
+      "were saved under each other's numbers, and a router sends its tokens to the wrong ones "
+      "without an error, unless its rows are in the same order.",
       plural(found.subjects.size(), "tensor"),
       found.margin > 0 ? "are like what" : "hold, byte for byte, what",
       found.margin > 0 ? ", and like nothing else (training has changed them since)" : "",

@@ -229,8 +229,7 @@ const Rule kDuplicateContent = {
         "one dense layer, layers repeated) are alike in half of their members or more: that is "
         "only said. Checksums are compared, so it costs no reading but for the tensors that are "
         "equal; where a format has none, what begins alike is read. Of two tiles of one tensor the "
-        "same "
-        "holds.",
+        "same holds.",
     .lesson = {.drawing = R"(
   expert       0      1      2      3
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0

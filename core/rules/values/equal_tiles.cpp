@@ -120,12 +120,15 @@ Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings) {
   SHW_TRY(const EqualPartsOfEach equal, equal_tiles_of(facts, tensors));
   TilesFound sure, unsure;
   for (const auto& [writers, pairs] : pairs_by_writers(facts, tensors, equal, findings)) {
+    // Two ranks that are known, and not the same one twice.
+    const bool are_two = writers.first && writers.second && writers.first != writers.second;
     std::set<TensorId> exceptions;
     for (const TilePair& pair : pairs) {
       if (pair.is_exception) exceptions.insert(pair.tensor);
     }
     for (const TilePair& pair : pairs)
-      (exceptions.size() > 1 && pair.is_exception ? sure : unsure).add(facts.checkpoint, pair);
+      (are_two && exceptions.size() > 1 && pair.is_exception ? sure : unsure)
+          .add(facts.checkpoint, pair);
   }
   sure.report(Severity::kWarning,
               "one rank's part was saved at the place of another, and what belongs there is not "

@@ -51,6 +51,11 @@ TEST_CASE("a tile that two tensors have twice for the same ranks is a warning, o
   // Of other ranks, or where half of the tiles are copies: somebody may have made it so.
   CHECK(told_of({with_copies("model.a", a, {{1, 2}}), with_copies("model.b", b, {{3, 4}}),
                  sound}) == List{Severity::kInfo});
+  // Of one rank that wrote both no other rank's part is missing.
+  MadeTensor a_alone = with_copies("model.a", a, {{1, 2}}),
+             b_alone = with_copies("model.b", b, {{1, 2}});
+  for (MadeTensor* one : {&a_alone, &b_alone}) one->chunks[2].writer = one->chunks[1].writer;
+  CHECK(told_of({a_alone, b_alone, sound}) == List{Severity::kInfo});
   const Copies pairs{{0, 1}, {2, 3}, {4, 5}, {6, 7}};
   CHECK(told_of({with_copies("model.a", a, pairs), with_copies("model.b", b, pairs), sound}) ==
         List{Severity::kInfo});
