@@ -11,9 +11,6 @@
 namespace shw {
 namespace {
 
-// A damaged metadata can make every pair overlap; who has seen so many needs no more.
-constexpr std::size_t kMostShared = 4096;
-
 struct Item {
   FileId file;
   std::int64_t begin, end;

@@ -23,6 +23,10 @@ struct SharedRange {
   bool partial = false;       // their ranges are not the same, only not apart
 };
 
+// A damaged metadata can make every pair overlap: so many ranges are told, and so many claims of
+// one.
+inline constexpr std::size_t kMostShared = 4096;
+
 // Of a torch checkpoint; chunks that torch itself cannot tell apart (one tensor, equal offsets) and
 // entries that say the same word for word (a repair makes them) share by right.
 // `real`: for each file the one that its bytes are read as (linked_files.h); its own where empty.

@@ -23,7 +23,10 @@ void ItemDoubts::add_shared_items(const Checkpoint& result, const Progress* prog
     std::string name(fqn_of(result, claim));
     return claim.is_chunk() ? name + " " + to_text(box_of(result, claim.chunk)) : name;
   };
-  for (const SharedRange& range : find_shared(result, progress)) {
+  const std::vector<SharedRange> shared = find_shared(result, progress);
+  bool are_all = shared.size() < kMostShared;
+  for (const SharedRange& range : shared) {
+    are_all = are_all && range.claims.size() < kMostShared;
     if (is_tied(result, range)) continue;
     const std::string file = result.file(range.place.file).path;
     for (std::size_t i = 0; i < range.claims.size(); ++i) {
@@ -34,6 +37,9 @@ void ItemDoubts::add_shared_items(const Checkpoint& result, const Progress* prog
                                      " are those of " + in_words(other) + " as well");
     }
   }
+  if (are_all) return;
+  for (ChunkId chunk : result.chunks())
+    add(chunk, "so many records name the same bytes that not all of them were told apart");
 }
 
 Status ItemDoubts::share(Team& team) {

@@ -236,6 +236,24 @@ TEST_CASE("tiles whose records name one item were not kept, whichever of them it
   }
 }
 
+TEST_CASE("of more records of one item than are looked at no tile was kept") {
+  TemporaryFolder folder;
+  MadeTensor w{"w", {6, 4}, {}}, v{"v", {5000}, {}};
+  const Values rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  for (std::int64_t i = 0; i < 2; ++i)
+    w.chunks.push_back({{{3 * i, 0}, {3, 4}}, {3, 4}, rows, static_cast<std::uint32_t>(i)});
+  for (std::int64_t i = 0; i < 5000; ++i) v.chunks.push_back({{{i}, {1}}, {1}, {9}, 0, i != 0});
+  write_checkpoint(folder / "ckpt", {w, v});
+  auto checkpoint = opened(folder / "ckpt");
+  auto result = apply_plan(*checkpoint, plan_of_rows(*checkpoint, false), {folder / "out"});
+  REQUIRE(result.has_value());
+  for (const TensorCertificate& tensor : certificate_of_copy(folder / "out").tensors)
+    CHECK(tensor.kept == 0);
+  auto report = verify_repair(folder / "out");
+  REQUIRE(report.has_value());
+  CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
+}
+
 TEST_CASE("a tile that came along and reaches beyond its tensor leaves the proof undecided") {
   TemporaryFolder folder;
   write_two(folder / "ckpt", 3);
