@@ -60,17 +60,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
               name.size() > 9 && name.front() >= '0' && name.front() <= '9';
      },
      ""},
-    {"a DeepSpeed universal checkpoint",
-     [](std::string_view path, std::string_view name) {
-       return name == "fp32.pt" && path.find("zero/") != std::string_view::npos;
-     },
-     ""},
-    {"a DeepSpeed ZeRO checkpoint",
-     [](std::string_view, std::string_view name) {
-       return name.starts_with("zero_pp_rank_") || name.starts_with("bf16_zero_pp_rank_") ||
-              name.ends_with("model_states.pt");
-     },
-     "zero_to_fp32.py in it turns it into one state dict."},
     {"a Megatron checkpoint of the legacy format (one file a rank)",
      [](std::string_view, std::string_view name) {
        return name == "model_optim_rng.pt" || name == "model_rng.pt";

@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kMoments{"exp_avg",        "exp_avg_sq", "exp_inf",
                                                    "max_exp_avg_sq", "exp_avgs",   "exp_avg_sqs"};
-constexpr std::array<std::string_view, 9> kMasters{
+constexpr std::array<std::string_view, 10> kMasters{
     "master_param", "master_params", "master",         "master_weight", "master_weights",
-    "fp32_param",   "main_param",    "fp32_from_fp16", "float32_param"};
+    "fp32_param",   "main_param",    "fp32_from_fp16", "float32_param", "fp32"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word) {

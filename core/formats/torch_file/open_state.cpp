@@ -1,7 +1,7 @@
 #include "core/formats/torch_file/open_state.h"
 
+#include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/torch_file/torch_file_records.h"
 
 namespace shw {
 namespace {

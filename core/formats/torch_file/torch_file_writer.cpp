@@ -12,11 +12,11 @@
 #include "core/formats/common/crc32.h"
 #include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_archive.h"
+#include "core/formats/common/torch_file_records.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/state_dict_pickle.h"
-#include "core/formats/torch_file/torch_file_records.h"
 
 namespace shw {
 namespace {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -91,6 +92,25 @@ std::string what_is_gone(const Gone& gone) {
   return text;
 }
 
+// " They are the files of ranks 2 and 3 of 4.": where every name says who wrote it.
+std::string whose_they_were(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
+  std::set<std::uint32_t> all, gone;
+  std::size_t named = 0;
+  for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
+    const FileRow& file = checkpoint.file(FileId{f});
+    if (!file.referenced || !file.rank) continue;
+    all.insert(*file.rank);
+    if (missing[f]) gone.insert(*file.rank);
+    named += missing[f] ? 1 : 0;
+  }
+  const auto count = static_cast<std::size_t>(std::count(missing.begin(), missing.end(), true));
+  if (named != count || all.size() < 2) return {};
+  std::vector<std::string> ranks;
+  for (std::uint32_t rank : gone) ranks.push_back(fmt::format("{}", rank));
+  return fmt::format(" {} of {} {} of {}.", count == 1 ? "It is a file" : "They are files",
+                     gone.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
+}
+
 void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
                    const std::vector<std::string>& states, Finding& finding) {
   std::string what = what_is_gone(gone);
@@ -134,6 +154,7 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
 
   describe_gone(checkpoint, gone_with(facts, missing), states, finding);
+  finding.cause += whose_they_were(checkpoint, missing);
   findings.push_back(std::move(finding));
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
       {"_CHECKPOINT_METADATA", ErrorKind::kUnsupported, "Orbax"},
       {"weight/.zarray", ErrorKind::kUnsupported, "zarr"},
       {"0.metadata", ErrorKind::kUnsupported, "PaddlePaddle"},
-      {"mp_rank_00_model_states.pt", ErrorKind::kUnsupported, "DeepSpeed"},
+      {"mp_rank_00_model_states.pt", ErrorKind::kDamaged, "does not begin as a file of torch.save"},
       {"model.pt", ErrorKind::kUnsupported, "torch.save"},
       {"pytorch_model-00001-of-00002.bin", ErrorKind::kUnsupported, "Hugging Face"},
       {"pytorch_model.bin.index.json", ErrorKind::kUnsupported, "Hugging Face"},

@@ -1,4 +1,4 @@
-#include "core/formats/torch_file/torch_file_records.h"
+#include "core/formats/common/torch_file_records.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,112 @@
+#include "core/formats/common/record_reader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/zip.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint32_t kRecordDescriptor = 0x08074b50;
+constexpr std::uint64_t kLongDescriptor = 24;
+
+// The CRC in the descriptor behind the bytes; nothing where there is none of this length, or the
+// writer left it out. torch writes one behind every record that is not empty.
+Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
+  using Crc = std::optional<std::uint32_t>;
+  std::uint64_t at = range.offset + range.length;
+  SHW_TRY(Bytes bytes,
+          read_bytes(*range.source, at, std::min(kLongDescriptor, range.source->size() - at)));
+  if (bytes.size() < 16 || load_little<std::uint32_t>(bytes) != kRecordDescriptor) return Crc{};
+  auto crc = load_little<std::uint32_t>(bytes, 4);
+  auto is_length = [&](auto stored, auto length) {
+    return std::uint64_t{stored} == range.length && std::uint64_t{length} == range.length;
+  };
+  bool fits =
+      is_length(load_little<std::uint32_t>(bytes, 8), load_little<std::uint32_t>(bytes, 12));
+  if (!fits && bytes.size() == kLongDescriptor)
+    fits = is_length(load_little<std::uint64_t>(bytes, 8), load_little<std::uint64_t>(bytes, 16));
+  return fits && crc != 0 ? Crc(crc) : Crc{};
+}
+
+// The record of the archive that the file is, as its directory has it: slow, and asked only where
+// no descriptor answers.
+Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
+  SHW_TRY(ZipReader zip, ZipReader::open(range.source, 0, range.source->size()));
+  const ZipEntry* nearest = nullptr;
+  for (const ZipEntry& entry : zip.entries()) {
+    if (entry.header_offset < range.offset &&
+        (nearest == nullptr || entry.header_offset > nearest->header_offset))
+      nearest = &entry;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  SHW_TRY(std::uint64_t data, zip.data_offset(*nearest));
+  return data == range.offset && nearest->length == range.length ? std::optional(*nearest)
+                                                                 : std::nullopt;
+}
+
+// Behind the bytes, or in the directory.
+Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
+  SHW_TRY(auto crc, crc_behind(range));
+  if (crc) return crc;
+  SHW_TRY(auto entry, entry_of(range));
+  return entry && entry->crc != 0 ? std::optional(entry->crc) : std::nullopt;
+}
+
+}  // namespace
+
+Result<OpenItem> open_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                             ItemPart part) {
+  SHW_TRY(auto crc, crc_behind(range));
+  SHW_TRY(OpenItem item, kRawCodec.reader->open(checkpoint, chunk, std::move(range), part));
+  item.header.payload_crc = crc;
+  return item;
+}
+
+Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                                 ItemPart part) {
+  SHW_TRY(OpenItem item, open_record(checkpoint, chunk, std::move(range), part));
+  item.header.big_endian = true;
+  return item;
+}
+
+Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string>, std::uint64_t,
+                               Progress* progress, PayloadWatch* watch) {
+  DataCheck check;
+  if (range.length == 0) {
+    check.crc = DataCheck::Crc::kMatches;
+    return check;
+  }
+  SHW_TRY(auto expected, crc_of_record(range));
+  if (!expected) return check;
+  check.expected = *expected;
+  SHW_TRY(check.actual, crc_of_range(*range.source, range.offset, range.length, progress, watch));
+  check.crc = check.actual == check.expected ? DataCheck::Crc::kMatches : DataCheck::Crc::kDiffers;
+  if (check.crc == DataCheck::Crc::kMatches) return check;
+  auto entry = entry_of(range);
+  check.record = entry && *entry ? (*entry)->name : "a record of the archive";
+  check.record_offset = range.offset;
+  check.record_length = range.length;
+  return check;
+}
+
+Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range) {
+  std::vector<SummedRun> runs;
+  if (range.length == 0) return runs;
+  SHW_TRY(auto crc, crc_of_record(range));
+  if (crc) runs.push_back({range.offset, range.length, *crc, "of the archive"});
+  return runs;
+}
+
+namespace {
+constexpr ItemReader kZipRecordReader{open_record, check_record, nullptr, sums_of_record};
+constexpr ItemReader kZipRecordBigReader{open_big_record, check_record, nullptr, sums_of_record};
+}  // namespace
+
+constexpr Codec kZipRecordCodec{"zip-record", &kZipRecordReader, true};
+constexpr Codec kZipRecordBigCodec{"zip-record-big-endian", &kZipRecordBigReader, true};
+
+}  // namespace shw

@@ -1,0 +1,22 @@
+// Storages of torch.save files, read where they lie: elements, and behind them the zip record's
+// descriptor with their CRC. Parts of an ItemReader (item_reader.h).
+#pragma once
+
+#include "core/formats/common/item_reader.h"
+#include "core/model/format.h"
+
+namespace shw {
+
+Result<OpenItem> open_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                             ItemPart part);
+Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
+                                 ItemPart part);
+Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string> transforms,
+                               std::uint64_t limit, Progress* progress, PayloadWatch* watch);
+Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range);
+
+// Of checkpoints of several such files, whose entries are all tensors or plain data.
+extern const Codec kZipRecordCodec;
+extern const Codec kZipRecordBigCodec;  // written on a big-endian machine
+
+}  // namespace shw

@@ -1,0 +1,153 @@
+#include "core/formats/deepspeed/universal_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/deepspeed/deepspeed_formats.h"
+#include "core/formats/deepspeed/zero_tensors.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kUniversalFolder = "zero/";
+constexpr std::string_view kUniversalBooks = "zero/optimizer_state.pt";
+
+// "layers.0.weight" and "exp_avg" of zero/layers.0.weight/exp_avg.pt.
+struct UniversalName {
+  std::string parameter, kind;
+};
+std::optional<UniversalName> parse_universal(std::string_view path) {
+  if (!path.starts_with(kUniversalFolder) || !path.ends_with(".pt")) return std::nullopt;
+  path.remove_prefix(kUniversalFolder.size());
+  path.remove_suffix(3);
+  const std::size_t slash = path.find('/');
+  if (slash == std::string_view::npos || slash == 0 || path.find('/', slash + 1) != path.npos)
+    return std::nullopt;
+  return UniversalName{std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+}
+
+class UniversalReading {
+ public:
+  UniversalReading(const Directory& directory, CheckpointBuilder& builder)
+      : directory_(directory), builder_(builder), storages_(builder) {}
+
+  Status run(std::span<const Entry> entries, Progress* progress) {
+    SHW_CHECK(read_weights(entries, progress));
+    for (const Entry& entry : entries) {
+      if (is_cancelled(progress)) return cancelled_error();
+      auto name = parse_universal(entry.path);
+      if (entry.kind != EntryKind::kFile || !name) continue;
+      if (auto read = read_state(entry.path, *name); !read) note_unread(entry.path, read.error());
+      if (progress != nullptr) progress->add(1);
+    }
+    read_books(entries);
+    note_missing();
+    for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
+    return {};
+  }
+
+ private:
+  void note_unread(const std::string& path, const Error& error) {
+    builder_.file(path);
+    Finding finding = bad_record(
+        path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset);
+    if (error.kind == ErrorKind::kUnsupported) {
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+    }
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  // The weights as the modules have them, of one model-parallel rank each.
+  Status read_weights(std::span<const Entry> entries, Progress* progress) {
+    ZeroStep step = zero_step_of(entries);
+    for (auto& [mp_rank, files] : step.by_mp_rank) {
+      files.optimizers.clear();
+      SHW_TRY(ZeroWorld world, read_zero_world(builder_, directory_, files, notes_, progress));
+      world.stage = 0;  // nothing of it is cut any more
+      if (world.model) {
+        for (const auto& group : world.model->groups)
+          for (const ZeroShape& shape : group) expected_.push_back(shape.name);
+      }
+      const bool several = step.by_mp_rank.size() > 1;
+      add_zero_tensors(builder_, storages_, world,
+                       several ? fmt::format("mp_rank_{:02}.", mp_rank) : "", notes_);
+    }
+    return {};
+  }
+
+  Status read_state(const std::string& path, const UniversalName& name) {
+    SHW_TRY(ZeroFile file, ZeroFile::open(builder_, directory_, path, notes_));
+    const std::string fqn = "optimizer.state." + name.parameter + "." + name.kind;
+    NodeId value = file.root();
+    if (NodeId inner = file.find(value, "param"); inner != NodeId::kAbsent) value = inner;
+    if (name.kind == "fp32") masters_.insert(name.parameter);
+    if (file.is_tensor(value)) {
+      SHW_TRY(ZeroTensor tensor, file.tensor(value));
+      storages_.add_whole(fqn, tensor);
+    } else {
+      storages_.add_value({fqn, file.value(value)});
+    }
+    return {};
+  }
+
+  void read_books(std::span<const Entry> entries) {
+    const bool is_there = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+      return entry.path == kUniversalBooks;
+    });
+    if (!is_there) return;
+    const std::string path(kUniversalBooks);
+    auto file = ZeroFile::open(builder_, directory_, path, notes_);
+    if (!file) return note_unread(path, file.error());
+    if (NodeId groups = file->find(file->root(), "param_groups"); groups != NodeId::kAbsent)
+      storages_.add_value({"optimizer.param_groups", file->value(groups)});
+  }
+
+  // Parameters that the model's file names and that no folder is of.
+  void note_missing() {
+    std::vector<std::string> missing;
+    for (const std::string& name : expected_) {
+      if (!masters_.contains(name)) missing.push_back(name);
+    }
+    if (missing.empty()) return;
+    Finding finding = bad_record(
+        missing.front(),
+        fmt::format("{} of {} parameters have no zero/NAME/fp32.pt: {}. The conversion did not "
+                    "end, or folders were left behind by a copy.",
+                    missing.size(), expected_.size(), some_of(missing)));
+    finding.evidence = {{"missing", static_cast<std::int64_t>(missing.size())}};
+    finding.subjects = std::move(missing);
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  const Directory& directory_;
+  CheckpointBuilder& builder_;
+  ZeroStorages storages_;
+  ZeroNotes notes_;
+  std::vector<std::string> expected_;
+  std::set<std::string> masters_;
+};
+
+}  // namespace
+
+bool is_universal(std::span<const Entry> entries) {
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.kind == EntryKind::kFile && entry.path.starts_with(kUniversalFolder) &&
+           entry.path.ends_with("/fp32.pt");
+  });
+}
+
+OpenedCheckpoint open_universal(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
+  CheckpointBuilder builder;
+  builder.set_format(kUniversalFormat);
+  builder.set_directory(directory);
+  SHW_CHECK(UniversalReading(*directory, builder).run(entries, progress));
+  return builder.finish();
+}
+
+}  // namespace shw

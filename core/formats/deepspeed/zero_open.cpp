@@ -1,0 +1,157 @@
+#include "core/formats/deepspeed/zero_open.h"
+
+#include <fmt/core.h>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/deepspeed/deepspeed_formats.h"
+#include "core/formats/deepspeed/zero_tensors.h"
+#include "core/formats/one_file.h"
+
+namespace shw {
+namespace {
+
+Finding zero_info(std::string subject, std::string cause) {
+  Finding finding = bad_record(std::move(subject), std::move(cause));
+  finding.severity = Severity::kInfo;
+  return finding;
+}
+
+// Files of layers (of a pipeline) and of experts: whole tensors of one rank.
+void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
+                    const ZeroFiles& files, const std::string& prefix, ZeroNotes& notes) {
+  for (const auto& [path, before] : files.parts) {
+    auto file = ZeroFile::open(builder, directory, path, notes);
+    if (!file) {
+      builder.file(path);
+      notes.findings.push_back(
+          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
+                     file.error().place.offset));
+      continue;
+    }
+    std::vector<NamedZeroTensor> tensors;
+    std::vector<NamedZeroValue> values;
+    file->take_all("", file->root(), tensors, values, notes);
+    for (const NamedZeroTensor& one : tensors)
+      storages.add_whole(prefix + before + one.fqn, one.tensor);
+  }
+}
+
+// What a model states file says when it is opened without the others.
+Finding told_alone(const ZeroWorld& world) {
+  const ZeroModel& model = *world.model;
+  const auto ranks = static_cast<std::uint64_t>(model.ranks.value_or(0));
+  const std::string from = ranks == 0 ? "the ranks" : plural(ranks, "rank");
+  if (world.stage == 3) {
+    Finding finding = bad_record(
+        model.path,
+        fmt::format("{} holds no weights: it is one rank's model states file of ZeRO stage 3, in "
+                    "which parameters are empty. The weights lie in the optimizer states files of "
+                    "{} beside it: open the folder.",
+                    model.path, from));
+    finding.severity = Severity::kWarning;
+    return finding;
+  }
+  return zero_info(
+      model.path,
+      fmt::format("{} is the model states file of a ZeRO stage {} save: the weights are whole, the "
+                  "fp32 masters and optimizer states lie in the files of {} beside it. Open the "
+                  "folder to check those too.",
+                  model.path, world.stage, from));
+}
+
+// The weights are whole, and training cannot go on.
+Finding without_optimizer(const ZeroWorld& world) {
+  Finding finding = bad_record(
+      world.model->path,
+      fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files that {} "
+                  "wrote lies here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). The weights are "
+                  "whole, but a run cannot resume from them.",
+                  world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
+  finding.severity = Severity::kWarning;
+  finding.evidence = {{"ranks", world.ranks}};
+  return finding;
+}
+
+// Of stage 3 they hold the weights.
+Finding without_weights(const ZeroWorld& world) {
+  Finding finding = bad_record(
+      world.model->path,
+      fmt::format("The weights are missing: of ZeRO stage 3 they lie in the optimizer states files "
+                  "of {} (zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them lies here.",
+                  plural(static_cast<std::uint64_t>(world.ranks), "rank")));
+  finding.evidence = {{"ranks", world.ranks}};
+  return finding;
+}
+
+void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
+  if (!world.model) {
+    if (!world.optimizers.empty() && files.rank_models.empty() && !files.model) {
+      notes.findings.push_back(bad_record(
+          world.optimizers.begin()->second.path,
+          "The model states file is missing (mp_rank_MM_model_states.pt): it holds the weights and "
+          "says which parameters lie in the optimizer's partitions."));
+    }
+    return;
+  }
+  if (alone) {
+    if (world.stage != 0) notes.findings.push_back(told_alone(world));
+  } else if (files.optimizers.empty() && world.stage == 3) {
+    notes.findings.push_back(without_weights(world));
+  } else if (files.optimizers.empty() && world.stage > 0) {
+    notes.findings.push_back(without_optimizer(world));
+  }
+}
+
+Finding told_parallel(const ZeroStep& step) {
+  const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
+  return zero_info(
+      first,
+      fmt::format("{} model-parallel ranks saved, and each rank's tensors have its own prefix here "
+                  "({}., ...). How they make up whole tensors is not stored: that nothing of them "
+                  "is missing is not checked.",
+                  step.by_mp_rank.size(), first));
+}
+
+Finding told_others(const std::vector<std::string>& others) {
+  Finding finding =
+      zero_info(others.front(), fmt::format("{} {} not looked at: states of experts, which every "
+                                            "rank keeps in a form of its own.",
+                                            some_of(others), others.size() == 1 ? "was" : "were"));
+  finding.rule = "not-looked-at";
+  finding.subjects = others;
+  return finding;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  const ZeroStep step = zero_step_of(entries);
+  const bool alone = is_one_file(*directory);
+  if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
+  CheckpointBuilder builder;
+  builder.set_format(kZeroFormat);
+  builder.set_directory(directory);
+  ZeroStorages storages(builder);
+  ZeroNotes notes;
+  std::optional<Error> error;
+  bool is_read = false;
+  for (const auto& [mp_rank, files] : step.by_mp_rank) {
+    SHW_TRY(ZeroWorld world, read_zero_world(builder, *directory, files, notes, progress));
+    if (!error && world.error) error = std::move(world.error);
+    is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty();
+    const std::string prefix =
+        step.by_mp_rank.size() > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
+    note_world(world, files, alone, notes);
+    add_zero_tensors(builder, storages, world, prefix, notes);
+    add_zero_parts(builder, storages, *directory, files, prefix, notes);
+  }
+  if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
+  if (step.by_mp_rank.size() > 1) notes.findings.push_back(told_parallel(step));
+  if (!step.others.empty()) notes.findings.push_back(told_others(step.others));
+  for (Finding& finding : notes.findings) builder.add_finding(std::move(finding));
+  return builder.finish();
+}
+
+}  // namespace shw

@@ -1,0 +1,10 @@
+// A step that DeepSpeed saved, with any stage of ZeRO; or one model states file of it.
+#pragma once
+
+#include "core/formats/format_row.h"
+
+namespace shw {
+
+OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress* progress);
+
+}  // namespace shw

@@ -1,0 +1,68 @@
+// What the two kinds of files of a ZeRO step say, without a byte of a tensor.
+//
+//   model     = {"module": {name: tensor} | None, "param_shapes": [{name: Size}, ...] | None,
+//                "frozen_param_shapes": {name: Size} | None,
+//                "frozen_param_fragments": {name: tensor} | None,
+//                "shared_params": {name: name}, "dp_world_size": int, "optimizer": dict | None,
+//                "ds_config": dict, ...}
+//   optimizer = {"optimizer_state_dict": {"zero_stage": int, "partition_count": int | [int, ...],
+//                  "single_partition_of_fp32_groups" | "fp32_flat_groups": [flat tensor, ...],
+//                  "base_optimizer_state" | "optimizer_state_dict":
+//                    {"state": {group: {kind: flat tensor | value}}} | [{kind: ...}, ...],
+//                  "group_paddings": [int, ...], "param_alignment_paddings": [[int, ...], ...],
+//                  "param_slice_mappings": [{name: fragment_address}, ...], ...}, ...}
+#pragma once
+
+#include "core/formats/deepspeed/zero_file.h"
+
+namespace shw {
+
+struct ZeroShape {
+  std::string name;
+  Extents shape;
+};
+
+struct ZeroModel {
+  std::string path = {};
+  std::vector<NamedZeroTensor> module = {};
+  std::vector<std::vector<ZeroShape>> groups = {};  // param_shapes
+  std::vector<ZeroShape> frozen = {};
+  std::map<std::string, ZeroTensor> fragments = {};              // of frozen parameters
+  std::vector<std::pair<std::string, std::string>> shared = {};  // a name, and whose bytes it has
+  std::optional<std::int64_t> ranks = {};                        // dp_world_size
+  std::optional<std::int64_t> stage = {};                        // of ds_config
+  std::vector<NamedZeroTensor> more_tensors = {};  // of the optimizer, of what the trainer added
+  std::vector<NamedZeroValue> values = {};
+};
+
+// A fragment as the rank itself counts it: within its partition.
+struct ZeroSlice {
+  std::string name;
+  std::int64_t first = 0, count = 0;
+};
+
+struct ZeroGroup {
+  std::optional<ZeroTensor> master = {};
+  std::vector<std::pair<std::string, ZeroTensor>> states = {};  // "exp_avg"
+  std::vector<NamedZeroValue> values = {};                      // "step", where it is no tensor
+  std::int64_t padding = 0;                                     // left out behind `master`
+  std::vector<std::int64_t> alignment = {};                     // behind each parameter
+  std::vector<ZeroSlice> slices = {};
+  std::int64_t ranks = 0;  // partition_count
+};
+
+struct ZeroOptimizer {
+  std::string path = {};
+  std::uint32_t rank = 0;
+  std::optional<std::int64_t> stage = {};
+  std::vector<ZeroGroup> groups = {};
+  std::vector<NamedZeroValue> values = {};
+  std::int64_t ranks() const;  // the most of its groups
+};
+
+// `whole`: everything that is in it; else what a rank other than the first has of its own.
+Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& notes);
+Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t rank,
+                                          ZeroNotes& notes);
+
+}  // namespace shw

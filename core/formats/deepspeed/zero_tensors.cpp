@@ -1,0 +1,394 @@
+#include "core/formats/deepspeed/zero_tensors.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/deepspeed/flat_ranges.h"
+#include "core/formats/deepspeed/zero_layout.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kMasterKind = "fp32";
+// At 4,096 ranks of 1,000 parameters there are 4 million.
+constexpr std::uint64_t kMostZeroParts = std::uint64_t{1} << 26;
+
+// The flat tensor of a kind; null where the rank has none.
+const ZeroTensor* flat_of(const ZeroOptimizer& optimizer, std::size_t group,
+                          std::string_view kind) {
+  if (group >= optimizer.groups.size()) return nullptr;
+  const ZeroGroup& of = optimizer.groups[group];
+  if (kind == kMasterKind) return of.master ? &*of.master : nullptr;
+  for (const auto& [name, tensor] : of.states) {
+    if (name == kind) return &tensor;
+  }
+  return nullptr;
+}
+
+class ZeroTensors {
+ public:
+  ZeroTensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+              const std::string& prefix, ZeroNotes& notes)
+      : builder_(builder), storages_(storages), world_(world), prefix_(prefix), notes_(notes) {}
+
+  void run() {
+    if (world_.model) add_module(*world_.model);
+    if (world_.model) add_frozen(*world_.model);
+    if (!world_.optimizers.empty()) add_partitions();
+    if (world_.model) add_shared(*world_.model);
+    if (world_.model) add_rest(*world_.model);
+    note_short();
+    note_slices();
+  }
+
+ private:
+  // --- weights --------------------------------------------------------------------------------
+
+  // Of stage 3 the parameters are empty there, and only buffers are not.
+  void add_module(const ZeroModel& model) {
+    std::set<std::string> elsewhere;
+    if (world_.stage == 3) {
+      for (const auto& group : model.groups)
+        for (const ZeroShape& shape : group) elsewhere.insert(shape.name);
+      for (const ZeroShape& shape : model.frozen) elsewhere.insert(shape.name);
+      for (const auto& [name, whose] : model.shared) elsewhere.insert(name);
+    }
+    for (const NamedZeroTensor& one : model.module) {
+      const bool is_placeholder = one.tensor.count() == 0 && elsewhere.contains(one.fqn);
+      if (!is_placeholder) storages_.add_whole(prefix_ + one.fqn, one.tensor);
+    }
+  }
+
+  void add_frozen(const ZeroModel& model) {
+    for (const ZeroShape& frozen : model.frozen) {
+      if (world_.stage != 3) {
+        auto whole = model.fragments.find(frozen.name);
+        // The module has it as well, unless it was told to leave such out.
+        if (whole != model.fragments.end() && same(whole->second.sizes, frozen.shape))
+          storages_.add_whole(prefix_ + frozen.name, whole->second);
+        continue;
+      }
+      add_frozen_cuts(frozen);
+    }
+  }
+
+  void add_frozen_cuts(const ZeroShape& frozen) {
+    const ZeroTensor* first = nullptr;
+    for (const auto& [rank, model] : world_.rank_models) {
+      auto cut = model.fragments.find(frozen.name);
+      if (cut != model.fragments.end() && first == nullptr) first = &cut->second;
+    }
+    if (first == nullptr || !storages_.take_name(prefix_ + frozen.name)) return;
+    builder_.add_tensor(prefix_ + frozen.name, first->dtype, frozen.shape);
+    const std::int64_t lengths[] = {first->count()};
+    const ZeroLayout layout = lay_out_cuts({&frozen, 1}, lengths, 0, world_.ranks);
+    for (const ZeroPart& part :
+         layout.parameters.empty() ? std::vector<ZeroPart>{} : layout.parameters.front().parts) {
+      auto model = world_.rank_models.find(part.rank);
+      if (model == world_.rank_models.end()) continue;
+      auto cut = model->second.fragments.find(frozen.name);
+      if (cut != model->second.fragments.end())
+        add_part(frozen.name, frozen.shape, part, cut->second, model->second.path);
+    }
+  }
+
+  // Tied weights: one of the names is in the groups.
+  void add_shared(const ZeroModel& model) {
+    for (const auto& [name, whose] : model.shared) {
+      auto parameter = weights_.find(whose);
+      if (world_.stage != 3 || parameter == weights_.end()) continue;
+      ZeroParameter tied = parameter->second;
+      tied.name = name;
+      add_parts(tied, prefix_ + name, kMasterKind);
+    }
+  }
+
+  void add_rest(const ZeroModel& model) {
+    for (const NamedZeroTensor& one : model.more_tensors)
+      storages_.add_whole(prefix_ + one.fqn, one.tensor);
+    for (const NamedZeroValue& value : model.values)
+      storages_.add_value({prefix_ + value.fqn, value.value});
+    if (world_.optimizers.empty()) return;
+    for (const NamedZeroValue& value : world_.optimizers.begin()->second.values)
+      storages_.add_value({prefix_ + value.fqn, value.value});
+  }
+
+  // --- partitions -----------------------------------------------------------------------------
+
+  const ZeroOptimizer& lead() const { return world_.optimizers.begin()->second; }
+
+  void add_partitions() {
+    const std::size_t groups = lead().groups.size();
+    for (std::size_t g = 0; g < groups; ++g) lengths_.push_back(longest_partition(g));
+    const std::vector<std::int64_t>& lengths = lengths_;
+    const auto* shapes = world_.model ? &world_.model->groups : nullptr;
+    if (shapes == nullptr || shapes->empty()) {
+      for (std::size_t g = 0; g < groups; ++g) add_flat_group(g);
+      note_nameless(groups);
+      return;
+    }
+    if (world_.stage == 3 && shapes->size() != groups) {
+      std::vector<ZeroShape> all;
+      for (const auto& group : *shapes) all.insert(all.end(), group.begin(), group.end());
+      add_layout(lay_out_cuts(all, lengths, 0, world_.ranks), lengths);
+      return;
+    }
+    std::size_t nameless = 0;
+    for (std::size_t g = 0; g < groups; ++g) {
+      const bool is_experts = lead().groups[g].ranks != 0 && lead().groups[g].ranks != world_.ranks;
+      if (g >= shapes->size() || is_experts) {
+        add_flat_group(g);
+        ++nameless;
+        continue;
+      }
+      const auto group = static_cast<std::uint32_t>(g);
+      const std::span one(&lengths[g], 1);
+      add_layout(world_.stage == 3 ? lay_out_cuts((*shapes)[g], one, group, world_.ranks)
+                                   : lay_out_partitions((*shapes)[g], lead().groups[g].alignment,
+                                                        group, world_.ranks, lengths[g]),
+                 one);
+    }
+    note_nameless(nameless);
+  }
+
+  // Elements per rank, with the padding that is left out of the master.
+  std::int64_t partition_of(std::size_t group) const {
+    return group < lengths_.size() ? lengths_[group] : 0;
+  }
+  std::int64_t longest_partition(std::size_t group) const {
+    std::int64_t most = 0;
+    for (const auto& [rank, optimizer] : world_.optimizers) {
+      const ZeroTensor* master = flat_of(optimizer, group, kMasterKind);
+      if (master == nullptr) continue;
+      const std::int64_t padding = world_.stage == 3 ? 0 : optimizer.groups[group].padding;
+      most = std::max(most, master->count() + std::min(padding, std::int64_t{1} << 40));
+    }
+    return most;
+  }
+
+  void add_layout(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
+    note_size(layout, lengths);
+    std::uint64_t parts = 0;
+    for (const ZeroParameter& parameter : layout.parameters) parts += parameter.parts.size();
+    if (parts > kMostZeroParts) return note_too_many(parts);
+    check_slices(layout);
+    for (const ZeroParameter& parameter : layout.parameters) {
+      const std::string state = prefix_ + "optimizer.state." + parameter.name + ".";
+      if (world_.stage == 3) weights_.emplace(parameter.name, parameter);
+      add_parts(parameter, world_.stage == 3 ? prefix_ + parameter.name : state + "fp32",
+                kMasterKind);
+      if (parameter.group >= lead().groups.size()) continue;
+      const ZeroGroup& group = lead().groups[parameter.group];
+      for (const auto& [kind, tensor] : group.states) add_state(parameter, state + kind, kind);
+      for (const NamedZeroValue& value : group.values)
+        storages_.add_value({state + value.fqn, value.value});
+    }
+  }
+
+  void add_state(const ZeroParameter& parameter, const std::string& fqn, const std::string& kind) {
+    const ZeroTensor& tensor = *flat_of(lead(), parameter.group, kind);
+    if (is_partition(tensor, parameter.group)) return add_parts(parameter, fqn, kind);
+    // One number for all of the group, as its step.
+    if (tensor.count() == 1) return (void)storages_.add_whole(fqn, tensor, lead().rank);
+    add_odd_state(parameter.group, kind);
+  }
+
+  bool is_partition(const ZeroTensor& tensor, std::size_t group) const {
+    const ZeroTensor* master = flat_of(lead(), group, kMasterKind);
+    return tensor.is_flat && (tensor.count() == partition_of(group) ||
+                              (master != nullptr && tensor.count() == master->count()));
+  }
+
+  // A state that is not cut as the parameters are.
+  void add_odd_state(std::size_t group, const std::string& kind) {
+    for (const auto& [rank, optimizer] : world_.optimizers) {
+      if (const ZeroTensor* tensor = flat_of(optimizer, group, kind))
+        storages_.add_whole(flat_name(group, kind, rank), *tensor, rank);
+    }
+  }
+
+  std::string flat_name(std::size_t group, std::string_view kind, std::uint32_t rank) const {
+    return fmt::format("{}optimizer.flat_groups.{}.{}.rank_{}", prefix_, group, kind, rank);
+  }
+
+  void add_flat_group(std::size_t group) {
+    add_odd_state(group, std::string(kMasterKind));
+    for (const auto& [kind, tensor] : lead().groups[group].states) add_odd_state(group, kind);
+    for (const NamedZeroValue& value : lead().groups[group].values)
+      storages_.add_value(
+          {fmt::format("{}optimizer.flat_groups.{}.{}", prefix_, group, value.fqn), value.value});
+  }
+
+  void add_parts(const ZeroParameter& parameter, const std::string& fqn, std::string_view kind) {
+    const ZeroTensor* like = nullptr;
+    for (const auto& [rank, optimizer] : world_.optimizers) {
+      if (like == nullptr) like = flat_of(optimizer, parameter.group, kind);
+    }
+    if (like == nullptr || !storages_.take_name(fqn)) return;
+    builder_.add_tensor(fqn, like->dtype, parameter.shape);
+    for (const ZeroPart& part : parameter.parts) {
+      auto optimizer = world_.optimizers.find(part.rank);
+      if (optimizer == world_.optimizers.end()) {
+        add_lost(parameter.shape, part, kind, *like);
+        continue;
+      }
+      const ZeroTensor* tensor = flat_of(optimizer->second, part.group, kind);
+      if (tensor == nullptr || tensor->dtype != like->dtype || !tensor->is_flat)
+        short_.push_back(fqn + " in " + optimizer->second.path);
+      else
+        add_part(fqn, parameter.shape, part, *tensor, optimizer->second.path);
+    }
+  }
+
+  void add_part(const std::string& fqn, const Extents& shape, const ZeroPart& part,
+                const ZeroTensor& tensor, const std::string& path) {
+    const std::int64_t there = std::clamp<std::int64_t>(tensor.count() - part.at, 0, part.count);
+    if (there < part.count) short_.push_back(fqn + " in " + path);
+    add_boxes(shape, part, there, storages_.storage(tensor.place, tensor.big_endian),
+              tensor.element + part.at);
+  }
+
+  void add_boxes(const Extents& shape, const ZeroPart& part, std::int64_t count, StorageId storage,
+                 std::int64_t element) {
+    each_flat_box(shape, part.first, part.first + count, [&](const Box& box, std::int64_t first) {
+      const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
+      builder_.set_view(chunk, storage, element + (first - part.first));
+      builder_.set_writer(chunk, part.rank);
+    });
+  }
+
+  // What a file that is not there held: as much as the files of the other ranks hold. Its place in
+  // that file is not known, and nothing is ever read there.
+  void add_lost(const Extents& shape, const ZeroPart& part, std::string_view kind,
+                const ZeroTensor& like) {
+    auto path = world_.lost.find(part.rank);
+    if (path == world_.lost.end()) return;
+    auto [known, is_new] =
+        lost_.try_emplace({part.rank, part.group, std::string(kind)}, StorageId{});
+    if (is_new) {
+      std::int64_t& end = lost_end_[part.rank];
+      const std::int64_t bytes =
+          partition_of(part.group) * static_cast<std::int64_t>(size_of(like.dtype));
+      known->second = builder_.add_storage({builder_.file(path->second), end, bytes});
+      end += bytes;
+    }
+    add_boxes(shape, part, part.count, known->second, part.at);
+  }
+
+  // --- what does not fit ------------------------------------------------------------------------
+
+  void note(std::string subject, std::string cause) {
+    notes_.findings.push_back(bad_record(std::move(subject), std::move(cause)));
+  }
+
+  // As DeepSpeed's own zero_to_fp32 asks: of stages 1 and 2 up to the alignment of a group.
+  void note_size(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
+    std::int64_t there = 0;
+    for (std::int64_t length : lengths) there += length;
+    std::int64_t needed = layout.needed, slack = 0;
+    if (world_.stage != 3) {
+      there *= world_.ranks;
+      slack = 2 * world_.ranks - 1;
+    }
+    if (needed <= there && there - needed <= slack) return;
+    const std::string& path = world_.model->path;
+    note(path, fmt::format("The partitions and the parameters do not fit: the partitions of {} "
+                           "hold {} elements, and by the shapes in {} the parameters take {}. "
+                           "Files of two saves lie together, or a file was changed.",
+                           world_.stage == 3 ? "a rank" : "all ranks",
+                           human_count(static_cast<std::uint64_t>(there)), path,
+                           human_count(static_cast<std::uint64_t>(needed))));
+  }
+
+  void note_too_many(std::uint64_t parts) {
+    Finding finding = bad_record(
+        world_.model->path,
+        fmt::format("The partitions cut the parameters into {} pieces, which is more than is read.",
+                    human_count(parts)));
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  void note_short() {
+    if (short_.empty()) return;
+    Finding finding = bad_record(
+        short_.front(),
+        fmt::format("{} partitions are shorter than their parameters, or of another dtype than on "
+                    "the other ranks: {}.",
+                    short_.size(), some_of(short_)));
+    finding.subjects.assign(
+        short_.begin(),
+        short_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(short_.size(), 32)));
+    finding.evidence = {{"count", static_cast<std::int64_t>(short_.size())}};
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  void note_nameless(std::size_t groups) {
+    if (groups == 0) return;
+    Finding finding = bad_record(
+        lead().path, fmt::format("{} of the optimizer could not be divided into parameters: {}. "
+                                 "Whether they are complete is not checked.",
+                                 plural(groups, "flat group"),
+                                 world_.model && !world_.model->groups.empty()
+                                     ? "its parameters are experts, of which every rank has others"
+                                     : "no file says which parameters lie in them"));
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  // Every rank also says itself which parameters lie in its partition.
+  void check_slices(const ZeroLayout& layout) {
+    if (world_.stage == 3) return;
+    std::map<std::pair<std::uint32_t, std::string_view>, const ZeroPart*> parts;
+    for (const ZeroParameter& parameter : layout.parameters) {
+      for (const ZeroPart& part : parameter.parts) parts[{part.rank, parameter.name}] = &part;
+    }
+    for (const auto& [rank, optimizer] : world_.optimizers) {
+      if (layout.parameters.empty()) continue;
+      const std::size_t group = layout.parameters.front().group;
+      if (group >= optimizer.groups.size()) continue;
+      for (const ZeroSlice& slice : optimizer.groups[group].slices) {
+        auto part = parts.find({rank, slice.name});
+        const bool fits = part != parts.end() && part->second->at == slice.first &&
+                          part->second->count == slice.count;
+        if (!fits && slice.count != 0)
+          other_slices_.push_back(slice.name + " in " + optimizer.path);
+      }
+    }
+  }
+
+  void note_slices() {
+    if (other_slices_.empty()) return;
+    note(other_slices_.front(),
+         fmt::format("{} of parameters lie at other places than their shapes say: {}. The order "
+                     "of the parameters changed between the files, and which elements are whose is "
+                     "not certain.",
+                     plural(other_slices_.size(), "fragment"), some_of(other_slices_)));
+  }
+
+  CheckpointBuilder& builder_;
+  ZeroStorages& storages_;
+  const ZeroWorld& world_;
+  const std::string& prefix_;
+  ZeroNotes& notes_;
+  std::vector<std::int64_t> lengths_;             // of partitions, by group
+  std::map<std::string, ZeroParameter> weights_;  // of stage 3
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StorageId> lost_;
+  std::map<std::uint32_t, std::int64_t> lost_end_;
+  std::vector<std::string> short_, other_slices_;
+};
+
+}  // namespace
+
+void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+                      const std::string& prefix, ZeroNotes& notes) {
+  ZeroTensors(builder, storages, world, prefix, notes).run();
+}
+
+}  // namespace shw

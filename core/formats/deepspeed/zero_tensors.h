@@ -1,0 +1,22 @@
+// The tensors of one model-parallel rank of a ZeRO step, under these names:
+//
+//   NAME                          the weight as the module has it; of stage 3, which keeps no
+//   other,
+//                                 the fp32 master, put together from all ranks
+//   optimizer.state.NAME.fp32     the fp32 master, of stages 1 and 2
+//   optimizer.state.NAME.KIND     exp_avg, exp_avg_sq, momentum_buffer, step, whatever there is
+//   optimizer.flat_groups.G.KIND.rank_R    a partition whose parameters no file names
+//
+// These are the names of torch's state dict, not those in the files: there a partition is one flat
+// tensor without names. A chunk is a view of the partition that it lies in.
+#pragma once
+
+#include "core/formats/deepspeed/zero_world.h"
+
+namespace shw {
+
+// `prefix`: "mp_rank_01." where there are several.
+void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+                      const std::string& prefix, ZeroNotes& notes);
+
+}  // namespace shw

@@ -1,0 +1,38 @@
+// The files of one model-parallel rank of a ZeRO step, read as far as their pickles.
+#pragma once
+
+#include "core/formats/deepspeed/zero_names.h"
+#include "core/formats/deepspeed/zero_states.h"
+
+namespace shw {
+
+struct ZeroFiles {
+  std::optional<std::string> model = {};                  // stages 0, 1, 2
+  std::map<std::uint32_t, std::string> rank_models = {};  // stage 3
+  std::map<std::uint32_t, std::string> optimizers = {};
+  std::vector<std::pair<std::string, std::string>> parts = {};  // paths, what stands before names
+};
+
+struct ZeroStep {
+  std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
+  std::vector<std::string> others = {};
+};
+// Of the files at the top.
+ZeroStep zero_step_of(std::span<const Entry> entries);
+
+struct ZeroWorld {
+  std::int64_t stage = 0;
+  std::int64_t ranks = 0;
+  bool stage_is_known = false;
+  std::optional<ZeroModel> model = {};                  // of the lowest rank that can be read
+  std::map<std::uint32_t, ZeroModel> rank_models = {};  // the others, where parameters are frozen
+  std::map<std::uint32_t, ZeroOptimizer> optimizers = {};
+  std::set<std::string> unread = {};               // files that are there and damaged
+  std::map<std::uint32_t, std::string> lost = {};  // optimizer files that are not there, by rank
+  std::optional<Error> error = {};                 // the first
+};
+// Findings go to `notes`, files that are not there to `builder`.
+Result<ZeroWorld> read_zero_world(CheckpointBuilder& builder, const Directory& directory,
+                                  const ZeroFiles& files, ZeroNotes& notes, Progress* progress);
+
+}  // namespace shw

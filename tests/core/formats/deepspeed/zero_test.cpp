@@ -1,0 +1,208 @@
+// Checkpoints that real DeepSpeed wrote (tests/data/deepspeed-0.19), whole and damaged.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "core/fixtures.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using ZeroFiles = std::vector<std::pair<std::string, Bytes>>;
+
+std::string zero_folder(const std::string& kind) {
+  const std::filesystem::path ckpt =
+      std::filesystem::path(SHW_TEST_DATA) / "deepspeed-0.19" / kind / "ckpt";
+  for (const auto& entry : std::filesystem::directory_iterator(ckpt)) {
+    if (entry.is_directory()) return entry.path().string();
+  }
+  return ckpt.string();
+}
+
+ZeroFiles zero_files(const std::string& kind) {
+  ZeroFiles files;
+  const std::string folder = zero_folder(kind);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const auto bytes = std::as_bytes(std::span(text));
+    files.emplace_back(entry.path().string().substr(folder.size() + 1),
+                       Bytes(bytes.begin(), bytes.end()));
+  }
+  return files;
+}
+
+std::string fqn_of_truth(const std::string& kind, const std::string& name) {
+  if (kind == "universal") return "optimizer.state." + name;
+  for (const std::string state : {"exp_avg", "exp_avg_sq"}) {
+    if (name.starts_with(state + "."))
+      return "optimizer.state." + name.substr(state.size() + 1) + "." + state;
+  }
+  return kind == "zero1" ? "optimizer.state." + name + ".fp32" : name;
+}
+
+std::size_t above_info(const Checkpoint& checkpoint, Depth depth) {
+  auto report = check(checkpoint, {.depth = depth, .spec = nullptr, .mesh = std::nullopt});
+  REQUIRE(report.has_value());
+  for (const Finding& finding : report->findings) {
+    if (finding.severity != Severity::kInfo) MESSAGE(finding.rule << ": " << finding.cause);
+  }
+  return static_cast<std::size_t>(
+      std::count_if(report->findings.begin(), report->findings.end(),
+                    [](const Finding& one) { return one.severity != Severity::kInfo; }));
+}
+
+std::string causes_of(ZeroFiles files) {
+  auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto report = check(**opened, {.depth = Depth::kData, .spec = nullptr, .mesh = std::nullopt});
+  REQUIRE(report.has_value());
+  std::string causes;
+  for (const Finding& finding : report->findings) {
+    if (finding.severity != Severity::kInfo) causes += finding.cause + "\n";
+  }
+  return causes;
+}
+
+void erase_rank(ZeroFiles& files, const std::string& rank) {
+  std::erase_if(files, [&](const auto& file) {
+    return file.first.find("zero_pp_rank_" + rank + "_") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("deepspeed: every tensor of each stage reads as training held it") {
+  for (const std::string kind : {"zero0", "zero1", "zero3", "universal"}) {
+    CAPTURE(kind);
+    auto opened = open_checkpoint(zero_folder(kind));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const Checkpoint& checkpoint = **opened;
+    std::map<std::string, TensorId> tensors;
+    for (TensorId tensor : checkpoint.tensors())
+      tensors.emplace(std::string(checkpoint.fqn(tensor)), tensor);
+    auto truth =
+        read_truth(std::string(SHW_TEST_DATA) + "/deepspeed-0.19/" + kind + "/truth.safetensors");
+    REQUIRE(truth.has_value());
+    for (const auto& [name, expected] : *truth) {
+      CAPTURE(name);
+      auto tensor = tensors.find(fqn_of_truth(kind, name));
+      REQUIRE(tensor != tensors.end());
+      auto values = read_tensor(checkpoint, tensor->second);
+      REQUIRE_MESSAGE(values.has_value(), values.error().message);
+      CHECK(values->uncovered == 0);
+      CHECK(values->dtype == expected.dtype);
+      CHECK(values->shape == expected.shape);
+      CHECK(values->bytes == expected.bytes);
+    }
+    CHECK(above_info(checkpoint, Depth::kData) == 0);
+  }
+}
+
+TEST_CASE("deepspeed: a chunk has the rank whose partition it lies in") {
+  auto opened = open_checkpoint(zero_folder("zero1"));
+  REQUIRE(opened.has_value());
+  const Checkpoint& checkpoint = **opened;
+  for (TensorId tensor : checkpoint.tensors()) {
+    // Rank 0's partition ends after 7 of its 54 elements.
+    if (checkpoint.fqn(tensor) != "optimizer.state.layers.1.up.weight.exp_avg") continue;
+    std::map<std::uint32_t, std::int64_t> elements;
+    for (ChunkId chunk : checkpoint.chunks(tensor))
+      elements[checkpoint.writer(chunk).value_or(9)] += *volume(checkpoint.sizes(chunk));
+    CHECK(elements == std::map<std::uint32_t, std::int64_t>{{0, 7}, {1, 47}});
+  }
+}
+
+TEST_CASE("deepspeed: ranks whose files are missing are named with what is lost") {
+  ZeroFiles files = zero_files("zero3");
+  erase_rank(files, "1");
+  erase_rank(files, "3");
+  const std::string causes = causes_of(files);
+  CHECK(causes.find("ranks 1 and 3 of 4") != std::string::npos);
+  CHECK(causes.find("elements in all") != std::string::npos);
+  files = zero_files("zero1");
+  erase_rank(files, "0");
+  CHECK(causes_of(files).find("rank 0 of 2") != std::string::npos);
+}
+
+TEST_CASE("deepspeed: weights without any optimizer file are not lost but cannot resume") {
+  ZeroFiles files = zero_files("zero1");
+  erase_rank(files, "0");
+  erase_rank(files, "1");
+  CHECK(causes_of(files).find("cannot resume") != std::string::npos);
+  files = zero_files("zero3");
+  std::erase_if(
+      files, [](const auto& file) { return file.first.find("optim_states") != std::string::npos; });
+  CHECK(causes_of(files).find("weights are missing") != std::string::npos);
+}
+
+TEST_CASE("deepspeed: files of ranks that a later save does not have are left aside") {
+  ZeroFiles files = zero_files("zero1");
+  for (const auto& [name, bytes] : zero_files("zero3")) {
+    if (name.starts_with("bf16_zero_pp_rank_3_")) files.emplace_back(name, bytes);
+  }
+  CHECK(causes_of(files).find("left there by another save") != std::string::npos);
+}
+
+TEST_CASE("deepspeed: a model states file opened alone says what it is") {
+  auto whole = open_checkpoint(zero_folder("zero0") + "/mp_rank_00_model_states.pt");
+  REQUIRE(whole.has_value());
+  CHECK(above_info(**whole, Depth::kData) == 0);
+  auto weights = open_checkpoint(zero_folder("zero1") + "/mp_rank_00_model_states.pt");
+  REQUIRE(weights.has_value());
+  REQUIRE((*weights)->opening_findings().size() == 1);
+  CHECK((*weights)->opening_findings()[0].cause.find("ZeRO stage 1") != std::string::npos);
+  auto empty = open_checkpoint(zero_folder("zero3") + "/zero_pp_rank_2_mp_rank_00_model_states.pt");
+  REQUIRE(empty.has_value());
+  REQUIRE((*empty)->opening_findings().size() == 1);
+  CHECK((*empty)->opening_findings()[0].cause.find("holds no weights") != std::string::npos);
+  CHECK(above_info(**empty, Depth::kHeaders) == 1);
+  auto part =
+      open_checkpoint(zero_folder("zero1") + "/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt");
+  CHECK_FALSE(part.has_value());
+}
+
+TEST_CASE("deepspeed: a changed byte of a pickle is found, and a file cut anywhere") {
+  const ZeroFiles whole = zero_files("zero1");
+  for (std::size_t f = 0; f < whole.size(); ++f) {
+    const Bytes& bytes = whole[f].second;
+    for (std::size_t at = 0; at < bytes.size(); at += 61) {
+      CAPTURE(whole[f].first);
+      CAPTURE(at);
+      ZeroFiles changed = whole;
+      changed[f].second[at] ^= std::byte{0x10};
+      auto opened = open_checkpoint(memory_directory("ckpt", changed));
+      if (opened) (void)above_info(**opened, Depth::kHeaders);
+      changed = whole;
+      changed[f].second.resize(at);
+      // Two other files of the step are there, so that it opens.
+      CHECK(causes_of(std::move(changed)).find("cannot be read") != std::string::npos);
+    }
+  }
+  ZeroFiles changed = whole;
+  for (auto& [name, bytes] : changed) {
+    if (name.find("rank_1_") == std::string::npos) continue;
+    const std::string key = "exp_avg_sq";
+    auto text = std::as_bytes(std::span(key));
+    auto at = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
+    REQUIRE(at != bytes.end());
+    *at ^= std::byte{1};
+  }
+  CHECK_FALSE(causes_of(changed).empty());
+}
+
+TEST_CASE("deepspeed: a parameter without its folder is missing in the universal form") {
+  ZeroFiles files = zero_files("universal");
+  std::erase_if(files,
+                [](const auto& file) { return file.first.starts_with("zero/head.weight/"); });
+  CHECK(causes_of(files).find("zero/NAME/fp32.pt") != std::string::npos);
+}
