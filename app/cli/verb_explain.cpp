@@ -9,6 +9,7 @@
 #include "core/base/spelling.h"
 #include "core/explain/explain.h"
 #include "core/explain/message_kinds.h"
+#include "core/explain/unknown_text.h"
 #include "core/report/answers.h"
 #include "core/report/explanation.h"
 #include "core/rules/rules.h"
@@ -65,10 +66,11 @@ int refuse_rule(Context& context, const std::string& id) {
 
 // A few of the messages that are known: all of them would push the answer off the screen.
 std::string known_messages(bool json) {
-  constexpr std::size_t kShown = 2;  // of each part of the table
+  constexpr std::size_t kShown = 1;  // of each part of the table
   std::string text;
-  for (auto part : {name_messages(), format_messages(), byte_messages(), file_messages(),
-                    megatron_messages(), loader_messages()}) {
+  for (auto part :
+       {name_messages(), format_messages(), byte_messages(), file_messages(), megatron_messages(),
+        loader_messages(), serving_messages(), hugging_face_messages(), trainer_messages()}) {
     for (const MessageKind& kind : part.first(kShown))
       text += (json ? " | " : "\n  ") + std::string(kind.example);
   }
@@ -78,12 +80,13 @@ std::string known_messages(bool json) {
 int refuse_text(Context& context, const std::string& text) {
   bool json = context.options.json;
   const MessageKind* nearest = nearest_kind(text);
-  std::string message = "this message is not known, so nothing is said about it";
+  std::string message = "this message is not known, so nothing is said about its cause";
   if (nearest != nullptr) message += "; the nearest is \"" + std::string(nearest->example) + "\"";
-  std::string advice = fmt::format(
-      "Paste it whole, as the loader printed it, in quotes or through a pipe (`explain -`). Known "
-      "are {} kinds of messages, such as{}",
-      message_kinds().size(), known_messages(json));
+  std::string advice = next_step_for(text) +
+                       fmt::format(
+                           " Or paste the whole traceback, in quotes or through a pipe (`explain "
+                           "-`). Known are {} kinds of messages, such as{}",
+                           message_kinds().size(), known_messages(json));
   if (json) return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
   context.terminal.error(message + ".\n" + advice);
   return kUndecided;

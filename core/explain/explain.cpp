@@ -164,8 +164,8 @@ std::string what_decides(const Explanation& explanation) {
 
 NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 2> kExpert = {"expert", ".moe."};
-  static constexpr std::array<std::string_view, 6> kVocabulary = {
-      "embed", "wte", "lm_head", "output_layer", "output.weight", "tok_emb"};
+  static constexpr std::array<std::string_view, 7> kVocabulary = {
+      "embed", "_embd", "wte", "lm_head", "output_layer", "output.weight", "tok_emb"};
   static constexpr std::array<std::string_view, 6> kReplicated = {
       "norm", "router", "moe.gate.", "ln_", "shared_expert_gate", "layernorm"};
   NameTraits traits;

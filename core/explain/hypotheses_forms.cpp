@@ -11,6 +11,19 @@ std::string command_of(const Meaning& meaning) {
   return check_command(meaning.command);
 }
 
+bool is_plain(std::string_view name) {
+  return name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == name.npos;
+}
+
+// NAME at the end of a command becomes the message's, where a shell reads it as one word.
+void name_in_command(std::string& command, std::string_view name) {
+  constexpr std::string_view kName = " NAME";
+  if (!command.ends_with(kName)) return;
+  command.resize(command.size() - kName.size());
+  if (!name.empty() && is_plain(name)) command += " " + std::string(name);
+}
+
 }  // namespace
 
 Hypothesis hypothesis_of(const Meaning& meaning) {
@@ -28,9 +41,14 @@ void suppose_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all
   for (const Meaning& meaning : message.kind->meanings) {
     if (meaning.title.empty()) break;
     Hypothesis one = hypothesis_of(meaning);
+    name_in_command(one.command, message.name);
     if (!message.name.empty()) one.evidence.emplace_back("name", message.name);
     for (const auto& [key, number] : message.numbers)
       one.evidence.emplace_back(std::string(key), number);
+    if (!message.saved.empty() && !message.current.empty()) {
+      one.evidence.emplace_back("first_shape", to_text(ExtentsView(message.saved)));
+      one.evidence.emplace_back("second_shape", to_text(ExtentsView(message.current)));
+    }
     all.push_back(std::move(one));
   }
 }

@@ -3,10 +3,11 @@
 //
 // A pattern is lower-case text in which a space stands for any white space, and
 //   <saved> <current>  a shape: "torch.Size([64, 2])", "(64, 2)", "[64]"
-//   <numel>            a number of elements, for a saved shape of one dimension
-//   <name>             a name, in quotes or up to the next space; <before>: the word before
-//   <names>            a list of names; each makes a message of its own
-//   <for>              "for NAME", "tensor for key NAME", or nothing
+//   <ggml_saved> <ggml_current>  a shape as llama.cpp prints it: "4096, 32000, 1, 1", innermost
+//   first <numel>            a number of elements, for a saved shape of one dimension <name> a
+//   name, in quotes or up to the next space; <before>: the word before <names>            a list of
+//   names; each makes a message of its own <for>              "for NAME", "tensor for key NAME", or
+//   nothing
 //   <#key>             a number, kept under `key`
 //   ~                  a few characters of anything, without numbers before a shape or a number
 #pragma once
@@ -32,8 +33,9 @@ struct Meaning {
   WrongSide wrong = WrongSide::kEither;
   double weight = 0;  // of 1: how likely before anything else is known
   std::string_view title = {}, text = {}, decide = {};
-  std::string_view command =
-      {};  // options of `check`, or a whole command; empty: `check CHECKPOINT`
+  // Options of `check`, or a whole command, in which NAME is the message's; empty: `check
+  // CHECKPOINT`.
+  std::string_view command = {};
 };
 
 // Whose words say what happened: others are left out beside one that says more.
@@ -46,6 +48,7 @@ struct MessageKind {
   std::array<Meaning, 4> meanings = {};  // empty where shapes or names decide (hypotheses.h)
   Says says = Says::kWhat;
   bool (*accepts)(const ErrorMessage&) = nullptr;  // nothing: all that the patterns find
+  std::string_view loader = {};                    // who says it, where only one program does
 };
 
 // Every row: shapes and names, files that are not there, bytes that cannot be read, and what
@@ -64,6 +67,12 @@ std::span<const MessageKind> byte_messages();
 std::span<const MessageKind> format_messages();
 std::span<const MessageKind> megatron_messages();
 std::span<const MessageKind> loader_messages();
+std::span<const MessageKind> sharded_messages();
+std::span<const MessageKind> serving_messages();
+std::span<const MessageKind> hugging_face_messages();
+std::span<const MessageKind> trainer_messages();
+std::span<const MessageKind> tensor_messages();
+std::span<const MessageKind> key_messages();
 
 // The row whose example shares most words with a text that no pattern fits; nullptr where none is
 // near.

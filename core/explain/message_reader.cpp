@@ -108,6 +108,27 @@ std::optional<std::int64_t> seek_number(std::string_view text, std::size_t& at) 
   return read_number(text, at);
 }
 
+// "4096, 32000, 1, 1": what ggml prints, innermost first and padded with ones.
+std::optional<Extents> read_ggml_shape(std::string_view text, std::size_t& at) {
+  std::vector<std::int64_t> numbers;
+  for (;;) {
+    skip_gaps(text, at);
+    auto number = read_number(text, at);
+    if (!number || numbers.size() == kMaxDims) return std::nullopt;
+    numbers.push_back(*number);
+    std::size_t next = at;
+    if (next >= text.size() || text[next] != ',') break;
+    skip_gaps(text, ++next);
+    if (next >= text.size() || !is_digit(text[next])) break;
+    at = next;
+  }
+  while (numbers.size() > 1 && numbers.back() == 1) numbers.pop_back();
+  Extents extents;
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
+    extents.push_back(*number);
+  return extents;
+}
+
 // Up to the quote that closes it; a line break inside is a wrapped line.
 std::optional<std::string> read_quoted(std::string_view text, std::size_t& at) {
   std::size_t end = text.substr(at + 1, kMaxName).find(text[at]);
@@ -155,8 +176,8 @@ std::string name_before(std::string_view text, std::size_t begin) {
 }
 
 std::string name_after(const PastedText& pasted, std::size_t& at) {
-  constexpr std::array<std::string_view, 5> kBefore = {"tensor for key ", "for key ", "for tensor ",
-                                                       "for ", "tensor "};
+  constexpr std::array<std::string_view, 6> kBefore = {"tensor for key ", "for key ", "for tensor ",
+                                                       "for parameter ",  "for ",     "tensor "};
   std::size_t here = at;
   skip_gaps(pasted.lower, here);
   for (std::string_view words : kBefore) {
@@ -253,6 +274,10 @@ bool read_token(Reading& reading, std::string_view token) {
   if (token.empty() || token == "~") return true;
   if (token == "<saved>") return keep(seek_shape(pasted.lower, reading.at), message.saved);
   if (token == "<current>") return keep(seek_shape(pasted.lower, reading.at), message.current);
+  if (token == "<ggml_saved>")
+    return keep(read_ggml_shape(pasted.lower, reading.at), message.saved);
+  if (token == "<ggml_current>")
+    return keep(read_ggml_shape(pasted.lower, reading.at), message.current);
   if (token.starts_with("<#") || token == "<numel>") {
     auto number = seek_number(pasted.lower, reading.at);
     if (!number) return false;

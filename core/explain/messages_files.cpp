@@ -176,6 +176,7 @@ constexpr MessageKind kFileMessages[] = {
      .example = "Unable to load weights from pytorch checkpoint file for 'FILE'",
      .patterns = {"unable to load weights from pytorch checkpoint file for <name>",
                   "unable to load weights from pytorch checkpoint file",
+                  "unable to load weights from checkpoint file for <name>",
                   "unable to locate the file <name>"},
      .meanings = {{{.rule = &kShortFile,
                     .wrong = kDisk,

@@ -33,7 +33,8 @@ constexpr Meaning kHeaderDamaged = {
 constexpr MessageKind kFormatMessages[] = {
     {.id = "safetensors-header-length",
      .example = "SafetensorError: Error while deserializing header: HeaderTooLarge",
-     .patterns = {"headertoolarge", "deserializing header: header too large", "headertoosmall",
+     .patterns = {"[load_safetensors] invalid json header length", "headertoolarge",
+                  "deserializing header: header too large", "headertoosmall",
                   "deserializing header: header too small"},
      .meanings = {{kNoSafetensors,
                    {.rule = &kShortFile,

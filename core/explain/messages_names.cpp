@@ -49,9 +49,21 @@ constexpr MessageKind kNameMessages[] = {
      .example = "unexpected_keys=['NAME', ...]",
      .patterns = {"unexpected_keys=<names>", "unexpected_keys: <names>",
                   "weights not used: <names>"}},
+    {.id = kMissingKeyForm,
+     .example = "The following keys are missing from the checkpoint: ['NAME', ...]",
+     .patterns = {"missing from the checkpoint: <names>", "missing from checkpoint: <names>",
+                  "not found in checkpoint: <names>", "missing in checkpoint: <names>",
+                  "missing in the checkpoint: <names>", "not in the checkpoint: <names>",
+                  "missing parameters: <names>", "missing weights: <names>"}},
+    {.id = kUnexpectedKeyForm,
+     .example = "The following keys of the checkpoint are not in the model: ['NAME', ...]",
+     .patterns = {"not found in the model: <names>", "not in the model: <names>",
+                  "not found in model: <names>", "unused weights: <names>",
+                  "unexpected parameters: <names>", "unexpected weights: <names>",
+                  "extra keys: <names>", "ignored keys: <names>"}},
     {.id = "error-in-key",
      .example = "KeyError: 'NAME'",
-     .patterns = {"keyerror: <name>"},
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
      .meanings = {{{.id = "name-differs",
                     .rule = &kMissingKey,
                     .weight = 0.5,
@@ -64,7 +76,11 @@ constexpr MessageKind kNameMessages[] = {
                     .command = "shardwright ls CHECKPOINT"}}},
      .says = Says::kThatItFailed,
      .accepts =
-         [](const ErrorMessage& message) { return !message.name.starts_with("MetadataIndex("); }},
+         [](const ErrorMessage& message) {
+           // A sentence in quotes is read by the row that knows it.
+           return !message.name.starts_with("MetadataIndex(") &&
+                  message.name.find(' ') == message.name.npos;
+         }},
     {.id = "state-dict-error",
      .example = "Error(s) in loading state_dict for MODEL",
      .patterns = {"error(s) in loading state_dict for <name>", "ignore_mismatched_sizes"},

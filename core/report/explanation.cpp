@@ -39,7 +39,9 @@ std::string message_text(const ErrorMessage& message) {
                                          : as_words(message.kind->id);
   for (const auto& [key, number] : message.numbers)
     out += fmt::format("   {} {}", as_words(key), number);
-  return message.name.empty() ? out : out + "   " + printable(message.name);
+  if (!message.name.empty()) out += "   " + printable(message.name);
+  if (!message.kind->loader.empty()) out += fmt::format("   ({})", message.kind->loader);
+  return out;
 }
 
 std::string titled(const Hypothesis& one) {
@@ -104,6 +106,7 @@ Json json_of_message(const ErrorMessage& message) {
     json["saved"] = json_of(ExtentsView(message.saved));
     json["current"] = json_of(ExtentsView(message.current));
   }
+  if (!message.kind->loader.empty()) json["loader"] = message.kind->loader;
   Json numbers = Json::object();
   for (const auto& [key, number] : message.numbers) numbers[std::string(key)] = number;
   if (!numbers.empty()) json["numbers"] = std::move(numbers);

@@ -38,8 +38,8 @@ TEST_CASE("names that one side lacks are read in every loader's words") {
        "unexpected-key", "renamed", "cls.predictions.bias"},
       {"score.weight | MISSING | ", "missing-key", "renamed", "score.weight"},
       {"cls.predictions.bias | UNEXPECTED | ", "unexpected-key", "renamed", "cls.predictions.bias"},
-      {"KeyError: 'encoder.pooler.weight'", "error-in-key", "name-differs",
-       "encoder.pooler.weight"},
+      {"KeyError: 'encoder.pooler.weight'", "tensor-key", "renamed", "encoder.pooler.weight"},
+      {"KeyError: 'something'", "error-in-key", "name-differs", "something"},
       {"Error(s) in loading state_dict for GPTModel:", "state-dict-error", "details-missing",
        "GPTModel"},
   });

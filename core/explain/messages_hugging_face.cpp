@@ -1,0 +1,308 @@
+// Rows of Hugging Face's libraries (transformers, peft, diffusers, accelerate, the hub) and of
+// mergekit.
+#include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kTransformers = "transformers", kPeft = "peft", kDiffusers = "diffusers",
+                           kAccelerate = "accelerate", kMergekit = "mergekit";
+
+constexpr Meaning kAdapterOfOtherBase = {
+    .id = "adapter",
+    .rule = &kMissingKey,
+    .wrong = kLoader,
+    .weight = 0.5,
+    .title = "the adapter's names do not fit the model it is put on",
+    .text =
+        "peft looks for base_model.model. + the module's name. The base is another model or "
+        "class, it is wrapped (torch.compile, DDP), or a version of transformers nests its "
+        "modules otherwise than the one that trained. The factors that are not found stay at "
+        "their start, so the adapter does nothing.",
+    .decide = "One name of the adapter against the base model's names.",
+    .command = "shardwright check CHECKPOINT --against BASE"};
+constexpr Meaning kAdapterEmpty = {
+    .id = "adapter-incomplete",
+    .rule = &kMissingKey,
+    .wrong = kDisk,
+    .weight = 0.35,
+    .title = "the adapter file lacks factors, or holds empty ones",
+    .text =
+        "Under ZeRO-3 or FSDP the adapter was saved without a gather: tensors are missing, of "
+        "shape [0], or one rank's part.",
+    .decide = "The shapes in adapter_model.safetensors.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Meaning kOtherFolder = {
+    .id = "other-format",
+    .wrong = kLoader,
+    .weight = 0.5,
+    .title = "the folder is not what the loader expects",
+    .text =
+        "A step folder of Trainer, a folder of FSDP shards (pytorch_model_fsdp_0), of "
+        "DeepSpeed (global_stepN) or of an adapter alone has no model file at its top. The "
+        "weights may be one level deeper, or have to be converted.",
+    .decide = "What the tool takes the folder for.",
+    .command = "shardwright info CHECKPOINT"};
+constexpr Meaning kUnfinishedExport = {
+    .id = "unfinished-save",
+    .rule = &kMissingFile,
+    .wrong = kDisk,
+    .weight = 0.4,
+    .title = "the save or the download did not end",
+    .text = "Configuration files are written before the weights and the index.",
+    .decide = "Whether the files are where the checkpoint was written; an earlier step.",
+    .command = "shardwright check CHECKPOINT"};
+
+constexpr MessageKind kHuggingFaceMessages[] = {
+    {.id = kShapes,
+     .example = "Cannot load MODEL because NAME expected shape torch.Size([4]), but got "
+                "torch.Size([9])",
+     .patterns = {"because <name> expected shape <current>, but got <saved>",
+                  "cannot load <name> because it has shape <saved> in the checkpoint but shape "
+                  "<current>",
+                  "<before>expected shape <current>, but got <saved>"},
+     .loader = kDiffusers},
+    {.id = "no-usable-checkpoint",
+     .example = "ValueError: Can't find a valid checkpoint at FOLDER",
+     .patterns = {"can't find a valid checkpoint at <name>",
+                  "no valid checkpoint found in output directory (<name>",
+                  "neither a state dict nor checkpoint files were found",
+                  "failed to resume from checkpoint <name>",
+                  "is not a folder containing a `.index.json` file",
+                  "`checkpoint` should be the path to a file containing a whole state dict"},
+     .meanings = {{kOtherFolder, kUnfinishedExport}}},
+    {.id = "several-indexes",
+     .example = "FOLDER containing more than one `.index.json` file, delete the irrelevant ones.",
+     .patterns = {"containing more than one `.index.json` file"},
+     .meanings = {{{.id = "index-disagrees",
+                    .rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.9,
+                    .title = "two indexes lie in one folder",
+                    .text = "A second save (another format, or another number of shards) went into "
+                            "the same folder. One of the indexes names files of the other save.",
+                    .decide = "Which index names files that are all there.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kAccelerate},
+    {.id = "corrupted-state-dict",
+     .example = "The state dictionary of the model you are trying to load is corrupted. Are you "
+                "sure it was properly saved?",
+     .patterns = {"state dictionary of the model you are trying to load is corrupted",
+                  "neither a tensor nor a", "loading the checkpoint files into"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "no name of the checkpoint is one of the model's",
+                    .text = "The names begin with a wrapper's prefix (module., _orig_mod., model.) "
+                            "or the state dict was saved one level deeper, so none is found.",
+                    .decide = "The first names of the checkpoint.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kTransformers},
+    {.id = "weight-conversion",
+     .example = "Cannot reshape tensor with shape torch.Size([4, 8]) into ...",
+     .patterns = {"cannot reshape tensor with shape <saved>",
+                  "failed to apply weight conversion for <name>",
+                  "expected pattern <name> in collected tensors",
+                  "could not revert some weight conversions", "conversion errors",
+                  "expects a single tensor per key"},
+     .meanings = {{{.id = "fused-experts",
+                    .rule = &kConfigShape,
+                    .weight = 0.6,
+                    .title = "the conversion from the stored layout to the model's fails",
+                    .text = "transformers 5 stacks experts and joins projections while it loads. A "
+                            "tensor that it needs for that is missing, has another number of "
+                            "experts or is already stacked: the checkpoint is of another version, "
+                            "or experts are missing.",
+                    .decide = "Whether every layer has the same experts, and transformers_version "
+                              "in config.json.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kTransformers},
+    {.id = "config-without-type",
+     .example = "Unrecognized model in FOLDER. Should have a `model_type` key in its config.json",
+     .patterns = {"unrecognized model in <name>", "should have a `model_type` key"},
+     .meanings = {{{.id = "config-disagrees",
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "config.json does not say what kind of model it is",
+                    .text = "Its model_type is missing: the folder is an adapter's, a training "
+                            "checkpoint's or another library's, or config.json was cut off or "
+                            "edited. The tensors are not in question.",
+                    .decide = "What is in config.json, and what the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kTransformers},
+    {.id = "unknown-dtype",
+     .example = "ValueError: Cannot load safetensors of unknown dtype F4",
+     .patterns = {"cannot load safetensors of unknown dtype <name>", "unknown variant <name>",
+                  "keyerror: 'f8_e4m3'", "keyerror: 'f8_e8m0'", "keyerror: 'f4'"},
+     .meanings = {{{.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the file has a dtype that this version cannot read",
+                    .text = "Newer dtypes (F8_E4M3, F8_E8M0, F4) need a newer torch and "
+                            "safetensors than this program has. The bytes are sound.",
+                    .decide = "The dtypes in the file, and the versions here.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "no-metadata-in-header",
+     .example =
+         "AttributeError: 'NoneType' object has no attribute 'get' (metadata.get(\"format\"))",
+     .patterns = {"metadata.get(\"format\")~'nonetype' object has no attribute 'get'",
+                  "'nonetype' object has no attribute 'get'", "metadata[\"format\"]",
+                  "keyerror: 'format'"},
+     .meanings = {{{.id = "portability",
+                    .rule = &kPortability,
+                    .wrong = kDisk,
+                    .weight = 0.6,
+                    .title = "the safetensors header has no {\"format\": \"pt\"}",
+                    .text = "Older versions of transformers ask the header for which framework the "
+                            "file is. Files that were saved without metadata have none. The "
+                            "tensors are sound; `shardwright convert` writes the entry.",
+                    .decide = "Whether the traceback goes through load_state_dict of "
+                              "transformers."}}},
+     .loader = kTransformers},
+    {.id = "download-size",
+     .example = "Consistency check failed: file should be of size 4976698672 but has size 10240",
+     .patterns = {"file should be of size <#expected_bytes> but has size <#found_bytes>",
+                  "content-length: <#expected_bytes>~but only <#found_bytes>",
+                  "incompleteread(<#found_bytes> bytes read, <#missing_bytes> more expected"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.95,
+                    .title = "a download stopped before its end",
+                    .text = "The hub has a longer file than the one that arrived. Download it anew "
+                            "(force_download=True); other files of the folder may be cut off too.",
+                    .decide = "Nothing: the message has both sizes.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "huggingface_hub"},
+    {.id = "is-a-folder",
+     .example = "IsADirectoryError: [Errno 21] Is a directory: 'FOLDER'",
+     .patterns = {"is a directory: <name>", "no such device (os error 19)"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the loader was given a folder where it expects a file",
+                    .text = "The checkpoint is in several files: a loader that takes the folder "
+                            "(from_pretrained, dcp.load) is needed, or the path of one file.",
+                    .decide = "What is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "adapter-config",
+     .example = "ValueError: Can't find 'adapter_config.json' at 'FOLDER'",
+     .patterns = {"can't find 'adapter_config.json' at <name>", "can't find weights for <name>",
+                  "missing required keys: <names>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "the folder is not that of an adapter",
+                    .text = "It is the folder above (checkpoint-N or a name of the adapter is "
+                            "below), or a merged model, which is loaded with from_pretrained.",
+                    .decide = "What the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"},
+                   kUnfinishedExport}},
+     .loader = kPeft},
+    {.id = "adapter-options",
+     .example = "TypeError: LoraConfig.__init__() got an unexpected keyword argument 'NAME'",
+     .patterns = {"config.__init__() got an unexpected keyword argument <name>"},
+     .meanings = {{{.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the configuration was written by a newer version of the library",
+                    .text = "A key of adapter_config.json (or config.json) is unknown to the "
+                            "version that loads. The weights are sound: update the library, or "
+                            "delete the key if it has its default value.",
+                    .decide = "Versions of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kPeft},
+    {.id = "adapter-targets",
+     .example = "ValueError: Target modules {'q_proj'} not found in the base model.",
+     .patterns = {"target modules <names>~not found in the base model",
+                  "no adapter layers found in the model",
+                  "found missing adapter keys while loading the checkpoint: <names>",
+                  "found unexpected adapter keys while loading the checkpoint: <names>",
+                  "led to missing keys in the model: <names>",
+                  "led to unexpected keys not found in the model: <names>",
+                  "led to unexpected keys not found in the model:"},
+     .meanings = {{kAdapterOfOtherBase, kAdapterEmpty}},
+     .loader = kPeft},
+    {.id = "adapter-names",
+     .example = "ValueError: Invalid LoRA checkpoint. Make sure all LoRA param names contain "
+                "`'lora'` substring.",
+     .patterns = {"invalid lora checkpoint"},
+     .meanings = {{{.id = "adapter",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "the file holds more than low-rank factors",
+                    .text = "Each name must contain \"lora\". Whole weights, trained embeddings, "
+                            "names of another trainer (kohya, LyCORIS) or a full checkpoint are "
+                            "refused.",
+                    .decide = "The names in the file that do not contain it.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kDiffusers},
+    {.id = "fsdp-names",
+     .example = "KeyError: Parameter 'NAME' found in sharded model state dict but missing from "
+                "full state dict.",
+     .patterns = {"parameter <name> found in sharded model state dict but missing from full",
+                  "parameters missing after fsdp2 wrapping: <name>", "fsdp2 mapping failed",
+                  "couldn't be switched to its sharded version",
+                  "cover parameters that the checkpoint does not contain: <name>",
+                  "covers parameters that the checkpoint does not contain: <name>"},
+     .meanings = {{{.id = "tied",
+                    .rule = &kTiedWeights,
+                    .wrong = kLoader,
+                    .weight = 0.5,
+                    .title = "a tied weight or a wrapper makes the two lists of names differ",
+                    .text = "The whole state dict keeps one name of two tied tensors, and wrappers "
+                            "(activation checkpointing, torch.compile) put a prefix into the "
+                            "other. Set tie_word_embeddings as the checkpoint has it, and load "
+                            "before the model is wrapped.",
+                    .decide = "Whether the name is lm_head or embed_tokens, or has a prefix.",
+                    .command = "shardwright ls CHECKPOINT"},
+                   {.rule = &kMissingKey,
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the parameter is not in the checkpoint",
+                    .text = "The save lacked it, or stored it under another name.",
+                    .decide = "Whether a name ends alike.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kAccelerate},
+    {.id = "merge-shapes",
+     .example = "RuntimeError: Tensor size mismatch for NAME, sizes: [torch.Size([8192, 24576]), "
+                "torch.Size([8192, 28672])]",
+     .patterns = {"tensor size mismatch for <name>~sizes: [<saved>, <current>",
+                  "tensor size mismatch for <name>"},
+     .meanings = {{{.id = "merge-of-other-models",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the models to merge have this tensor in different shapes",
+                    .text = "Neither shape is a loader's: they are of two checkpoints of the "
+                            "merge, in the order of the recipe. Equal architectures with a resized "
+                            "vocabulary differ in the embedding and the output layer only "
+                            "(tokenizer_source helps); any other tensor means two different "
+                            "models, or one that is quantised or one rank's part.",
+                    .decide = "Which tensors differ: `diff` lists all at once.",
+                    .command = "shardwright diff MODEL_A MODEL_B"}}},
+     .loader = kMergekit},
+    {.id = "merge-missing",
+     .example = "RuntimeError: Tensor NAME required but not present in model MODEL",
+     .patterns = {"tensor <name> required but not present in model"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .weight = 0.5,
+                    .title = "one model of the merge does not have this tensor",
+                    .text = "mergekit takes the names from config.json's architecture. The model "
+                            "ties the weight, has another number of layers than the recipe asks "
+                            "for, has a wrapper's prefix, or is of another architecture.",
+                    .decide = "The names of the model that the message names.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kMergekit},
+};
+
+}  // namespace
+
+std::span<const MessageKind> hugging_face_messages() {
+  return kHuggingFaceMessages;
+}
+
+}  // namespace shw

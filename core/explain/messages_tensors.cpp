@@ -1,0 +1,241 @@
+// Rows of torch's own words about two tensors that do not fit, and of what a model says when its
+// weights were not filled or hold numbers that cannot be used.
+#include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kTorch = "torch";
+
+constexpr Meaning kOneRanksPart = {
+    .id = "one-ranks-part",
+    .rule = &kLocalSavedAsGlobal,
+    .wrong = kDisk,
+    .weight = 0.4,
+    .title = "one side is one rank's part, the other the whole tensor",
+    .text =
+        "One size is a whole multiple of the other: a sharded tensor was saved by one rank "
+        "without a gather, or a whole tensor is copied into one rank's shard.",
+    .decide = "The ratio of the two sizes: the tensor-parallel or FSDP size speaks for it."};
+constexpr Meaning kOtherSizes = {
+    .id = "other-model",
+    .rule = &kShapeMismatch,
+    .weight = 0.4,
+    .title = "the two tensors are of models with different sizes",
+    .text =
+        "A copy, a merge or a sum of two tensors needs equal shapes. A vocabulary that was "
+        "resized by a few rows, or another hidden size, makes them differ.",
+    .decide = "Which tensor it is: the traceback names the line, the checkpoint the shape.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Meaning kOtherOptimizerOrder = {
+    .id = "optimizer-order",
+    .rule = &kOptimizerGroups,
+    .wrong = kLoader,
+    .weight = 0.25,
+    .title = "optimizer states went to another parameter",
+    .text =
+        "torch matches the states of optimizer.pt to parameters by number. If this is raised "
+        "in optimizer.step(), the parameters stand in another order than at the save.",
+    .decide = "Whether the traceback goes through optimizer.step()."};
+
+constexpr MessageKind kTensorMessages[] = {
+    {.id = "not-about-a-checkpoint",
+     .example = "torch.OutOfMemoryError: CUDA out of memory.",
+     .patterns = {"cuda out of memory", "defaultcpuallocator: not enough memory",
+                  "expected all tensors to be on the same device", "nccl error",
+                  "unhandled system error", "watchdog caught collective operation timeout",
+                  "connection reset by peer", "device-side assert triggered"},
+     .meanings = {{{.id = "not-about-a-checkpoint",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the device, the memory or the network stopped the run",
+                    .text = "This says nothing about a checkpoint. If it came during a load, the "
+                            "tensors may be kept twice (map_location=\"cpu\", mmap=True or "
+                            "low_cpu_mem_usage help). If it came during a save, that save did not "
+                            "end: use the step before it.",
+                    .decide = "Whether the traceback is in a load or in a save.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .says = Says::kThatItFailed},
+    {.id = "size-of-tensors",
+     .example = "The size of tensor a (4096) must match the size of tensor b (2048) at "
+                "non-singleton dimension 0",
+     .patterns = {"the size of tensor a (<#target>) must match the size of tensor b (<#source>) at "
+                  "non-singleton dimension <#dim>",
+                  "the expanded size of the tensor (<#target>) must match the existing size "
+                  "(<#source>) at non-singleton dimension <#dim>",
+                  "the expanded size of the tensor (<#target>) must match",
+                  "doesn't match the broadcast shape", "inconsistent tensor size, expected tensor"},
+     .meanings = {{kOneRanksPart, kOtherSizes, kOtherOptimizerOrder}},
+     .loader = kTorch},
+    {.id = "concatenate-zero-dim",
+     .example = "zero-dimensional tensor (at position 0) cannot be concatenated",
+     .patterns = {"zero-dimensional tensor (at position <#position>) cannot be concatenated",
+                  "zero-dimensional arrays cannot be concatenated"},
+     .meanings = {{{.id = "replicated-concatenated",
+                    .rule = &kAxisGrown,
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "a merge of rank files puts replicated tensors behind one another",
+                    .text = "The merger takes every plain tensor for a shard. Scalars and buffers "
+                            "are replicated: each rank holds an equal copy, and one copy is to be "
+                            "kept. The rank files are sound. Buffers with one or more dimensions "
+                            "do not stop it: they come out N times too long, so a result that an "
+                            "earlier run of this merger wrote is wrong.",
+                    .decide = "Whether tensors of an earlier result are the rank count times too "
+                              "long.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kTorch},
+    {.id = "concatenate-sizes",
+     .example = "Sizes of tensors must match except in dimension 0. Expected size 28 but got size "
+                "29 for tensor number 1 in the list.",
+     .patterns = {"sizes of tensors must match except in dimension <#dim>. expected size "
+                  "<#expected> but got size <#found> for tensor number <#number>",
+                  "sizes of tensors must match except in dimension <#dim>",
+                  "all the input array dimensions~must match exactly",
+                  "stack expects each tensor to be equal size"},
+     .meanings = {{{.id = "merge-axis",
+                    .wrong = kLoader,
+                    .weight = 0.45,
+                    .title = "a merge joins shards along the wrong axis",
+                    .text = "Row-parallel and column-parallel layers are cut along different axes, "
+                            "and the last shard may be shorter. The shards are joined along one "
+                            "axis and differ in another.",
+                    .decide = "The placements of the tensor: which axis is cut.",
+                    .command = "shardwright ls CHECKPOINT"},
+                   {.rule = &kWriterMosaic,
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the rank files are of two different runs",
+                    .text = "Files of a save with other sizes or another number of ranks were left "
+                            "in the same folder.",
+                    .decide = "The times of the files and how many ranks they say."}}},
+     .loader = kTorch},
+    {.id = "matrix-shapes",
+     .example = "mat1 and mat2 shapes cannot be multiplied (1x4096 and 2048x1024)",
+     .patterns = {"mat1 and mat2 shapes cannot be multiplied (<#rows1>x<#columns1> and "
+                  "<#rows2>x<#columns2>)",
+                  "mat1 and mat2 shapes cannot be multiplied",
+                  "expected size for first two dimensions of batch2 tensor",
+                  "split_with_sizes expects split_sizes to sum exactly to <#dimension>"},
+     .meanings = {{{.id = "wrong-weight",
+                    .rule = &kShapeMismatch,
+                    .weight = 0.5,
+                    .title = "a weight has another shape than the layer before it",
+                    .text = "The load went through and the model cannot run. A weight is "
+                            "transposed, is one rank's part, is still packed (4-bit weights), or "
+                            "was loaded with ignore_mismatched_sizes.",
+                    .decide = "The layer in the traceback, and the shape of its weight.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kTorch},
+    {.id = "dtype-mix",
+     .example = "mat1 and mat2 must have the same dtype, but got Half and Float",
+     .patterns = {"mat1 and mat2 must have the same dtype", "expected scalar type <name> but found",
+                  "expected both dtypes to be the same", "cannot set property 'dtype'",
+                  "input type and weight type should be the same",
+                  "_amp_foreach_non_finite_check_and_unscale_cuda"},
+     .meanings = {{{.id = "dtype-mix",
+                    .rule = &kDtypeMismatch,
+                    .weight = 0.6,
+                    .title = "some weights have another dtype than the rest",
+                    .text = "The load went through. Part of the checkpoint is in another dtype "
+                            "(norms or routers in float32, an adapter in float32), or the model "
+                            "was built in another one than its input. It needs torch_dtype (or "
+                            "dtype) at the load, or autocast.",
+                    .decide = "The dtypes in the checkpoint.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kTorch},
+    {.id = "meta-tensor",
+     .example = "NotImplementedError: Cannot copy out of meta tensor; no data!",
+     .patterns = {"cannot copy out of meta tensor", "is not on the expected device meta",
+                  "<before>is on the meta device", "parameters are on the meta device"},
+     .meanings = {{{.id = "not-filled",
+                    .rule = &kMissingKey,
+                    .weight = 0.65,
+                    .title = "the checkpoint did not fill some parameters",
+                    .text = "The model was built without memory (on the meta device) and the load "
+                            "left parameters as they were: their names are not in the checkpoint, "
+                            "a shard is missing, or a tied weight was not tied again.",
+                    .decide = "The warning before it that lists missing names; the names in the "
+                              "checkpoint.",
+                    .command = "--spec SPEC.json"}}},
+     .loader = kTorch},
+    {.id = "not-finite",
+     .example = "probability tensor contains either `inf`, `nan` or element < 0",
+     .patterns = {"probability tensor contains either", "loss is nan", "found nan in",
+                  "nan detected in", "found inf in", "model output is nan"},
+     .meanings = {{{.id = "not-finite",
+                    .rule = &kValueStatistics,
+                    .wrong = kDisk,
+                    .weight = 0.45,
+                    .title = "weights of the checkpoint are NaN or infinite",
+                    .text = "The run diverged before the save, or bytes of a file are damaged.",
+                    .decide = "How many elements are NaN or infinite, and in which tensors.",
+                    .command = "shardwright stats CHECKPOINT"},
+                   {.id = "wrong-weight",
+                    .rule = &kShapeMismatch,
+                    .weight = 0.3,
+                    .title = "weights are finite but wrong",
+                    .text = "Parameters that were not filled, scales that were not applied or "
+                            "float16 in place of bfloat16 overflow in the model.",
+                    .decide = "Whether every value of the checkpoint is finite.",
+                    .command = "--data"}}}},
+    {.id = "index-outside",
+     .example = "IndexError: index out of range in self",
+     .patterns = {"index out of range in self",
+                  "index <#index> is out of bounds for dimension <#dim> with size <#size>",
+                  "srcindex < srcselectdimsize"},
+     .meanings = {{{.id = "vocabulary",
+                    .rule = &kShapeMismatch,
+                    .weight = 0.6,
+                    .title = "a token number is beyond the rows of the embedding",
+                    .text = "The tokenizer has more tokens than the embedding that was loaded has "
+                            "rows: tokens were added and the checkpoint is of before the resize, "
+                            "or the embedding is one rank's part of the vocabulary.",
+                    .decide = "The rows of the embedding against vocab_size in config.json.",
+                    .command = "shardwright ls CHECKPOINT embed"}}},
+     .loader = kTorch},
+    {.id = "state-dict-expected",
+     .example = "TypeError: Expected state_dict to be dict-like, got <class 'NAME'>.",
+     .patterns = {"expected state_dict to be dict-like",
+                  "'ordereddict' object has no attribute <name>",
+                  "'collections.ordereddict' object has no attribute <name>",
+                  "'dict' object has no attribute 'eval'", "'dict' object has no attribute 'to'",
+                  "'dict' object has no attribute 'state_dict'",
+                  "expected torch.tensor or tensor-like object from checkpoint but received"},
+     .meanings = {{{.id = "module-or-state-dict",
+                    .rule = &kUnsafePickle,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the file holds a state dict where a module is expected, or the other "
+                             "way round",
+                    .text = "torch.save(model) keeps the whole module, torch.save("
+                            "model.state_dict()) its tensors. The code handles one of them and "
+                            "the file is the other; or the weights lie one level deeper (under "
+                            "model, state_dict, module) beside the optimizer.",
+                    .decide = "The names that the file holds.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kTorch},
+    {.id = "not-contiguous",
+     .example = "You are trying to save a non contiguous tensor: `NAME` which is not allowed.",
+     .patterns = {"you are trying to save a non contiguous tensor: <name>",
+                  "key <name> is invalid, expected torch.tensor but received"},
+     .meanings = {{{.id = "save-refused",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "safetensors refused to save this tensor",
+                    .text = "It takes whole tensors in row order only: a transposed view or a "
+                            "value that is not a tensor has to become .contiguous() (or a tensor) "
+                            "first. This save wrote nothing.",
+                    .decide = "The name in the message.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "safetensors"},
+};
+
+}  // namespace
+
+std::span<const MessageKind> tensor_messages() {
+  return kTensorMessages;
+}
+
+}  // namespace shw

@@ -1,0 +1,233 @@
+// Rows of Lightning, Keras and Orbax, and of JAX programs that restore with it.
+#include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kKeras = "Keras", kOrbax = "Orbax", kLightning = "Lightning";
+
+constexpr Meaning kOtherLayers = {
+    .id = "other-model",
+    .rule = &kShapeMismatch,
+    .wrong = kLoader,
+    .weight = 0.6,
+    .title = "the model in code has other layers than the file",
+    .text =
+        "Keras matches layers by their order (and by name where asked). A layer was added, "
+        "removed or renamed, or the model has no weights yet because it was not built: call "
+        "it once, or model.build(), before load_weights.",
+    .decide = "The layers in the file against model.summary().",
+    .command = "shardwright info CHECKPOINT"};
+constexpr Meaning kOtherKerasForm = {
+    .id = "other-format",
+    .wrong = kLoader,
+    .weight = 0.35,
+    .title = "the file is of another form than the call reads",
+    .text =
+        "A whole model (.keras, SavedModel) and weights alone (.weights.h5) have different "
+        "layouts, and Keras 3 does not read all that Keras 2 wrote: load_model for the first, "
+        "load_weights for the second.",
+    .decide = "How the file was saved, and the Keras version of both runs.",
+    .command = "shardwright info CHECKPOINT"};
+constexpr Meaning kOrbaxUnfinished = {
+    .id = "unfinished-save",
+    .rule = &kLeftoverMetadata,
+    .wrong = kDisk,
+    .weight = 0.55,
+    .title = "the save did not end",
+    .text =
+        "Orbax writes into a folder with a temporary name (.orbax-checkpoint-tmp) and marks it "
+        "when all processes are done (a rename, _CHECKPOINT_METADATA, or commit_success.txt "
+        "on object stores). Without that the save was interrupted. Use the step before it.",
+    .decide = "Whether the folder's name has orbax-checkpoint-tmp, and what is in it.",
+    .command = "shardwright info CHECKPOINT"};
+constexpr Meaning kOrbaxPath = {
+    .id = "wrong-path",
+    .wrong = kLoader,
+    .weight = 0.4,
+    .title = "the path is one level too high or too low",
+    .text =
+        "CheckpointManager keeps ROOT/STEP/ITEM (default, params, state): a checkpointer reads "
+        "ITEM, a manager ROOT.",
+    .decide = "In which folder manifest.ocdbt, _METADATA or .zarray files lie.",
+    .command = "shardwright info CHECKPOINT"};
+
+constexpr MessageKind kTrainerMessages[] = {
+    {.id = "weights-only-checkpoint",
+     .example = "Trying to restore training state but checkpoint contains only the model.",
+     .patterns = {"trying to restore training state but checkpoint contains only the model",
+                  "trying to restore optimizer state but checkpoint contains only the model",
+                  "checkpoint contains only the model"},
+     .meanings = {{{.id = "no-optimizer-state",
+                    .rule = &kHalfPair,
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the checkpoint has weights and no optimizer state",
+                    .text = "It was saved with save_weights_only=True, exported, or slimmed. The "
+                            "weights are good: load them into the model "
+                            "(load_from_checkpoint) and start the optimizer anew. Training cannot "
+                            "go on from it as if nothing had happened.",
+                    .decide = "Whether another checkpoint of the run has optimizer_states.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kLightning},
+    {.id = "not-lightning",
+     .example = "KeyError: 'pytorch-lightning_version'",
+     .patterns = {"keyerror: 'pytorch-lightning_version'", "keyerror: \"pytorch-lightning_version",
+                  "does not point to a valid checkpoint", "not a valid fsdp sharded checkpoint",
+                  "is not a valid lightning checkpoint"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the file is not a checkpoint that Lightning's Trainer wrote",
+                    .text = "A plain state dict, a folder of shards (FSDP, DeepSpeed) or a file of "
+                            "another trainer: it can be loaded into the model with "
+                            "load_state_dict, but not given to Trainer as ckpt_path. A sharded "
+                            "folder needs the strategy that saved it, or a conversion.",
+                    .decide = "What the tool takes it for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLightning},
+    {.id = "keras-variables",
+     .example = "Layer 'NAME' expected 2 variables, but received 0 variables during loading.",
+     .patterns = {"layer <name> expected <#expected_variables> variables, but received "
+                  "<#saved_variables> variables",
+                  "weight count mismatch for layer #<#layer>~(named <name>",
+                  "expects <#expected_variables> weights, but the saved weights have "
+                  "<#saved_variables> elements",
+                  "was never built and thus it doesn't have any variables",
+                  "subclassed model which has not created its variables yet",
+                  "axes don't match array", "object 'vars' doesn't exist"},
+     .meanings = {{kOtherLayers, kOtherKerasForm}},
+     .loader = kKeras},
+    {.id = "keras-layers",
+     .example = "You are trying to load a weight file containing 3 layers into a model with 1 "
+                "layers.",
+     .patterns = {"weight file containing <#saved_layers> layers into a model with "
+                  "<#current_layers> layers",
+                  "model expected <#current_layers> layers, found <#saved_layers> saved layers",
+                  "layer count mismatch when loading weights"},
+     .meanings = {{kOtherLayers, kOtherKerasForm}},
+     .loader = kKeras},
+    {.id = "keras-objects",
+     .example = "ValueError: A total of 2 objects could not be loaded.",
+     .patterns = {"a total of <#objects> objects could not be loaded"},
+     .meanings = {{kOtherLayers, kOtherKerasForm}},
+     .says = Says::kThatItFailed,
+     .loader = kKeras},
+    {.id = kShapes,
+     .example = "Shape mismatch in layer #175 (named NAME) for weight NAME. Weight expects shape "
+                "(4, 4). Received saved weight with shape (2, 4)",
+     .patterns = {"for weight <name>~weight expects shape <current>~received saved weight with "
+                  "shape <saved>",
+                  "weight expects shape <current>~received saved weight with shape <saved>",
+                  "variable.shape=<current>~value.shape=<saved>",
+                  "layer weight shape <current> not compatible with provided weight shape <saved>",
+                  "cannot assign value to variable <name>~variable shape <current>~assigned value "
+                  "shape <saved>"},
+     .loader = kKeras},
+    {.id = "keras-format",
+     .example = "ValueError: File format not supported: filepath=FILE. Keras 3 only supports V3 "
+                "`.keras` files and legacy H5 format files",
+     .patterns = {"file format not supported: filepath=<name>", "file not found: filepath=<name>",
+                  "no model config found in the file", "accessible `.keras` zip file",
+                  "the filename must end in `.weights.h5`", "the filepath provided must end in",
+                  "file signature not found", "unable to synchronously open file"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the file is not of the form that this call reads",
+                    .text = "Keras tells forms by the ending and reads .keras (a zip), .weights.h5 "
+                            "and legacy .h5 (HDF5). \"signature not found\" means that the file is "
+                            "not HDF5: a .keras zip that was renamed, a Git LFS pointer, a web "
+                            "page, or an empty file.",
+                    .decide = "The first bytes of the file: `head -c 100 FILE`.",
+                    .command = "shardwright info CHECKPOINT"},
+                   {.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.25,
+                    .title = "the file is cut off or empty",
+                    .text = "A download or a save that stopped leaves no whole HDF5 file.",
+                    .decide = "The size of the file where it was written."}}},
+     .loader = kKeras},
+    {.id = "keras-class",
+     .example = "TypeError: Could not locate class 'NAME'.",
+     .patterns = {"could not locate class <name>",
+                  "unrecognized keyword arguments passed to <name>", "bad marshal data",
+                  "unknown layer: <name>", "could not deserialize class <name>",
+                  "error when deserializing class <name>"},
+     .meanings = {{{.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the file names a layer or an option that this program does not have",
+                    .text = "A whole model keeps the names of its classes and their options. A "
+                            "class of your own has to be given (custom_objects), and another "
+                            "version of Keras or Python reads other options. The weights are "
+                            "sound: build the model in code and call load_weights.",
+                    .decide = "Versions of Keras and Python of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kKeras},
+    {.id = "orbax-tree",
+     .example = "User-provided restore item and on-disk value metadata tree structures do not "
+                "match",
+     .patterns = {"tree structures do not match", "dict key mismatch; expected keys: <names>",
+                  "tree mismatch", "pytree structure does not match",
+                  "missing in the checkpoint tree", "missing keys in the target"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kMissingKey,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the tree that the program asks for is not the tree on disk",
+                    .text = "Orbax compares whole trees. \"Source\" is the checkpoint and "
+                            "\"Target\" the program: keys that are MISSING on one side are a level "
+                            "more or less (params, model), another optimizer, or another "
+                            "configuration. Restore with the tree of the checkpoint "
+                            "(partial_restore, or no item) and map it.",
+                    .decide = "The names of the checkpoint against the tree of the program.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kOrbax},
+    {.id = kShapes,
+     .example = "Requested shape: (4, 8) is not compatible with the stored shape: (8, 8).",
+     .patterns = {"requested shape: <current> is not compatible with the stored shape: <saved>",
+                  "requested shape <current> is not compatible with the stored shape <saved>",
+                  "stored shape: <saved>~requested shape: <current>"},
+     .loader = kOrbax},
+    {.id = "orbax-files",
+     .example = "FileNotFoundError: Metadata file (named _METADATA) does not exist at FOLDER",
+     .patterns = {"metadata file (named <name>",
+                  "no structure could be identified for the "
+                  "checkpoint at <name>",
+                  "error opening \"zarr\" driver", "error opening \"zarr3\" driver",
+                  "manifest.ocdbt", "checkpoint structure file does not exist at <name>",
+                  "item \"<name>\" was not found in the checkpoint"},
+     .meanings = {{kOrbaxUnfinished, kOrbaxPath}},
+     .loader = kOrbax},
+    {.id = "orbax-unfinished",
+     .example = "Found incomplete checkpoint at FOLDER",
+     .patterns = {"commit_success", "found incomplete checkpoint", "incomplete checkpoint",
+                  "orbax-checkpoint-tmp", "is not a finalized checkpoint", "not finalized"},
+     .meanings = {{kOrbaxUnfinished, kOrbaxPath}},
+     .loader = kOrbax},
+    {.id = "orbax-mesh",
+     .example = "ValueError: cannot reshape array of size 2 into shape (1,64)",
+     .patterns = {"cannot reshape array of size <#devices> into shape",
+                  "sharding passed to jax.array~devices", "topologies do not match",
+                  "device ids <name> not found", "sharding of ~ is not compatible"},
+     .meanings = {{{.id = "other-world-size",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the checkpoint was saved on another number of devices",
+                    .text = "Orbax rebuilds the saved sharding (_sharding) unless it is given "
+                            "another one. The tensors are whole on disk: pass shardings of this "
+                            "machine, or restore as numpy arrays.",
+                    .decide = "The number of devices of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOrbax},
+};
+
+}  // namespace
+
+std::span<const MessageKind> trainer_messages() {
+  return kTrainerMessages;
+}
+
+}  // namespace shw

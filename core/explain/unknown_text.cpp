@@ -1,0 +1,59 @@
+#include "core/explain/unknown_text.h"
+
+#include <algorithm>
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostRead = 4096;  // the end of the text: there a traceback says what it is
+constexpr std::size_t kLongestName = 160;
+
+bool is_in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-';
+}
+
+bool ends_like_file(std::string_view word) {
+  for (std::string_view end : {".py", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".json",
+                               ".distcp", ".gguf", ".h5", ".cpp", ".so"}) {
+    if (word.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// "model.layers.0.mlp.down_proj.weight": three parts and more, and no file.
+bool is_like_tensor(std::string_view word) {
+  return word.size() <= kLongestName && !ends_like_file(word) &&
+         std::count(word.begin(), word.end(), '.') >= 2 && word.find("..") == word.npos &&
+         (word.ends_with("weight") || word.ends_with("bias") ||
+          word.find(".layers.") != word.npos || word.find("exp_avg") != word.npos);
+}
+
+std::string_view tensor_in(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_in_name(text[end])) ++end;
+    std::string_view word = text.substr(at, end - at);
+    while (!word.empty() && word.back() == '.') word.remove_suffix(1);
+    if (is_like_tensor(word)) return word;
+    at = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string next_step_for(std::string_view text) {
+  if (text.size() > kMostRead) text.remove_prefix(text.size() - kMostRead);
+  std::string steps =
+      "Ask the checkpoint itself: `shardwright check CHECKPOINT` says what is wrong "
+      "in it";
+  if (std::string_view tensor = tensor_in(text); !tensor.empty())
+    steps += ", `shardwright ls CHECKPOINT " + std::string(tensor) +
+             "` whether it has that tensor, and in which shape";
+  if (text.find("torch.Size") != text.npos || text.find("shape") != text.npos)
+    steps += ", `shardwright check CHECKPOINT --spec SPEC.json` holds its shapes against the model";
+  return steps + ".";
+}
+
+}  // namespace shw
