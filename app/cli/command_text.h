@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,19 @@ std::string bash_completion(const std::vector<VerbUse>& verbs);
 std::string zsh_completion(const std::vector<VerbUse>& verbs);
 std::string fish_completion(const std::vector<VerbUse>& verbs);
 std::string man_page(const std::vector<VerbUse>& verbs);
+std::string verbs_page(const std::vector<VerbUse>& verbs);  // docs/verbs.md
 
-// "bash", "zsh", "fish" or "man"; nothing for another word.
+// What a line of --help has no room for, by the long name of an option.
+struct OptionNote {
+  const char* option;
+  const char* text;
+};
+std::span<const OptionNote> option_notes();
+std::span<const OptionNote> exit_codes();  // "0" and what it means
+// What nearly all verbs take: said once.
+bool is_common_option(const std::string& long_name);
+
+// "bash", "zsh", "fish", "man" or "markdown"; nothing for another word.
 std::optional<std::string> command_text(std::string_view form);
 
 }  // namespace shw::cli

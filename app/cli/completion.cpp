@@ -268,6 +268,7 @@ std::optional<std::string> command_text(std::string_view form) {
   if (form == "zsh") return zsh_completion(verb_uses());
   if (form == "fish") return fish_completion(verb_uses());
   if (form == "man") return man_page(verb_uses());
+  if (form == "markdown") return verbs_page(verb_uses());
   return std::nullopt;
 }
 

@@ -19,15 +19,19 @@ std::string help_text() {
       "  shardwright check demo/step_9000 --spec demo/spec.json\n"
       "  shardwright repair demo/step_9000 --spec demo/spec.json\n"
       "  shardwright verify demo/step_9000-repaired\n\n"
-      "Verbs (shardwright VERB --help says more):\n";
-  for (const VerbRow& verb : verb_table()) {
-    std::string name = verb.name;
-    name.resize(12, ' ');
-    text += "  " + name + verb.summary + "\n";
+      "`shardwright help VERB` says more of each verb:\n";
+  for (const VerbGroup& group : verb_groups()) {
+    text += std::string("\n") + group.title + "\n";
+    for (const VerbRow* verb : verbs_of(group)) {
+      std::string name = verb->name;
+      name.resize(12, ' ');
+      text += "  " + name + verb->summary + "\n";
+    }
   }
   return text +
-         "\nEvery verb but completion takes --json, --quiet, --color and --threads;\n"
-         "`shardwright --version` says which one this is.\n"
+         "\nA path alone is checked: `shardwright step_9000`.\n"
+         "Every verb but completion takes --json, --quiet, --color and --threads;\n"
+         "`shardwright -V` says which version this is.\n"
          "Exit codes: 0 clean, 1 findings at or above --fail-on, 2 could not decide or "
          "incomplete,\n"
          "3 usage, 4 the system refused to read or write.\n";

@@ -11,12 +11,7 @@
 namespace shw::cli {
 namespace {
 
-// What a line of --help has no room for.
-struct Note {
-  const char* option;
-  const char* text;
-};
-constexpr Note kNotes[] = {
+constexpr OptionNote kNotes[] = {
     {"--against",
      "Where there is no spec another checkpoint of the same model says what is expected. Bytes of "
      "fused and square weights are compared with it (of all tensors with --data), so that blocks "
@@ -60,7 +55,7 @@ constexpr const char* kAbout =
     "lies below each step may follow: RUN/@latest/model. Nothing in a checkpoint is ever executed, "
     "and nothing is written into it except by repair --in-place.";
 
-constexpr Note kCodes[] = {
+constexpr OptionNote kCodes[] = {
     {"0", "Clean, or done."},
     {"1", "Findings at or above --fail-on."},
     {"2", "Could not decide: damaged, incomplete, beyond what is read, or stopped."},
@@ -126,7 +121,7 @@ std::string verb_entry(const VerbUse& verb) {
   std::string taken;
   for (const ArgumentUse& option : verb.options) {
     const std::string& name = long_name(option);
-    if (std::find(std::begin(kOfAll), std::end(kOfAll), name) != std::end(kOfAll)) continue;
+    if (is_common_option(name)) continue;
     taken += (taken.empty() ? "" : ", ") + ("\\fB" + plain(name) + "\\fR");
   }
   if (!taken.empty()) text += ".IP\nTakes " + taken + ".\n";
@@ -168,13 +163,23 @@ std::string option_entry(const OptionEntry& entry, std::size_t most, bool is_fir
     text += verbs + ".\n";
   }
   text += plain(sentence(option.text)) + "\n";
-  for (const Note& note : kNotes) {
+  for (const OptionNote& note : kNotes) {
     if (is_first && long_name(option) == note.option) text += plain(note.text) + "\n";
   }
   return text;
 }
 
 }  // namespace
+
+std::span<const OptionNote> option_notes() {
+  return kNotes;
+}
+std::span<const OptionNote> exit_codes() {
+  return kCodes;
+}
+bool is_common_option(const std::string& long_name) {
+  return std::find(std::begin(kOfAll), std::end(kOfAll), long_name) != std::end(kOfAll);
+}
 
 std::string man_page(const std::vector<VerbUse>& verbs) {
   std::string text = fmt::format(
@@ -195,7 +200,7 @@ std::string man_page(const std::vector<VerbUse>& verbs) {
   text += ".SH EXAMPLES\n.nf\n";
   for (const VerbUse& verb : verbs) text += plain(verb.examples) + "\n";
   text += ".fi\n.SH EXIT STATUS\n";
-  for (const Note& code : kCodes)
+  for (const OptionNote& code : kCodes)
     text += fmt::format(".TP\n.B {}\n{}\n", code.option, plain(code.text));
   return text + ".SH SIGNALS\n" + plain(kSignals) + "\n";
 }

@@ -181,12 +181,48 @@ std::vector<VerbUse> verb_uses() {
   return uses;
 }
 
-std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv) {
+namespace {
+
+bool is_verb(std::string_view word) {
+  for (const VerbRow& row : verb_table()) {
+    if (word == row.name) return true;
+  }
+  return false;
+}
+
+// `help VERB` is `VERB --help`, and a path alone is checked.
+std::vector<char*> as_meant(int argc, char** argv) {
+  static char check[] = "check", help[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc < 2) return words;
+  const std::string_view first = words[1];
+  if (first == "help" && argc > 2 && is_verb(words[2])) return {words[0], words[2], help};
+  if (!first.empty() && !first.starts_with("-") && !is_verb(first) && exists(std::string(first)))
+    words.insert(words.begin() + 1, check);
+  return words;
+}
+
+bool asks_for_version(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "-V") return true;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--version") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_words_of) {
+  std::vector<char*> meant = as_meant(typed_count, typed_words_of);
+  const int argc = static_cast<int>(meant.size());
+  meant.push_back(nullptr);
+  char** argv = meant.data();
   bool json = asks_for_json(argc, argv);
   std::string_view first = argc > 1 ? argv[1] : "--help";
-  if (first == "-h" || first == "--help" || first == "help") return EarlyExit{0, help_text(), {}};
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) != "--version") continue;
+  if (first == "-h" || first == "--help" || (first == "help" && argc == 2))
+    return EarlyExit{0, help_text(), {}};
+  if (first == "help") return refuse_verb(json, argv[2]);
+  if (asks_for_version(argc, argv)) {
     if (!json) return EarlyExit{0, version_text() + "\n", {}};
     return EarlyExit{
         0, std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kVersion + "\"}\n", {}};

@@ -239,8 +239,9 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the one that it is held against")->required();
   } else if (name == "completion") {
-    take_one_of(verb.add_option("FORM", options.subject, "for which shell, or the man page"),
-                {"bash", "zsh", "fish", "man"})
+    take_one_of(verb.add_option("FORM", options.subject,
+                                "for which shell, or the manual in one of two forms"),
+                {"bash", "zsh", "fish", "man", "markdown"})
         ->required();
   } else if (name == "gui") {
     verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint);

@@ -1,5 +1,7 @@
 #include "app/cli/verb_table.h"
 
+#include <algorithm>
+
 namespace shw::cli {
 namespace {
 
@@ -25,18 +27,18 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
      "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
      "deviation, histogram by power of two. Every byte is read once. Sums are exact, so "
-     "that the answer does not depend on threads or tiles. Names may be shell patterns in "
+     "that the answer depends neither on threads nor on tiles. Names may be shell patterns in "
      "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
      "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
      "tiles."},
-    {"hash", "b", "A number a tensor, the same for the same elements in any tiles and format",
+    {"hash", "b", "One number per tensor, the same for the same elements in any tiles and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
      "  shardwright hash step_9000 'model.*' --json",
-     "A line a tensor: hash, name, dtype, shape; last one for all of them. Equal lines of two "
-     "checkpoints are equal tensors, whatever their meshes, files and formats are, and nothing "
-     "has to be copied to know it. It shows accidents, not forgery. Every byte is read once; "
-     "entries that are no tensors are left out. Exit code 2: some tensor has none, since elements "
-     "are missing, lie in several tiles or cannot be read."},
+     "One line per tensor (hash, name, dtype, shape), then one for all of them. Equal lines of two "
+     "checkpoints are equal tensors, whatever their meshes, files and formats are: nothing has to "
+     "be copied to know it. It shows accidents, not forgery. Every byte is read once. Entries that "
+     "are not tensors are left out. Exit code 2: some tensor has no hash, because elements are "
+     "missing, lie in several tiles or cannot be read."},
     {"map", "sP", "Draw which rank wrote which tile",
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
@@ -49,11 +51,11 @@ constexpr VerbRow kVerbs[] = {
     {"diff", "vb", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well",
-     "Names, shapes, dtypes, tiles; with --data every element too, bit by bit, with the "
-     "largest distance, ULP, cosine and the first that differs, and names that are new "
-     "names of the same bytes. Exit code 0: the same to the bit; 1: different; 2: "
-     "undecided, which it is without --data wherever metadata agree, and where bytes are "
-     "damaged, missing, filled by a repair, or differ between copies inside one checkpoint."},
+     "Names, shapes, dtypes, tiles. With --data every element too, bit by bit, with the largest "
+     "distance, ULP, cosine and the first that differs, and names that are new names of the same "
+     "bytes.\n\nExit code 0: the same to the bit; 1: different; 2: undecided. Without --data it is "
+     "undecided wherever metadata agree. It is also undecided where bytes are damaged, missing, "
+     "filled by a repair, or differ between copies inside one checkpoint."},
     {"plan", "sadmgpXb", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
@@ -63,15 +65,14 @@ constexpr VerbRow kVerbs[] = {
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes",
-     "Into a new folder beside the checkpoint. Asks first; without a terminal and without "
-     "--yes it writes nothing and exits 3. What the same repair left beside it when it was "
-     "killed on this machine is gone on with, what another one left for the same output is "
-     "removed.\n\nThe result is looked at as the checkpoint was: what is still wrong in it "
-     "is said first, and the exit code is 1. What was filled stays a finding "
-     "(filled-elements) and alone leaves the exit code 0. Where nothing was found nothing "
-     "is written, the exit code is 0 and --json names the checkpoint itself as output with "
-     "\"repaired\": false; where nothing that was found can be mended it is an error with "
-     "exit code 2."},
+     "Into a new folder beside the checkpoint. It asks first; without a terminal and without "
+     "--yes it writes nothing and exits 3. What the same repair left beside it when it was killed "
+     "on this machine is gone on with. What another one left for the same output is removed.\n\n"
+     "The result is checked as the checkpoint was. What is still wrong in it is said first, and "
+     "the exit code is 1. What was filled stays a finding (filled-elements) and alone leaves the "
+     "exit code 0.\n\nWhere nothing was found nothing is written and the exit code is 0; --json "
+     "then names the checkpoint itself as output, with \"repaired\": false. Where nothing that "
+     "was found can be mended it is an error with exit code 2."},
     {"reshard", "sadmoycbhu", "Cut every tensor anew, for another mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
@@ -100,15 +101,14 @@ constexpr VerbRow kVerbs[] = {
     {"verify", "Ab", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
-     "Without the source: the bytes of every tile, every file, entry and dtype must be as "
-     "they were certified, and the certificate, lost.json and the record inside the "
-     "checkpoint must agree. A certificate without a hash of itself (content_hash; older "
-     "versions wrote none) is undecided.\n\nWith --against the plan that the certificate "
-     "keeps is followed again on the checkpoint that the result was made of, and every "
-     "element is read on both sides: each must be the source's own (cast, where the plan "
-     "casts) at the place where the plan puts it. Forged hashes do not help. What differs "
-     "is named: tensor, index, file and both values. Of a source that is another one, and "
-     "of certificates without a plan (older versions wrote none), it is undecided."},
+     "Without the source: every tile, file, entry and dtype must be as it was certified. The "
+     "certificate, lost.json and the record inside the checkpoint must agree. A certificate "
+     "without a hash of itself (content_hash; older versions wrote none) is undecided.\n\n"
+     "With --against the plan that the certificate keeps is followed again on the source, and "
+     "every element is read on both sides. Each must be the source's own (cast, where the plan "
+     "casts) at the place where the plan puts it. Forged hashes do not help. What differs is "
+     "named: tensor, index, file and both values.\n\nIt is undecided where the source is another "
+     "one, and where the certificate has no plan (older versions wrote none)."},
     {"resume", "kbu", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired",
@@ -137,24 +137,48 @@ constexpr VerbRow kVerbs[] = {
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
      "  shardwright explain - < traceback.txt\n"
      "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to",
-     "The likeliest first: TEXT is the message or a whole traceback, - reads it from stdin. "
-     "The numbers of ranks of both runs sharpen the answer. Exit code 2: no message was "
-     "found in the text. With the id of a rule, teach it with a drawn example; without "
-     "anything, list the rules. With --rows, the rows of a gated weight that each FSDP rank "
-     "owns (4,8), say before any save what a saver with the defect of Megatron-LM #4423 "
-     "makes of them: harmless, an error, or rows lost in silence."},
+     "TEXT is the message or a whole traceback; - reads it from stdin. The likeliest cause comes "
+     "first. The numbers of ranks of both runs sharpen the answer. Exit code 2: no known message "
+     "was found in the text.\n\nWith the id of a rule it teaches the rule with a drawn example; "
+     "without anything it lists the rules. With --rows, the rows of a gated weight that each FSDP "
+     "rank owns (4,8), it foresees what a saver with the defect of Megatron-LM #4423 makes of "
+     "them: harmless, an error, or rows lost in silence."},
     {"demo", "", "Make a broken checkpoint to try all this on", "shardwright demo demo",
      "About 40 MB of disk."},
     {"completion", "", "Print what makes a shell complete all this, or the man page",
      "source <(shardwright completion bash)        in ~/.bashrc\n"
      "  shardwright completion zsh > ~/.zfunc/_shardwright\n"
      "  shardwright completion fish > ~/.config/fish/completions/shardwright.fish\n"
-     "  shardwright completion man | man -l -",
-     "`cmake --install` puts all four where shells and man look for them."},
+     "  shardwright completion man | man -l -\n"
+     "  shardwright completion markdown > docs/verbs.md",
+     "`cmake --install` puts the first four where shells and man look for them."},
     {"gui", "sam", "Open the desktop", "shardwright gui step_9000 --spec spec.json"},
 };
 
+constexpr VerbGroup kGroups[] = {
+    {"Look", "info ls show map stats hash"},
+    {"Judge", "check explain diff verify"},
+    {"Change", "plan repair reshard convert resume undo commit"},
+    {"Share", "report export-hdf5 gui demo completion"},
+};
+
 }  // namespace
+
+std::span<const VerbGroup> verb_groups() {
+  return kGroups;
+}
+
+std::vector<const VerbRow*> verbs_of(const VerbGroup& group) {
+  std::vector<const VerbRow*> rows;
+  for (std::string_view rest = group.verbs; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    for (const VerbRow& row : kVerbs) {
+      if (name == row.name) rows.push_back(&row);
+    }
+  }
+  return rows;
+}
 
 std::span<const VerbRow> verb_table() {
   return kVerbs;

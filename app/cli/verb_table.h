@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace shw::cli {
 
@@ -16,6 +17,15 @@ struct VerbRow {
   const char* details = "";  // paragraphs, an empty line between them
 };
 std::span<const VerbRow> verb_table();
+
+// How the verbs are told to people: what they are for, and their names parted by one space.
+struct VerbGroup {
+  const char* title;
+  std::string_view verbs;
+};
+std::span<const VerbGroup> verb_groups();
+// The rows of a group, in its order.
+std::vector<const VerbRow*> verbs_of(const VerbGroup& group);
 
 inline bool takes(std::string_view options, char letter) {
   return options.find(letter) != options.npos;

@@ -167,6 +167,33 @@ TEST_CASE("the version is a line, or JSON") {
   CHECK(parsed(shardwright({"--version", "--json"}).out)["schema"] == "shardwright/1");
 }
 
+TEST_CASE("command line: -V, help VERB and a path alone do what people try") {
+  CHECK(shardwright({"-V"}).out == shardwright({"--version"}).out);
+  CHECK(shardwright({"help", "diff"}).out == shardwright({"diff", "--help"}).out);
+  CHECK(shardwright({"help"}).out == shardwright({"--help"}).out);
+  Run unknown = shardwright({"help", "dif"});
+  CHECK(unknown.code == 3);
+  CHECK(unknown.err.find("diff") != std::string::npos);
+  const std::string checkpoint = demo() + "/step_9000";
+  Run alone = shardwright({checkpoint, "--json"});
+  Run checked = shardwright({"check", checkpoint, "--json"});
+  CHECK(alone.code == checked.code);
+  CHECK(parsed(alone.out)["findings"] == parsed(checked.out)["findings"]);
+}
+
+TEST_CASE("command line: every verb stands in one group of the help") {
+  const std::string help = shardwright({"--help"}).out;
+  for (const char* verb :
+       {"info",   "ls",     "show",        "map",    "stats",   "hash",      "check",  "explain",
+        "diff",   "verify", "plan",        "repair", "reshard", "convert",   "resume", "undo",
+        "commit", "report", "export-hdf5", "gui",    "demo",    "completion"}) {
+    CAPTURE(verb);
+    const std::string line = "\n  " + std::string(verb) + " ";
+    const std::size_t first = help.find(line);
+    CHECK(first != std::string::npos);
+  }
+}
+
 TEST_CASE("a checkpoint that is not there is an I/O error, said as text or as JSON") {
   Run text = shardwright({"info", "/no/such/checkpoint"});
   CHECK(text.code == 4);

@@ -1,0 +1,123 @@
+// docs/verbs.md: verbs and options as the command line has them, for people who read in a browser.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "app/cli/command_text.h"
+#include "app/cli/options.h"
+#include "app/cli/verb_table.h"
+
+namespace shw::cli {
+namespace {
+
+constexpr const char* kHead =
+    "# Verbs and options\n\n"
+    "Look here when you know what you want to do and not how it is typed.\n\n"
+    "`shardwright completion markdown` prints this page, so it says what the program takes. "
+    "`shardwright help VERB` and `man shardwright` say the same at the terminal.\n\n"
+    "A command is `shardwright VERB CHECKPOINT`. CHECKPOINT is a folder or a file. "
+    "`RUN/@latest` is the newest step of a run. `RUN/@latest-complete` is the newest step whose "
+    "save has finished. A path alone is checked.\n";
+
+constexpr const char* kJson =
+    "## JSON\n\n"
+    "Every verb but `completion` answers in JSON with `--json`. stdout is data, stderr is talk. "
+    "The schemas are in `assets/schema` of the source, one per answer. Keys are added, never "
+    "renamed. A verb that fails prints an `error` with `message`, `file` and `offset`.\n\n"
+    "| verb | keys of its answer |\n|---|---|\n"
+    "| `info` | `format`, `tensors`, `chunks`, `files`, `bytes`, `ranks` |\n"
+    "| `show` | `fqn`, `shape`, `dtype`, `chunks` with `offsets`, `sizes`, `file`, `offset`, "
+    "`length`, `writer`; `values` row-major |\n"
+    "| `check` | `verdict` (clean, findings, undecided), `depth`, `findings`, `unjudged` |\n"
+    "| `plan` | the plan with its `hash`; `repair --plan FILE` takes it, edited or not |\n"
+    "| `repair`, `reshard`, `convert` | `output`, `certificate` |\n"
+    "| `verify` | `verdict`: proved, broken, undecided |\n"
+    "| `diff` | `verdict`: same, different, undecided; `tensors` that differ, each with its "
+    "`kind` |\n"
+    "| `stats` | per tensor `elements`, `nan`, `inf`, `zero`, `denormal`, `min`, `max`, `mean`, "
+    "`std`, `histogram` |\n"
+    "| `export-hdf5` | `output`, `tensors`, `left_out` |\n"
+    "| `explain` | `hypotheses` by rank, with `wrong`, `confidence`, `text`, `decide`, `command`; "
+    "`parsed.messages` |\n";
+
+std::string in_cell(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string names_in_code(const ArgumentUse& option) {
+  std::string text;
+  for (const std::string& name : option.names) text += (text.empty() ? "" : ", ") + name;
+  if (!option.value.empty()) text += " " + option.value;
+  return "`" + in_cell(text) + "`";
+}
+
+std::string option_rows(const std::vector<ArgumentUse>& options) {
+  std::string rows;
+  for (const ArgumentUse& option : options)
+    rows += fmt::format("| {} | {} |\n", names_in_code(option), in_cell(option.text));
+  return rows;
+}
+
+std::string usage_of(const VerbUse& verb) {
+  std::string text = "shardwright " + verb.name;
+  for (const ArgumentUse& place : verb.places) {
+    const std::string name = place.names.front() + (place.repeats ? " ..." : "");
+    text += place.is_required ? " " + name : " [" + name + "]";
+  }
+  return text;
+}
+
+std::string verb_section(const VerbUse& verb) {
+  std::string text = fmt::format("### {}\n\n{}.\n\n", verb.name, verb.summary);
+  if (!verb.details.empty()) text += verb.details + "\n\n";
+  text += fmt::format("```\n{}\n\n  {}\n```\n", usage_of(verb), verb.examples);
+  std::vector<ArgumentUse> own = verb.places;
+  for (const ArgumentUse& option : verb.options) {
+    if (!is_common_option(long_name(option))) own.push_back(option);
+  }
+  own.erase(std::remove_if(own.begin(), own.end(),
+                           [](const ArgumentUse& one) { return one.text.empty(); }),
+            own.end());
+  if (!own.empty()) text += "\n| | |\n|---|---|\n" + option_rows(own);
+  return text + "\n";
+}
+
+std::string common_section(const VerbUse& verb) {
+  std::vector<ArgumentUse> common;
+  for (const ArgumentUse& option : verb.options) {
+    if (is_common_option(long_name(option))) common.push_back(option);
+  }
+  return "## What every verb takes\n\n| | |\n|---|---|\n" + option_rows(common) + "\n";
+}
+
+std::string note_rows(std::span<const OptionNote> notes) {
+  std::string text = "| | |\n|---|---|\n";
+  for (const OptionNote& note : notes)
+    text += fmt::format("| `{}` | {} |\n", note.option, in_cell(note.text));
+  return text;
+}
+
+}  // namespace
+
+std::string verbs_page(const std::vector<VerbUse>& verbs) {
+  std::string text = kHead;
+  for (const VerbGroup& group : verb_groups()) {
+    text += fmt::format("\n## {}\n\n", group.title);
+    for (const VerbRow* row : verbs_of(group)) {
+      auto use = std::find_if(verbs.begin(), verbs.end(),
+                              [&](const VerbUse& verb) { return verb.name == row->name; });
+      if (use != verbs.end()) text += verb_section(*use);
+    }
+  }
+  text += common_section(verbs.front());
+  text += "## More on some options\n\n" + note_rows(option_notes()) + "\n";
+  text += "## Exit codes\n\n" + note_rows(exit_codes()) + "\n";
+  return text + kJson;
+}
+
+}  // namespace shw::cli
