@@ -56,6 +56,7 @@ enum class MendedBy : std::uint8_t {
   kTiles,         // speaks of labels alone: over once the tiles of a plan are exact
   kTilesOfItems,  // the same, where they also have the sizes of their items
   kNewIndex,
+  kNewFile,  // the same tensors, and nothing else
   kNewMetadata
 };
 

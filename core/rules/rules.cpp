@@ -11,6 +11,7 @@ const Rule* const kInOrder[] = {
     // What opening itself says, and what is missing on disk.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kFileHash,
     &kTileUnlisted, &kStorageDangling, &kFilledElements, &kSharedStorage, &kIndexMisplaced,
+    &kUnownedBytes,
     // The causes that explain what comes after them.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,

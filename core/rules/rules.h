@@ -23,6 +23,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements,
     kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted,
     kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
+extern const Rule kUnownedBytes;
 
 // In the order in which they run: causes first.
 std::span<const Rule> all_rules();

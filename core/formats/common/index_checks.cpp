@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
@@ -17,30 +20,76 @@ struct Misplaced {
   std::string fqn, said, held;
 };
 
-void add_misplaced(CheckpointBuilder& builder, const std::string& index,
-                   const std::vector<Misplaced>& entries, bool can_be_written) {
+std::vector<std::string> holders_of(const std::vector<Misplaced>& entries) {
+  std::set<std::string> holders;
+  for (const Misplaced& entry : entries) holders.insert(entry.held);
+  return {holders.begin(), holders.end()};
+}
+
+std::string misplaced_cause(const Misplaced& first, std::size_t count) {
+  return fmt::format(
+      "The index says that {} lies in {}, and it lies in {}{}: a loader that goes by the index "
+      "does not find what is there.",
+      first.fqn, first.said, first.held,
+      count == 1 ? "" : fmt::format("; {} more entries are wrong", count - 1));
+}
+
+// The files were saved again, renamed or merged, and the index stayed as it was.
+std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
+  const std::vector<std::string> held = holders_of(entries);
+  const std::vector<std::string>& gone = indexed.not_there;
+  const std::string all = entries.size() == indexed.map.size() ? "all " : "";
+  return fmt::format(
+      "{} names {} that {} not here ({}), and {}{} of its tensors {} in {}: the files were saved "
+      "again or renamed, and the old index stayed. {}.",
+      indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are", some_of(gone),
+      all, human_count(entries.size()), entries.size() == 1 ? "lies" : "lie", some_of(held),
+      indexed.is_passed_over
+          ? "transformers loads that file and never opens the index, and loaders that go by the "
+            "index stop"
+          : "A loader that goes by the index stops");
+}
+
+std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
+  const bool is_one = holders_of(entries).size() == 1 && entries.size() == indexed.map.size();
+  return is_one && !indexed.not_there.empty()
+             ? fmt::format(
+                   "Leave {} out, as removing it by hand does, or write it anew where other "
+                   "weights lie beside it. No tensor byte moves.",
+                   indexed.index)
+             : "Write the index anew from what each file holds. No tensor byte moves.";
+}
+
+// `is_stale`: of files that are not there; else of files that hold something else.
+void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
+                   const std::vector<Misplaced>& entries, bool is_stale) {
   if (entries.empty()) return;
   constexpr std::size_t kMostEvidence = 64;
-  const Misplaced& first = entries.front();
   Finding finding;
   finding.rule = "index-misplaced";
+  if (is_stale && indexed.is_passed_over) finding.severity = Severity::kWarning;
   std::vector<std::string> lines;
   for (const Misplaced& entry : entries) {
     finding.subjects.push_back(entry.fqn);
     if (lines.size() < kMostEvidence)
       lines.push_back(entry.fqn + ": said to lie in " + entry.said + ", lies in " + entry.held);
   }
-  finding.cause = fmt::format(
-      "The index says that {} lies in {}, and it lies in {}{}: a loader that goes by the index "
-      "does not find what is there.",
-      first.fqn, first.said, first.held,
-      entries.size() == 1 ? "" : fmt::format("; {} more entries are wrong", entries.size() - 1));
-  finding.evidence = {
-      {"index", index}, {"entries", lines}, {"count", static_cast<std::int64_t>(entries.size())}};
-  if (can_be_written)
-    finding.remedy =
-        Remedy{"rewrite-metadata", true,
-               "Write the index anew from what each file holds. No tensor byte moves."};
+  finding.cause =
+      is_stale ? stale_cause(indexed, entries) : misplaced_cause(entries.front(), entries.size());
+  finding.evidence = {{"index", indexed.index},
+                      {"entries", lines},
+                      {"count", static_cast<std::int64_t>(entries.size())}};
+  if (is_stale) {
+    finding.subjects.insert(finding.subjects.begin(), indexed.index);
+    finding.evidence.emplace_back("files_not_here", indexed.not_there);
+    finding.evidence.emplace_back("held_by", holders_of(entries));
+  }
+  if (indexed.can_be_written)
+    finding.remedy = Remedy{"rewrite-metadata", true, index_remedy(indexed, entries)};
+  else
+    finding.evidence.emplace_back(
+        "what_to_do", std::string("`shardwright convert --to safetensors` writes a folder whose "
+                                  "index is right, or needs none"));
   builder.add_finding(std::move(finding));
 }
 
@@ -106,18 +155,23 @@ void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
   }
   Finding missing = bad_record(index, "");
   missing.subjects.clear();
-  std::vector<Misplaced> misplaced;
+  const std::unordered_set<std::string_view> not_there(indexed.not_there.begin(),
+                                                       indexed.not_there.end());
+  std::vector<Misplaced> misplaced, stale;
   for (const auto& [fqn, path] : indexed.map) {
-    FileId file = builder.file(path);
     if (held.contains({fqn, path})) continue;
+    const bool is_gone = not_there.contains(path);
+    // A path that leads out of the folder is told by its rule.
+    if (!is_gone || !is_safe_relative_path(path)) builder.file(path);
     if (auto found = lies_in.find(fqn); found != lies_in.end())
-      misplaced.push_back({fqn, path, std::string(found->second)});
+      (is_gone ? stale : misplaced).push_back({fqn, path, std::string(found->second)});
     else if (readable.contains(path))
       missing.subjects.push_back(fqn);
     else
-      builder.add_stray({fqn, std::nullopt, {file, 0, 0}});
+      builder.add_stray({fqn, std::nullopt, {builder.file(path), 0, 0}});
   }
-  add_misplaced(builder, index, misplaced, indexed.can_be_written);
+  add_misplaced(builder, indexed, stale, true);
+  add_misplaced(builder, indexed, misplaced, false);
   if (missing.subjects.empty()) return;
   missing.cause = fmt::format(
       "The index places {} {} in files that do not hold them, and no other file does: {}{}",
@@ -191,6 +245,47 @@ void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed) {
       promise(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
   finding.evidence = {{"parts", missing}};
   builder.add_finding(std::move(finding));
+}
+
+std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, const WeightMap& map,
+                                         std::string_view single) {
+  std::unordered_set<std::string_view> named, named_paths;
+  for (const auto& [fqn, path] : map) {
+    named.insert(fqn);
+    named_paths.insert(path);
+  }
+  const auto holds_all = [&](const std::vector<const IndexedFile*>& group) {
+    std::unordered_set<std::string_view> held;
+    for (const IndexedFile* file : group) {
+      for (const auto& [name, bytes] : file->tensors) {
+        if (named.contains(name) && !held.insert(name).second) return false;  // in two of them
+      }
+    }
+    return held.size() == named.size();
+  };
+  const auto paths_of = [](const std::vector<const IndexedFile*>& group) {
+    std::vector<std::string> paths;
+    for (const IndexedFile* file : group) paths.push_back(file->path);
+    return paths;
+  };
+  std::map<std::string, std::vector<const IndexedFile*>> groups;
+  for (const IndexedFile& file : files) {
+    const auto family = family_of(file.path);
+    groups[family ? fmt::format("{}{}", family->first, family->second) : file.path].push_back(
+        &file);
+  }
+  std::vector<std::string> whole;
+  for (const auto& [name, group] : groups) {
+    if ((whole.empty() || name == single) && holds_all(group)) whole = paths_of(group);
+  }
+  if (!whole.empty()) return whole;
+  std::vector<const IndexedFile*> all;
+  for (const IndexedFile& file : files) {
+    const bool holds_any = std::any_of(file.tensors.begin(), file.tensors.end(),
+                                       [&](const auto& one) { return named.contains(one.first); });
+    if (holds_any || named_paths.contains(file.path)) all.push_back(&file);
+  }
+  return holds_all(all) ? paths_of(all) : std::vector<std::string>();
 }
 
 std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map) {

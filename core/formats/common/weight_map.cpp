@@ -133,13 +133,6 @@ Finding with_several_maps(const std::string& path, std::size_t count) {
   return finding;
 }
 
-// transformers looks for the one file first, and where it is there opens no index (5.24,
-// _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
-// diffusers', which looks for the index first.
-bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index) {
-  return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
-}
-
 std::vector<std::string> files_of(const WeightMap& map) {
   std::set<std::string> files;
   for (const auto& [fqn, path] : map) files.insert(path);
@@ -189,6 +182,21 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   if (!finding && !events.has_metadata()) finding = without_metadata(path);
   if (total != nullptr) *total = events.total();
   return map;
+}
+
+// transformers looks for the one file first, and where it is there opens no index (5.24,
+// _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
+// diffusers', which looks for the index first.
+bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index) {
+  return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
+}
+
+std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map) {
+  std::vector<std::string> files = files_of(map);
+  std::erase_if(files, [&](const std::string& path) {
+    return is_safe_relative_path(path) && directory.stat(path).kind != EntryKind::kMissing;
+  });
+  return files;
 }
 
 Finding without_its_files(const Directory& directory, const IndexNames& names,

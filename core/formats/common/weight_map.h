@@ -27,6 +27,11 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
                                          std::optional<Finding>& finding,
                                          std::optional<std::uint64_t>* total = nullptr);
 
+// Whether transformers looks for one file before the index, and that file lies here.
+bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);
+// The files that it names and that are not there.
+std::vector<std::string> files_not_there(const Directory& directory, const WeightMap& map);
+
 // An index that names nothing of what lies here.
 Finding without_its_files(const Directory& directory, const IndexNames& names,
                           const std::string& index, const WeightMap& map);

@@ -22,6 +22,7 @@
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/one_file.h"
+#include "core/formats/safetensors/safetensors_beside.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
@@ -78,32 +79,18 @@ struct FoundFiles {
   std::optional<std::uint64_t> total = {};  // that it tells
   std::optional<Finding> finding = {};      // why it cannot
   std::vector<std::string> adapters = {};   // that lie beside a model, and are not it
+  std::vector<std::string> not_there = {};  // files that the index names
 };
 
-// PEFT puts its adapter into the folder of the model that it is for. By itself in a folder it is
-// the checkpoint.
-std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
-  auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
-  const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    return !model_stem(path).empty() && !is_adapter(path);
-  });
-  std::vector<std::string> adapters;
-  if (!has_model) return adapters;
-  std::copy_if(paths.begin(), paths.end(), std::back_inserter(adapters), is_adapter);
-  std::erase_if(paths, is_adapter);
-  return adapters;
-}
-
-Finding beside_model(const std::vector<std::string>& adapters) {
-  Finding finding = bad_record(
-      adapters.front(),
-      fmt::format(
-          "{} {} beside the model of this folder and {} not looked at: open {} by its name.",
-          some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
-          adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
-  finding.severity = Severity::kInfo;
-  finding.evidence = {{"adapters", adapters}};
-  return finding;
+void choose_named(FoundFiles& found, const Directory& directory) {
+  found.not_there.clear();
+  auto chosen = named_files(found.paths, *found.index);
+  if (!chosen.empty()) {
+    found.paths = std::move(chosen);
+    return;
+  }
+  found.finding = without_its_files(directory, kIndexNames, *found.index_path, *found.index);
+  found.index.reset();
 }
 
 Result<FoundFiles> find_files(const Directory& directory) {
@@ -114,14 +101,44 @@ Result<FoundFiles> find_files(const Directory& directory) {
   if (!found.index_path) return found;
   found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
   if (!found.index) return found;
-  auto chosen = named_files(found.paths, *found.index);
-  if (!chosen.empty()) {
-    found.paths = std::move(chosen);
-    return found;
-  }
-  found.finding = without_its_files(directory, kIndexNames, *found.index_path, *found.index);
-  found.index.reset();
+  found.not_there = files_not_there(directory, *found.index);
+  if (found.not_there.empty()) choose_named(found, directory);
   return found;
+}
+
+IndexedFile indexed_file(const FileHeader& file) {
+  IndexedFile out{file.path, {}};
+  for (const SafetensorsEntry& entry : file.header.entries)
+    out.tensors.push_back({entry.name, entry.end - entry.begin});
+  return out;
+}
+
+std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
+  std::vector<IndexedFile> out;
+  for (const FileHeader& file : files) out.push_back(indexed_file(file));
+  return out;
+}
+
+// The index names files that are not there. Those that hold its tensors all the same are read in
+// their place; where there are none, those of its files that are there.
+void choose_holders(FoundFiles& found, std::vector<Result<FileHeader>>& read,
+                    const Directory& directory) {
+  std::vector<IndexedFile> held;
+  for (const Result<FileHeader>& file : read) {
+    if (file) held.push_back(indexed_file(*file));
+  }
+  const std::vector<std::string> all = found.paths;
+  auto holders = files_that_hold(held, *found.index, single_beside(*found.index_path));
+  if (holders.empty())
+    choose_named(found, directory);
+  else
+    found.paths = std::move(holders);
+  const std::set<std::string_view> chosen(found.paths.begin(), found.paths.end());
+  std::vector<Result<FileHeader>> kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (chosen.contains(all[i])) kept.push_back(std::move(read[i]));
+  }
+  read = std::move(kept);
 }
 
 // Each of them, as far as it can be read.
@@ -224,27 +241,6 @@ Error side_by_side(const Directory& directory, const Piece& first, const Piece& 
           fmt::format("Open one of them by its name: {} or {}.", a, b)};
 }
 
-// Mistral publishes one model as model.safetensors and as consolidated.safetensors, with other
-// names for the same weights: no tensor is in both, and still they are two.
-std::optional<Error> find_other_models(const Directory& directory,
-                                       const std::vector<std::string>& paths) {
-  const std::string* first = nullptr;
-  for (const std::string& path : paths) {
-    const std::string_view stem = model_stem(path);
-    if (stem.empty()) continue;
-    if (first == nullptr) first = &path;
-    if (model_stem(*first) == stem) continue;
-    return Error{
-        ErrorKind::kUnsupported,
-        fmt::format("holds several checkpoints side by side: {} and {} are what different programs "
-                    "look for, each as a whole model, and no index says which counts",
-                    *first, path),
-        {directory.name()},
-        fmt::format("Open one of them by its name: {} or {}.", *first, path)};
-  }
-  return std::nullopt;
-}
-
 // Without an index files are one checkpoint where no two of them have the same tensor, or where
 // their names say that they are parts of one save.
 std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
@@ -308,9 +304,32 @@ void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
+// safetensors 0.8 opens no file whose tensors do not fill it exactly.
+Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem) {
+  Finding finding;
+  finding.rule = "unowned-bytes";
+  finding.subjects = {file.path};
+  finding.cause = fmt::format(
+      "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
+      "file; every tensor that its header names is there, and was read.",
+      file.path, human_count(problem.unowned), human_count(problem.at),
+      problem.tensor.empty() ? "an upload or a copy put more behind the last tensor"
+                             : fmt::format("they lie before {}", problem.tensor));
+  finding.evidence = {{"offset", static_cast<std::int64_t>(problem.at)},
+                      {"bytes", static_cast<std::int64_t>(problem.unowned)}};
+  finding.remedy =
+      Remedy{"rewrite-metadata", true,
+             "Write the file anew without those bytes. Every tensor keeps its own bytes."};
+  return finding;
+}
+
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
     if (problem.is_cut_off) continue;  // short-file says which tensors lie there
+    if (problem.is_unowned) {
+      builder.add_finding(unowned_bytes(file, problem));
+      continue;
+    }
     Finding finding =
         bad_record(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
     if (problem.is_unread) {
@@ -344,16 +363,6 @@ Provenance provenance_of(const std::vector<FileHeader>& files) {
       seen.plain_attributes.emplace_back(kFilledAttribute, pickled_text(*text));
   }
   return seen;
-}
-
-std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
-  std::vector<IndexedFile> out;
-  for (const FileHeader& file : files) {
-    out.push_back({file.path, {}});
-    for (const SafetensorsEntry& entry : file.header.entries)
-      out.back().tensors.push_back({entry.name, entry.end - entry.begin});
-  }
-  return out;
 }
 
 // Files of the pattern that nobody has and the index needs for nothing.
@@ -397,10 +406,13 @@ void check_files(CheckpointBuilder& builder, const FoundFiles& found,
                              indexed_files(files),
                              found.total,
                              promised_parts(*found.index, found.paths),
-                             true};
+                             true,
+                             found.not_there,
+                             is_passed_over(directory, kIndexNames, *found.index_path)};
   check_index(builder, indexed);
   check_unnamed(builder, indexed);
-  check_passed_over(builder, kIndexNames, *found.index_path, *found.index, directory);
+  if (found.not_there.empty())
+    check_passed_over(builder, kIndexNames, *found.index_path, *found.index, directory);
   if (!sharded) check_promises(builder, indexed);
 }
 
@@ -410,6 +422,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(FoundFiles found, find_files(*directory));
   SHW_TRY(auto read, read_files(*directory, found.paths, progress));
+  if (!found.not_there.empty()) choose_holders(found, read, *directory);
   CheckpointBuilder builder;
   SHW_TRY(std::vector<FileHeader> files,
           readable_files(builder, std::move(read), found.index ? &*found.index : nullptr));

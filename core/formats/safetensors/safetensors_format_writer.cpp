@@ -2,8 +2,12 @@
 // new ones. The index follows at the end.
 #include "core/formats/safetensors/safetensors_format_writer.h"
 
+#include <algorithm>
+
+#include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"
 #include "core/formats/safetensors/safetensors_placing.h"
 
@@ -77,6 +81,8 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
   for (const OutputTensor& tensor : outputs.tensors) {
     for (const OutputTile& tile : tensor.tiles) {
       count(tile.box.sizes, tensor.dtype, 1);
+      change.bytes +=
+          volume(tile.box.sizes).value_or(0) * static_cast<std::int64_t>(size_of(tensor.dtype));
       auto place = kept_place(outputs, tile);
       if (place) change.homes[tensor.fqn].push_back(source.file(place->file).path);
     }
@@ -89,8 +95,26 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
   return change;
 }
 
+// All of it lies in the one file that loaders look for without an index, and nothing else that an
+// index would tell apart from it lies there: the index would only be wrong again.
+bool needs_no_index(const Directory& directory, const std::string& index,
+                    const IndexChange& change) {
+  const std::string single = single_beside(index);
+  const bool is_single =
+      !change.homes.empty() &&
+      std::all_of(change.homes.begin(), change.homes.end(), [&](const auto& home) {
+        return home.second == std::vector<std::string>{single};
+      });
+  auto entries = is_single ? directory.list() : Result<std::vector<Entry>>(std::vector<Entry>());
+  return is_single && entries &&
+         std::none_of(entries->begin(), entries->end(), [&](const Entry& entry) {
+           return is_at_top(entry.path) && entry.path.ends_with(kSafetensorsSuffix) &&
+                  entry.path != single;
+         });
+}
+
 struct NewIndex {
-  std::string path, text;
+  std::string path, text;  // empty: there is none any more
 };
 Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut& laid_out,
                                           bool sharded) {
@@ -104,7 +128,9 @@ Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut&
   auto path = find_safetensors_index(directory);
   if (!path) return Index{};
   SHW_TRY(auto source, directory.open(*path));
-  SHW_TRY(auto text, changed_index(*source, index_change(*followed, outputs, laid_out)));
+  const IndexChange change = index_change(*followed, outputs, laid_out);
+  SHW_TRY(auto text, changed_index(*source, change));
+  if (text && needs_no_index(directory, *path, change)) text->clear();
   return text ? Index(NewIndex{std::move(*path), std::move(*text)}) : Index{};
 }
 
@@ -140,7 +166,7 @@ Result<LaidOut> lay_out_sharded(const Outputs& outputs) {
 Status write_index(const Outputs& outputs, const LaidOut& laid_out, const CreateFile& create,
                    bool sharded) {
   SHW_TRY(auto index, new_index(outputs, laid_out, sharded));
-  if (!index) return {};
+  if (!index || index->text.empty()) return {};
   SHW_TRY(auto sink, create(index->path));
   SHW_CHECK(sink->write(std::as_bytes(std::span(index->text.data(), index->text.size()))));
   return sink->finish();

@@ -301,17 +301,26 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
   for (const SafetensorsEntry* entry : order) {
     if (entry->begin < end)
       problem(entry, entry->begin, "the tensor's bytes overlap those of another");
-    if (entry->begin > end)
+    if (entry->begin > end) {
       problem(entry, end,
               fmt::format("no tensor owns the {} bytes before this one", entry->begin - end));
+      header.problems.back().unowned = entry->begin - end;
+    }
     end = std::max(end, entry->end);
   }
   if (end > file_size)
     header.problems.push_back(
         {"", file_size,
          fmt::format("the data ends at byte {}, but the header needs {}", file_size, end), true});
-  if (end < file_size)
+  if (end < file_size) {
     problem(nullptr, end, fmt::format("{} bytes follow the last tensor", file_size - end));
+    header.problems.back().unowned = file_size - end;
+  }
+  // Beside other faults of the header nobody knows whose such bytes are.
+  const bool is_sound =
+      std::all_of(header.problems.begin(), header.problems.end(),
+                  [](const SafetensorsProblem& one) { return one.unowned != 0 || one.is_unread; });
+  for (SafetensorsProblem& one : header.problems) one.is_unowned = is_sound && one.unowned != 0;
 }
 
 void keep_last_of_each(SafetensorsHeader& header) {
@@ -340,6 +349,11 @@ const std::string* SafetensorsHeader::find_metadata(std::string_view key) const 
     if (name == key) return &text;
   }
   return nullptr;
+}
+
+bool SafetensorsHeader::has_unowned() const {
+  return std::any_of(problems.begin(), problems.end(),
+                     [](const SafetensorsProblem& one) { return one.is_unowned; });
 }
 
 Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,

@@ -43,6 +43,9 @@ struct SafetensorsProblem {
   std::string message;
   bool is_cut_off = false;  // the file ends before the tensors do
   bool is_unread = false;   // no damage: a dtype of the format that torch has none for
+  // Bytes between tensors or behind the last one, from `at` on, in a header that is sound else.
+  bool is_unowned = false;
+  std::uint64_t unowned = 0;  // so many, also where it is not
 };
 
 struct SafetensorsHeader {
@@ -53,6 +56,7 @@ struct SafetensorsHeader {
   std::vector<std::string> repeated;  // names that are there again
 
   const std::string* find_metadata(std::string_view key) const;
+  bool has_unowned() const;  // SafetensorsProblem::is_unowned
 };
 
 // kDamaged with file and offset where there is no header to work with.

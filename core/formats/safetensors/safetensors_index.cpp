@@ -42,6 +42,13 @@ bool send_home(const IndexChange& change, IndexJson& json) {
   return changed;
 }
 
+void set_total_size(IndexJson& json, std::int64_t bytes) {
+  auto metadata = json.find("metadata");
+  if (metadata == json.end() || !metadata->is_object()) return;
+  auto number = metadata->find("total_size");
+  if (number != metadata->end() && number->is_number_integer()) *number = bytes;
+}
+
 bool move_total(IndexJson& json, const char* key, std::int64_t by) {
   auto metadata = json.find("metadata");
   if (by == 0 || metadata == json.end() || !metadata->is_object()) return false;
@@ -70,6 +77,10 @@ std::optional<std::string> find_safetensors_index(const Directory& directory) {
   return found;
 }
 
+std::string single_beside(const std::string& index) {
+  return index.substr(0, index.rfind(".index.json"));
+}
+
 Result<std::optional<std::string>> changed_index(const ByteSource& source,
                                                  const IndexChange& change) {
   using Text = std::optional<std::string>;
@@ -78,8 +89,9 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   // What nobody can read, and nothing has to be changed in, is left alone.
   if (!json && !resized) return Text{};
   if (!json) return tl::unexpected<Error>(std::move(json).error());
-  bool changed = send_home(change, *json);
-  changed = move_total(*json, "total_size", change.more_bytes) || changed;
+  const bool is_sent = send_home(change, *json);
+  bool changed = move_total(*json, "total_size", change.more_bytes) || is_sent;
+  if (is_sent) set_total_size(*json, change.bytes);
   changed = move_total(*json, "total_parameters", change.more_elements) || changed;
   return changed ? Text(with_odd_numbers_again(json->dump(2)) + "\n") : Text{};
 }

@@ -24,11 +24,16 @@ std::optional<std::string> find_safetensors_index(const Directory& directory);
 // By how much all tensors together have grown or shrunk, and the files that each is in.
 struct IndexChange {
   std::int64_t more_bytes = 0, more_elements = 0;
+  std::int64_t bytes = 0;  // of all tensors afterwards
   std::map<std::string, std::vector<std::string>> homes;
 };
-// Moves `metadata.total_size` and `total_parameters` by that much, and entries that name another
-// file than one of the tensor's to the first of them; all else stays. Nothing where all of it does.
+// Moves entries that name another file than one of the tensor's to the first of them, and
+// `metadata.total_size` and `total_parameters` by that much; where entries move, total_size becomes
+// what it is. All else stays. Nothing where all of it does.
 Result<std::optional<std::string>> changed_index(const ByteSource& source,
                                                  const IndexChange& change);
+
+// The file that stands for a whole model in place of an index: "model.safetensors".
+std::string single_beside(const std::string& index);
 
 }  // namespace shw

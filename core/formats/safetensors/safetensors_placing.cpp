@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"
 
@@ -127,6 +128,16 @@ struct Placing {
     return {};
   }
 
+  // A file that safetensors refuses for bytes of no tensor is written without them.
+  void drop_unowned() {
+    for (const std::string& path : paths) {
+      auto file = source->directory()->open(path);
+      auto header = file ? read_safetensors_header(**file)
+                         : Result<SafetensorsHeader>(tl::unexpected(file.error()));
+      if (header && header->has_unowned()) placed.changes[path].drops_unowned = true;
+    }
+  }
+
   // Every file that changes says anew what is filled in the tensors that it holds.
   void note_filled() {
     if (outputs.filled.empty()) return;
@@ -167,6 +178,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
       return fail(ErrorKind::kUnsupported, "holds no file that could be written anew");
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
+  if (placing.source != nullptr) placing.drop_unowned();
   placing.note_filled();
   std::erase_if(placing.placed.changes, [](const auto& change) { return change.second.empty(); });
   return std::move(placing.placed);

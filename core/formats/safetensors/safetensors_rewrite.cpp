@@ -176,8 +176,8 @@ void add_copy(SafetensorsLayout& layout, std::uint64_t begin, std::uint64_t leng
 
 Result<SafetensorsLayout> lay_out_anew(const ByteSource& source, const SafetensorsChange& change) {
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
-  if (!header.problems.empty()) {
-    const SafetensorsProblem& problem = header.problems.front();
+  for (const SafetensorsProblem& problem : header.problems) {
+    if (problem.is_unowned) continue;  // such bytes are not copied
     return fail(ErrorKind::kUnsupported,
                 "is damaged and cannot be written anew: " + problem.message,
                 {source.name(), problem.at, problem.tensor});

@@ -22,9 +22,14 @@ struct SafetensorsChange {
   std::set<std::string> dropped;
   std::map<std::string, SafetensorsTensor> written;  // in place of one of that name, or new
   std::map<std::string, Extents> saved_offsets;      // of shards; those not named keep theirs
-  std::string filled = {};  // kFilledAttribute of the file's __metadata__; empty: stays as it is
-  bool empty() const { return dropped.empty() && written.empty() && saved_offsets.empty(); }
-  bool moves_bytes() const { return !dropped.empty() || !written.empty() || !filled.empty(); }
+  std::string filled = {};     // kFilledAttribute of the file's __metadata__; empty: stays as it is
+  bool drops_unowned = false;  // bytes that belong to no tensor
+  bool empty() const {
+    return dropped.empty() && written.empty() && saved_offsets.empty() && !drops_unowned;
+  }
+  bool moves_bytes() const {
+    return !dropped.empty() || !written.empty() || !filled.empty() || drops_unowned;
+  }
 };
 
 struct SafetensorsLayout {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/formats/common/index_checks.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
 #include "core/formats/one_file.h"
+#include "core/formats/torch_file/open_state.h"
+#include "core/formats/torch_file/state_dict.h"
 
 namespace shw {
 namespace {
@@ -43,6 +47,41 @@ TorchParts parts_by_name(std::span<const Entry> entries) {
   return found;
 }
 
+// The names in a file, as an index has them: those of entries, and the keys of the dict itself.
+std::optional<IndexedFile> names_in(const Directory& directory, const std::string& path) {
+  auto state = open_state(directory, path);
+  auto entries = state ? entries_of(*state, path)
+                       : Result<std::vector<StateEntry>>(tl::unexpected(state.error()));
+  if (!entries) return std::nullopt;
+  std::set<std::string> names;
+  for (StateEntry& entry : *entries) {
+    if (entry.path.size() > 1) {
+      if (const auto* top = std::get_if<std::string>(&entry.path.front())) names.insert(*top);
+    }
+    names.insert(std::move(entry.fqn));
+  }
+  IndexedFile file{path, {}};
+  for (const std::string& name : names) file.tensors.emplace_back(name, 0);
+  return file;
+}
+
+// Files that the index names are not there: those that hold its tensors all the same.
+void choose_torch_holders(const Directory& directory, const std::vector<std::string>& all,
+                          TorchIndex& index) {
+  std::vector<std::string> not_there = files_not_there(directory, index.map);
+  if (not_there.empty()) return;
+  std::vector<IndexedFile> held;
+  for (const std::string& path : all) {
+    if (!path.ends_with(".bin") || trainer_file(path) != TrainerFile::kNone) continue;
+    if (auto names = names_in(directory, path)) held.push_back(std::move(*names));
+  }
+  const std::string single = index.path.substr(0, index.path.rfind(".index.json"));
+  auto holders = files_that_hold(held, index.map, single);
+  if (holders.empty()) return;
+  index.files = std::move(holders);
+  index.not_there = std::move(not_there);
+}
+
 }  // namespace
 
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
@@ -63,6 +102,7 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
     if (is_top_file(entry)) all.push_back(entry.path);
   }
   index.files = named_files(all, index.map);
+  choose_torch_holders(directory, all, index);
   return index;
 }
 

@@ -23,6 +23,8 @@ struct TorchIndex {
   std::optional<Finding> finding = {};
   // Of one that cannot be used, whose map is empty: parts that the names of the others promise.
   std::vector<std::string> missing = {};
+  // That it names, where others that lie there hold all of its tensors: `files` are those.
+  std::vector<std::string> not_there = {};
 };
 
 // Nothing where there is none, or where there are several and none has the usual name. Of one that

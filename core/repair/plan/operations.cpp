@@ -231,14 +231,22 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
   add_loss(checkpoint, finding, lossy, plan);
 }
 
+bool is_mended_by_writing(const Finding& finding) {
+  const MendedBy by = rule_of(finding).mended_by;
+  return finding.remedy && (by == MendedBy::kNewIndex || by == MendedBy::kNewFile);
+}
+
 void describe_new_index(const CheckReport& report, Plan& plan) {
   for (const Finding& finding : report.findings) {
-    if (rule_of(finding).mended_by != MendedBy::kNewIndex) continue;
+    if (!is_mended_by_writing(finding)) continue;
     Operation rewrite;
     rewrite.kind = OperationKind::kRewriteMetadata;
     rewrite.rule = finding.rule;
     rewrite.subjects = finding.subjects;
-    rewrite.text = "write the index anew from what each file holds; no tensor byte moves";
+    rewrite.text = rule_of(finding).mended_by == MendedBy::kNewIndex
+                       ? "write the index anew from what each file holds; no tensor byte moves"
+                       : fmt::format("write {} anew without the bytes that belong to no tensor",
+                                     some_of(finding.subjects));
     plan.operations.push_back(std::move(rewrite));
   }
 }

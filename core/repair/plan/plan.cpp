@@ -386,8 +386,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   for (const Finding& finding : report.findings) {
     if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
-    bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
-                      rule_of(finding).mended_by == MendedBy::kNewIndex;
+    bool is_planned =
+        !finding.diagnoses.empty() || !finding.entries.empty() || is_mended_by_writing(finding);
     if (above_info && !is_planned && !is_mended(draft, finding)) leave_undecided(plan, finding, "");
   }
   if (is_cancelled(progress)) return cancelled_error();

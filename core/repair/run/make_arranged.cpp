@@ -312,13 +312,14 @@ bool is_neighbour(const Checkpoint& source, const Entry& entry) {
   return !is_ours && entry.kind == EntryKind::kFile;
 }
 
-// A format of one file, told by names that others have too: a second one beside it makes a folder
-// of several, of which nobody says which is meant.
-bool is_alone_in_its_folder(const Format& format, const std::string& path) {
+// Weights of the same format that were not opened with these: beside the result they make a folder
+// of several checkpoints, of which nothing says which is meant. In a folder below they are another
+// checkpoint, but for formats that are told by names that others have too.
+bool would_compete(const Format& format, const std::string& path) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.format == &format && row.names_are_common && row.named != nullptr &&
-           row.named(path) == NamedFile::kAlone;
+    return row.format == &format && row.named != nullptr && row.named(path) == NamedFile::kAlone &&
+           (row.names_are_common || path.find('/') == std::string::npos);
   });
 }
 
@@ -337,7 +338,7 @@ std::vector<std::string> choose_neighbours(const Arrangement& all, FolderRun& ru
   std::vector<std::string> left;
   for (const auto& [input, entry] : run.watched) {
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
-    if (stays && is_alone_in_its_folder(source.format(), entry.path))
+    if (stays && would_compete(source.format(), entry.path))
       left.push_back(entry.path);
     else if (stays)
       run.copied.push_back(entry);

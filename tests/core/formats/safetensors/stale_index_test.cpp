@@ -1,0 +1,190 @@
+// Indexes that name files which are gone, beside files that hold every tensor; and bytes of no
+// tensor.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/formats/open.h"
+#include "core/make_zip.h"
+#include "core/model/named_only.h"
+#include "core/repair/against_source.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+namespace {
+
+using Tensors = std::vector<std::pair<std::string, char>>;
+
+std::string file_of(const Tensors& tensors) {
+  std::string header = "{", data;
+  for (const auto& [fqn, fill] : tensors) {
+    header += (data.empty() ? "\"" : ",\"") + fqn + R"(":{"dtype":"F32","shape":[2,3],)" +
+              R"("data_offsets":[)" + std::to_string(data.size()) + "," +
+              std::to_string(data.size() + 24) + "]}";
+    data += std::string(24, fill);
+  }
+  header += "}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  return test::little(header.size(), 8) + header + data;
+}
+
+std::string index_with(const std::string& a, const std::string& b) {
+  return R"({"metadata":{"total_size":48},"weight_map":{"a":")" + a + R"(","b":")" + b + R"("}})";
+}
+
+struct Opened {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  CheckReport report;
+};
+Opened opened(const std::string& folder) {
+  auto checkpoint = open_checkpoint(folder);
+  if (!checkpoint) FAIL(checkpoint.error().message);
+  auto report = check(**checkpoint, {});
+  REQUIRE(report.has_value());
+  return {*checkpoint, std::move(*report)};
+}
+
+const Finding* find_rule_in(const CheckReport& report, std::string_view rule) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == rule) return &finding;
+  }
+  return nullptr;
+}
+
+// Repairs it, and says what came out.
+Opened repaired(const Opened& source, const std::string& out) {
+  auto plan = make_plan(*source.checkpoint, source.report, {});
+  REQUIRE(plan.has_value());
+  CHECK(plan->lossless);
+  CHECK(plan->undecided.empty());
+  auto made = apply_plan(*source.checkpoint, *plan, {out});
+  if (!made) FAIL(made.error().message);
+  CHECK(made->lossless);
+  auto verified = verified_against(out, *source.checkpoint);
+  REQUIRE(verified.has_value());
+  CHECK(verified->outcome == VerifyReport::Outcome::kProved);
+  return opened(out);
+}
+
+const std::string kFirst = "unet-00001-of-00002.safetensors";
+const std::string kSecond = "unet-00002-of-00002.safetensors";
+const std::string kIndexOfUnet = "unet.safetensors.index.json";
+
+}  // namespace
+
+TEST_CASE(
+    "stale index: one file that holds every tensor is read, and repair leaves the index out") {
+  TemporaryFolder folder, made;
+  put(folder / "unet.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
+  const Opened broken = opened(folder.path());
+  CHECK(broken.checkpoint->tensor_count() == 2);
+  REQUIRE(broken.report.findings.size() == 1);
+  const Finding& finding = broken.report.findings.front();
+  CHECK(finding.rule == "index-misplaced");
+  CHECK(finding.severity == Severity::kError);
+  CHECK(finding.cause.find(kIndexOfUnet) != std::string::npos);
+  CHECK(finding.cause.find("in unet.safetensors") != std::string::npos);
+  REQUIRE(finding.remedy.has_value());
+  CHECK(finding.remedy->text.find("removing it by hand") != std::string::npos);
+  const Opened mended = repaired(broken, made / "out");
+  CHECK(mended.report.findings.empty());
+  CHECK_FALSE(std::filesystem::exists(made / "out/unet.safetensors.index.json"));
+  CHECK(contents(made / "out/unet.safetensors") == contents(folder / "unet.safetensors"));
+}
+
+TEST_CASE("stale index: transformers loads the one file, and the index is a warning") {
+  TemporaryFolder folder;
+  put(folder / "model.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  put(folder / "model.safetensors.index.json", index_with("m-1.safetensors", "m-2.safetensors"));
+  const Opened broken = opened(folder.path());
+  REQUIRE(broken.report.findings.size() == 1);
+  CHECK(broken.report.findings.front().rule == "index-misplaced");
+  CHECK(broken.report.findings.front().severity == Severity::kWarning);
+}
+
+TEST_CASE("stale index: renamed shards are read and the index is written anew") {
+  for (const auto& [first, second] :
+       {std::pair<std::string, std::string>{"UNET-00001-of-00002.safetensors",
+                                            "UNET-00002-of-00002.safetensors"},
+        {"unet-00001-of-00003.safetensors", "unet-00003-of-00003.safetensors"},
+        {kFirst, "unet-b.safetensors"}}) {
+    CAPTURE(second);
+    TemporaryFolder folder, made;
+    put(folder / first, file_of({{"a", '\1'}}));
+    put(folder / second, file_of({{"b", '\2'}}));
+    put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
+    const Opened broken = opened(folder.path());
+    CHECK(broken.checkpoint->tensor_count() == 2);
+    CHECK(named_only(*broken.checkpoint).empty());
+    CHECK(find_rule_in(broken.report, "missing-file") == nullptr);
+    REQUIRE(find_rule_in(broken.report, "index-misplaced") != nullptr);
+    const Opened mended = repaired(broken, made / "out");
+    CHECK(mended.report.verdict == Verdict::kClean);
+    CHECK(contents(made / "out/unet.safetensors.index.json").find(second) != std::string::npos);
+  }
+}
+
+TEST_CASE("stale index: of two saves in a folder the one that holds every tensor is read") {
+  TemporaryFolder folder, made;
+  put(folder / kFirst, file_of({{"a", '\7'}}));  // of the save that the index is of
+  put(folder / "unet-00001-of-00001.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
+  const Opened broken = opened(folder.path());
+  REQUIRE(find_rule_in(broken.report, "index-misplaced") != nullptr);
+  CHECK(broken.checkpoint->tensor_count() == 2);
+  const Opened mended = repaired(broken, made / "out");
+  CHECK(find_rule_in(mended.report, "index-misplaced") == nullptr);
+  CHECK(mended.checkpoint->tensor_count() == 2);
+}
+
+TEST_CASE("stale index: where no file holds a tensor its file is missing as before") {
+  TemporaryFolder folder;
+  put(folder / kFirst, file_of({{"a", '\1'}}));
+  put(folder / "other.safetensors", file_of({{"c", '\3'}}));
+  put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
+  const Opened broken = opened(folder.path());
+  CHECK(broken.checkpoint->tensor_count() == 1);
+  REQUIRE(find_rule_in(broken.report, "missing-file") != nullptr);
+  CHECK(find_rule_in(broken.report, "index-misplaced") == nullptr);
+}
+
+TEST_CASE("unowned bytes: bytes behind the last tensor are said, and repair drops them") {
+  TemporaryFolder folder, made;
+  const std::string whole = file_of({{"a", '\1'}, {"b", '\2'}});
+  put(folder / "model.safetensors", whole + std::string(4096, '\0'));
+  const Opened broken = opened(folder.path());
+  REQUIRE(broken.report.findings.size() == 1);
+  const Finding& finding = broken.report.findings.front();
+  CHECK(finding.rule == "unowned-bytes");
+  CHECK(finding.cause.find("4,096 bytes") != std::string::npos);
+  const Opened mended = repaired(broken, made / "out");
+  CHECK(mended.report.findings.empty());
+  CHECK(std::filesystem::file_size(made / "out/model.safetensors") <= whole.size());
+}
+
+TEST_CASE("unowned bytes: bytes before a tensor are dropped too, beside other faults nothing is") {
+  TemporaryFolder folder, made;
+  auto put_with = [&](const std::string& offsets, std::size_t data) {
+    std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                         R"("b":{"dtype":"F32","shape":[2],"data_offsets":)" +
+                         offsets + "}}";
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    put(folder / "model.safetensors",
+        test::little(header.size(), 8) + header + std::string(data, '\5'));
+  };
+  put_with("[12,20]", 20);
+  const Opened broken = opened(folder.path());
+  REQUIRE(broken.report.findings.size() == 1);
+  CHECK(broken.report.findings.front().rule == "unowned-bytes");
+  CHECK(repaired(broken, made / "out").report.findings.empty());
+  put_with("[12,24]", 30);  // too long for its shape
+  const Opened damaged = opened(folder.path());
+  CHECK(find_rule_in(damaged.report, "unowned-bytes") == nullptr);
+  CHECK(find_rule_in(damaged.report, "bad-record") != nullptr);
+}
