@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/letter_case.h"
+#include "core/tensor/even_cut.h"
 
 namespace shw {
 namespace {
@@ -238,11 +239,8 @@ std::vector<MeshAxis> long_axes(const Mesh& mesh) {
 }
 
 Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
-  // ceil without a sum that may leave int64.
-  std::int64_t step = extent / parts + (extent % parts != 0 ? 1 : 0);
-  auto start = checked_mul(step, index);
-  if (!start || *start >= extent) return {extent, 0};
-  return {*start, std::min(step, extent - *start)};
+  const EvenCut cut = even_cut(extent, parts, index);
+  return {cut.offset, cut.size};
 }
 
 namespace {

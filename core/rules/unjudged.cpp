@@ -1,9 +1,11 @@
 #include "core/rules/unjudged.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_set>
 
 #include "core/base/words.h"
@@ -11,6 +13,7 @@
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/formats/common/trainer_names.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -305,6 +308,38 @@ void add_integrity(const CheckInput& input, List& out) {
                    "a hash, which " + list + " does not have"});
 }
 
+bool may_hold_state(std::string_view path) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".gguf", ".npz"});
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+// Files of the same run, or of other weights, in the folder: nothing points to them, and they were
+// not opened. Of a folder below its name.
+void add_beside(const CheckInput& input, List& out) {
+  const Checkpoint& c = input.checkpoint;
+  if (c.directory() == nullptr) return;
+  std::vector<std::string> optimizers;
+  std::set<std::string> others;
+  for (const FileRow& file : c.files()) {
+    if (file.referenced || file.kind != EntryKind::kFile) continue;
+    const TrainerFile kind = trainer_file(file.path);
+    const std::size_t slash = file.path.find('/');
+    if (kind == TrainerFile::kOptimizer && slash == std::string::npos)
+      optimizers.push_back(file.path);
+    else if (kind != TrainerFile::kNone || may_hold_state(file.path))
+      others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
+  }
+  const char* needs = "opening each by its name";
+  if (!optimizers.empty())
+    out.push_back({(input.depth != Depth::kMetadata ? "values of " : "") + some_of(optimizers) +
+                       " beside the weights",
+                   needs});
+  const std::vector<std::string> names(others.begin(), others.end());
+  if (!names.empty()) out.push_back({some_of(names, 8) + " in the same folder", needs});
+}
+
 void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     auto explained = [](const auto& one) { return one.first == "explained by"; };
@@ -354,6 +389,7 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_values(facts.looks, out);
   add_generations(facts, out);
   add_integrity(facts, out);
+  add_beside(facts, out);
   add_config(facts, out);
   add_left_open(findings, out);
   return out;

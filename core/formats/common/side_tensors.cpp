@@ -4,8 +4,10 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
+#include "core/base/words.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/common/torch_item.h"
+#include "core/tensor/even_cut.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -28,6 +30,8 @@ class SideWalk {
     SHW_CHECK(visit(tree_.root(), 0));
     return std::move(file_);
   }
+  NodeId dtensor_state(NodeId node) const;
+  SideSharding sharding(NodeId spec, NodeId arguments) const;
 
  private:
   Status visit(NodeId node, int depth);
@@ -35,8 +39,6 @@ class SideWalk {
   void add(NodeId node);
   Result<SideTensor> read(NodeId node) const;
   Result<SideTensor> read_plain(NodeId node) const;
-  NodeId dtensor_state(NodeId node) const;
-  SideSharding sharding(NodeId spec, NodeId arguments) const;
   SideMesh mesh(NodeId node) const;
   std::vector<std::int64_t> rank_map(NodeId mesh) const;
   std::string placement(NodeId node) const;
@@ -289,6 +291,68 @@ Extents SideWalk::extents(NodeId node) const {
 }
 
 }  // namespace
+
+NodeId dtensor_local(const PickleTree& tree, NodeId node) {
+  auto given = tree.kind(node) == NodeKind::kReduce ? tree.items(tree.arguments(node))
+                                                    : std::span<const NodeId>{};
+  if (given.size() < 4 ||
+      !tree.is_global(tree.callable(node), "torch._tensor", "_rebuild_from_type_v2"))
+    return NodeId::kAbsent;
+  NodeId state = given[3];
+  const PickleGlobal* type = tree.global(given[1]);
+  if (type == nullptr || type->name != "DTensor") return NodeId::kAbsent;
+  if (tree.kind(state) == NodeKind::kTuple) {
+    for (NodeId part : tree.items(state)) {
+      if (tree.kind(part) == NodeKind::kDict) state = part;
+    }
+  }
+  return tree.kind(state) == NodeKind::kDict ? tree.find(state, "_local_tensor") : NodeId::kAbsent;
+}
+
+SideSharding dtensor_sharding(const PickleTree& tree, const ZipReader& zip, NodeId node,
+                              bool big_endian) {
+  const SideWalk walk(tree, zip, big_endian);
+  const NodeId state = walk.dtensor_state(node);
+  auto given = tree.items(tree.arguments(node));
+  return walk.sharding(tree.find(state, "_spec"), given.size() > 2 ? given[2] : NodeId::kAbsent);
+}
+
+namespace {
+
+// The dimension of "Shard(1)"; -1 of what cuts nothing, nothing of what is not known.
+std::optional<std::int64_t> cut_dim(std::string_view placement) {
+  constexpr std::string_view kShard = "Shard(";
+  if (placement.starts_with("Replicate")) return -1;
+  if (!placement.starts_with(kShard)) return std::nullopt;
+  placement.remove_prefix(kShard.size());
+  auto dim = take_number(placement);
+  return dim && placement == ")" ? std::optional<std::int64_t>(*dim) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Box> held_box(const SideSharding& sharding, ExtentsView local) {
+  const Extents& axes = sharding.mesh.shape;
+  if (sharding.global_shape.size() != local.size() || sharding.placements.size() != axes.size() ||
+      (sharding.coordinate && sharding.coordinate->size() != axes.size()) ||
+      std::any_of(sharding.global_shape.begin(), sharding.global_shape.end(),
+                  [](std::int64_t extent) { return extent < 0; }))
+    return std::nullopt;
+  Box box = whole(sharding.global_shape);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    const std::int64_t at = sharding.coordinate ? (*sharding.coordinate)[axis] : 0;
+    const auto dim = cut_dim(sharding.placements[axis]);
+    if (!dim || axes[axis] < 1 || at < 0 || at >= axes[axis] ||
+        *dim >= static_cast<std::int64_t>(local.size()))
+      return std::nullopt;
+    if (*dim < 0) continue;
+    const auto d = static_cast<std::size_t>(*dim);
+    const EvenCut cut = even_cut(box.sizes[d], axes[axis], at);
+    box.offsets[d] += cut.offset;
+    box.sizes[d] = cut.size;
+  }
+  return same(box.sizes, local) ? std::optional(std::move(box)) : std::nullopt;
+}
 
 Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
   SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/formats/common/pickle.h"
+#include "core/formats/common/zip.h"
 #include "core/io/source.h"
 #include "core/model/checkpoint.h"
 
@@ -41,6 +43,16 @@ struct SideTensor {
   bool big_endian = false;
   std::optional<SideSharding> sharding;  // nothing for plain tensors
 };
+
+// Of a call that makes a DTensor: the call that makes its local tensor. kAbsent for all others.
+NodeId dtensor_local(const PickleTree& tree, NodeId node);
+// What it says of the whole.
+SideSharding dtensor_sharding(const PickleTree& tree, const ZipReader& zip, NodeId node,
+                              bool big_endian);
+// The box of the whole that the local tensor is, by its mesh, its placements and the rank that
+// wrote it; of a rank that is not known the first one. Nothing where they give no box of that size,
+// or cut in strides.
+std::optional<Box> held_box(const SideSharding& sharding, ExtentsView local);
 
 // A tensor that is there but cannot be read, and why.
 struct SideUnreadable {

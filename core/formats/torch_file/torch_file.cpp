@@ -19,6 +19,7 @@
 #include "core/formats/common/torch_item.h"
 #include "core/formats/one_file.h"
 #include "core/formats/torch_file/open_state.h"
+#include "core/formats/torch_file/parts_held.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/storage_places.h"
 #include "core/formats/torch_file/torch_file_choice.h"
@@ -36,7 +37,8 @@ constexpr std::size_t kMostFindings = 32;
 struct StateTensor {
   StateEntry entry;
   PickledTensor pickled;
-  std::optional<ItemHeader> header;  // nothing: its storage is not what it says
+  std::optional<ItemHeader> header;   // nothing: its storage is not what it says
+  std::optional<HeldPart> part = {};  // of a DTensor that is not all here
 };
 
 class TorchFileReader {
@@ -84,6 +86,7 @@ class TorchFileReader {
       builder_.add_finding(std::move(finding));
     }
     add_unreadable();
+    if (auto finding = parts_.finding(path_)) builder_.add_finding(std::move(*finding));
     add_stopping();
     add_repeated();
     return {};
@@ -96,7 +99,19 @@ class TorchFileReader {
   // A tensor, or an object: the first are put aside until it is known which storages they share.
   void take(StateEntry entry) {
     if (!is_tensor_call(tree_, entry.value)) return add_object(std::move(entry));
-    auto pickled = pickled_tensor(tree_, entry.value, path_);
+    const NodeId local = dtensor_local(tree_, entry.value);
+    const bool is_dtensor = local != NodeId::kAbsent;
+    auto pickled = pickled_tensor(tree_, is_dtensor ? local : entry.value, path_);
+    std::optional<HeldPart> part;
+    if (is_dtensor && pickled) {
+      part =
+          held_part(dtensor_sharding(tree_, zip_, entry.value, codec_ != nullptr), pickled->sizes);
+      if (!part)
+        pickled =
+            fail(ErrorKind::kUnsupported,
+                 "is a DTensor whose mesh and placements do not give the size of what is here",
+                 {path_, tree_.at(entry.value)});
+    }
     if (pickled && (pickled->conjugate || pickled->negative))
       pickled = fail(ErrorKind::kUnsupported,
                      "is saved as the conjugate or the negative of its bytes, which is not read "
@@ -104,7 +119,7 @@ class TorchFileReader {
                      {path_, tree_.at(entry.value)});
     if (!pickled) return add_unread_tensor(std::move(entry), std::move(pickled).error());
     if (pickled->stops_torch) stopping_.push_back(entry.fqn);
-    StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt};
+    StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt, std::move(part)};
     auto header = storage_of(tensor.pickled);
     if (header) {
       tensor.header = std::move(*header);
@@ -175,10 +190,16 @@ class TorchFileReader {
     const bool is_first = counted_.insert(pickled.storage_key).second;
     const auto elements = static_cast<std::uint64_t>(volume(pickled.sizes).value_or(0));
     add_indexed(tensor.entry, is_first ? elements * size_of(pickled.dtype) : 0);
-    TensorId id = builder_.add_tensor(std::move(tensor.entry.fqn), pickled.dtype, pickled.sizes,
-                                      pickled.requires_grad);
+    Box box = whole(pickled.sizes);
+    if (tensor.part) {
+      box = tensor.part->box;
+      parts_.add(tensor.entry.fqn, *tensor.part);
+    }
+    TensorId id = builder_.add_tensor(
+        std::move(tensor.entry.fqn), pickled.dtype,
+        tensor.part ? tensor.part->sharding.global_shape : pickled.sizes, pickled.requires_grad);
     builder_.set_path(id, std::move(tensor.entry.path));
-    ChunkId chunk = builder_.add_chunk(Extents(pickled.sizes.size(), 0), pickled.sizes, {});
+    ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
     if (!tensor.header) return;
     const ItemHeader& header = *tensor.header;
     ItemPlace place{file_, static_cast<std::int64_t>(header.payload_offset),
@@ -275,6 +296,7 @@ class TorchFileReader {
   std::unordered_map<std::string, StorageId> storages_;
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
+  PartsHeld parts_;
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
   std::vector<std::string> repeated_;
   IndexedFile indexed_{path_, {}};
@@ -349,10 +371,13 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
     for (const std::string& path : index.missing) builder.file(path);
     return builder.add_finding(std::move(*index.finding));
   }
-  const IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
+  IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
+  indexed.not_there = std::move(index.not_there);
+  indexed.is_passed_over = is_passed_over(directory, kTorchIndexNames, index.path);
   check_index(builder, indexed);
   check_unnamed(builder, indexed);
-  check_passed_over(builder, kTorchIndexNames, index.path, index.map, directory);
+  if (indexed.not_there.empty())
+    check_passed_over(builder, kTorchIndexNames, index.path, index.map, directory);
   check_promises(builder, indexed);
   if (index.finding) builder.add_finding(std::move(*index.finding));
 }

@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
 #include "core/formats/torch_file/torch_index.h"
 
 namespace shw {
 namespace {
 
 // In the order in which they are looked for.
-constexpr auto kModelNames = std::to_array<std::string_view>(
-    {kTorchIndexNames.single, "diffusion_pytorch_model.bin", "adapter_model.bin"});
+constexpr auto kModelNames =
+    std::to_array<std::string_view>({kTorchIndexNames.single, "diffusion_pytorch_model.bin",
+                                     "adapter_model.bin", "pytorch_model_fsdp.bin"});
 
 }  // namespace
 
@@ -54,6 +57,11 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryLook& look) {
   for (std::string_view name : kModelNames) {
     if (std::find(named.begin(), named.end(), name) != named.end()) return std::string(name);
   }
+  // What training leaves beside the weights is not the model, where something else is.
+  std::vector<std::string> weights;
+  std::copy_if(archives.begin(), archives.end(), std::back_inserter(weights),
+               [](const std::string& path) { return trainer_file(path) == TrainerFile::kNone; });
+  if (weights.size() == 1) return weights.front();
   return archives.size() == 1 ? std::optional(archives.front()) : std::nullopt;
 }
 

@@ -15,6 +15,8 @@
 #include "core/facts/values/locate_rows.h"
 #include "core/facts/values/value_reader.h"
 #include "core/mesh/infer.h"
+#include "core/rules/layout/optimizer_beside.h"
+#include "core/rules/layout/part_by_config.h"
 #include "core/rules/layout/wrong_request.h"
 #include "core/rules/rules.h"
 
@@ -225,6 +227,8 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   add_placed_states(facts, locals, hold_against_values(facts, locals), findings);
   add_unplaced_states(facts, unplaced, findings);
   add_half_empty_pairs(facts, findings);
+  find_parts_beside(facts, findings);
+  find_parts_by_config(facts, findings);
 }
 
 }  // namespace

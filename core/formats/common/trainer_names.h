@@ -1,0 +1,18 @@
+// Names of what trainers (transformers, accelerate, torch's examples) leave beside the weights.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace shw {
+
+enum class TrainerFile : std::uint8_t {
+  kNone,
+  kOptimizer,  // "optimizer.pt", "optimizer.bin", "optimizer_1.bin"
+  kOther,      // the scheduler, random states, the scaler, the arguments of the run
+};
+
+// `path`: its last part tells.
+TrainerFile trainer_file(std::string_view path);
+
+}  // namespace shw

@@ -1,0 +1,143 @@
+// DTensors in a file of torch.save, and optimizer files beside the weights.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/formats/torch_file/torch_file_support.h"
+#include "core/rules/check.h"
+#include "core/tensor/strided_copy.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+CheckReport checked(const Checkpoint& checkpoint) {
+  auto report = check(checkpoint, {});
+  REQUIRE(report.has_value());
+  return std::move(*report);
+}
+
+const Finding* named(const CheckReport& report, std::string_view rule) {
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == rule) return &finding;
+  }
+  return nullptr;
+}
+
+using Files = std::vector<std::pair<std::string, Bytes>>;
+
+// A tensor of float32 in a storage of its own.
+std::string float_tensor(const std::string& key, const Extents& sizes) {
+  return tensor_call({.count = volume(sizes).value_or(0),
+                      .sizes = sizes,
+                      .strides = row_major_strides(sizes),
+                      .key = key});
+}
+
+// {"state": {"0": {"exp_avg": ..., "exp_avg_sq": ...}, ...}} with states of those shapes.
+Bytes optimizer_of(const std::vector<Extents>& shapes) {
+  std::vector<std::pair<std::string, std::string>> states;
+  std::vector<ZipRecord> records;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    std::vector<std::pair<std::string, std::string>> moments;
+    for (const char* moment : {"exp_avg", "exp_avg_sq"}) {
+      const std::string key = std::to_string(records.size());
+      moments.emplace_back(moment, float_tensor(key, shapes[i]));
+      records.push_back(
+          {"m/data/" + key, std::string(static_cast<std::size_t>(4 * *volume(shapes[i])), '\1')});
+    }
+    states.emplace_back(std::to_string(i), pickled_dict(moments));
+  }
+  return to_bytes(state_dict_file(pickled_dict({{"state", pickled_dict(states)}}), records));
+}
+
+Bytes weights_of(const std::vector<Extents>& shapes) {
+  std::vector<std::pair<std::string, std::string>> tensors;
+  std::vector<ZipRecord> records;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::string key = std::to_string(i);
+    tensors.emplace_back("w" + key, float_tensor(key, shapes[i]));
+    records.push_back(
+        {"m/data/" + key, std::string(static_cast<std::size_t>(4 * *volume(shapes[i])), '\2')});
+  }
+  return to_bytes(state_dict_file(pickled_dict(tensors), records));
+}
+
+CheckReport beside_weights(const std::vector<Extents>& states) {
+  const std::vector<Extents> weights = {{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}};
+  auto opened =
+      open_checkpoint(memory_directory("ckpt", Files{{"pytorch_model.bin", weights_of(weights)},
+                                                     {"optimizer.pt", optimizer_of(states)}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK((*opened)->tensor_count() == weights.size());
+  return checked(**opened);
+}
+
+}  // namespace
+
+TEST_CASE("DTensors: the part of one rank is placed by its own mesh, and said to be a part") {
+  for (const char* name : {"dtensors_rank0.bin", "dtensors_rank1.bin"}) {
+    CAPTURE(name);
+    const bool is_first = std::string_view(name).find('0') != std::string_view::npos;
+    auto opened = open_checkpoint(torch_file_path(name));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const Checkpoint& c = **opened;
+    const TensorId a = *c.find("a"), b = *c.find("b");
+    CHECK(same(c.shape(a), Extents{5, 3}));
+    CHECK(same(c.offsets(c.chunks(a)[0]), Extents{is_first ? 0 : 3, 0}));
+    CHECK(same(c.sizes(c.chunks(a)[0]), Extents{is_first ? 3 : 2, 3}));
+    CHECK(same(c.shape(b), Extents{2, 4}));
+    CHECK(same(c.offsets(c.chunks(b)[0]), Extents{0, is_first ? 0 : 2}));
+    const CheckReport report = checked(c);
+    const Finding* finding = named(report, "local-saved-as-global");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->subjects == std::vector<std::string>{"a", "b"});
+    CHECK(finding->cause.find(is_first ? "rank 0 of 2" : "rank 1 of 2") != std::string::npos);
+    // What it explains is only to know.
+    const Finding* gap = named(report, "coverage-gap");
+    REQUIRE(gap != nullptr);
+    CHECK(gap->severity == Severity::kInfo);
+  }
+}
+
+TEST_CASE("optimizer beside weights: states of whole weights raise nothing and are not judged") {
+  const CheckReport report = beside_weights({{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}});
+  CHECK(report.findings.empty());
+  CHECK(std::any_of(report.unjudged.begin(), report.unjudged.end(), [](const Unjudged& one) {
+    return one.what.find("optimizer.pt") != std::string::npos;
+  }));
+}
+
+TEST_CASE("optimizer beside weights: states of one tensor-parallel rank are said") {
+  const CheckReport report = beside_weights({{8, 8}, {4, 8}, {4, 8}, {8, 8}, {8}});
+  const Finding* finding = named(report, "local-saved-as-global");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->subjects == std::vector<std::string>{"optimizer.pt"});
+  CHECK(finding->cause.find("1/2 of their weights") != std::string::npos);
+}
+
+TEST_CASE("optimizer beside weights: states of few weights or of other shapes say nothing") {
+  for (const std::vector<Extents>& states :
+       {std::vector<Extents>{{4, 8}, {8, 4}},                          // of adapters
+        std::vector<Extents>{{16}, {8}, {8}, {8}, {8}},                // factored
+        std::vector<Extents>{{17, 8}, {8, 8}, {8, 8}, {8, 16}, {8}}})  // of another model
+    CHECK(beside_weights(states).findings.empty());
+}
+
+TEST_CASE("a folder of a trainer: the model is what its training did not leave beside it") {
+  const Bytes model = weights_of({{2, 2}});
+  auto opened = open_checkpoint(memory_directory(
+      "ckpt",
+      Files{{"pytorch_model_fsdp.bin", model},
+            {"optimizer.bin", optimizer_of({{2, 2}})},
+            {"scheduler.bin", to_bytes(state_dict_file(pickled_dict({{"step", "K\1"}})))}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "w0 |");
+  opened = open_checkpoint(memory_directory(
+      "ckpt", Files{{"weights.pt", model}, {"optimizer.pt", optimizer_of({{2, 2}})}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) == "w0 |");
+}
