@@ -12,6 +12,8 @@ constexpr std::array<std::string_view, 10> kMasters{
     "master_param", "master_params", "master",         "master_weight", "master_weights",
     "fp32_param",   "main_param",    "fp32_from_fp16", "float32_param", "fp32"};
 
+constexpr std::string_view kMegatronMaster = "param";
+
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -42,6 +44,13 @@ bool is_known_kind(std::string_view kind) {
   return contains(kMoments, kind) || contains(kMasters, kind) || kind == "momentum_buffer";
 }
 
+// "optimizer.state.param.decoder.layers.0.weight"; "optimizer.state.param.exp_avg" is a moment of a
+// parameter of that name.
+bool is_megatron_master(std::string_view first, std::string_view after) {
+  const std::string_view last = after.substr(after.rfind('.') + 1);
+  return first == kMegatronMaster && !is_known_kind(last) && last != "step";
+}
+
 // "optimizer.layers.0.weight.exp_avg": without a "state" in it the kind says that it is one.
 std::optional<StatePath> state_by_kind(std::string_view fqn) {
   std::string_view first = next_part(fqn);
@@ -66,6 +75,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
       std::string_view first = next_part(after);
       if (after.empty()) return std::nullopt;
       if (contains(kMoments, first) || contains(kMasters, first)) return StatePath{after, first};
+      if (is_megatron_master(first, after)) return StatePath{after, first};
       std::size_t dot = rest.rfind('.');
       const StatePath path{rest.substr(0, dot), rest.substr(dot + 1)};
       // An optimizer of several may be called by its own name: "muon.state.<fqn>.momentum_buffer".
@@ -78,7 +88,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
 
 StateRole role_of_kind(std::string_view kind) {
   if (contains(kMoments, kind)) return StateRole::kMoment;
-  if (contains(kMasters, kind)) return StateRole::kMaster;
+  if (contains(kMasters, kind) || kind == kMegatronMaster) return StateRole::kMaster;
   return StateRole::kOther;
 }
 

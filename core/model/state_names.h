@@ -4,7 +4,7 @@
 //   optim.state.<fqn>.exp_avg      NeMo AutoModel; of one of several optim.0.state., muon.state.
 //   optimizer.state.<int>.exp_avg                        by index: aligned with the model by shapes
 //   optimizer.state.module.module.module.<fqn>.exp_avg   Megatron-FSDP beside model.module.<fqn>
-//   optimizer.state.exp_avg.<fqn>                        Megatron torch_dist
+//   optimizer.state.exp_avg.<fqn>                        Megatron torch_dist; its master is "param"
 #pragma once
 
 #include <cstdint>

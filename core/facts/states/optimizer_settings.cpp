@@ -211,6 +211,8 @@ SavedOptimizer Reader::finish(Draft draft) {
   }
   out.by_parameter = out.groups.empty() && !draft.named.empty();
   for (auto& [name, group] : draft.named) {
+    if (out.by_parameter && !out.keys.contains(name) && group.values.contains("lr"))
+      out.without_states.push_back(name);
     // "0.scheduler": values of something that is no parameter.
     if (!out.by_parameter || !out.keys.contains(name)) continue;
     group.name = name;

@@ -44,6 +44,8 @@ struct SavedOptimizer {
   bool by_parameter = false;                    // flattened: every group is one parameter
   std::set<std::string> keys;                   // of parameters that have states
   std::map<std::string, std::size_t> group_of;  // by parameter; the first that lists it
+  // Flattened: parameters that have settings (a learning rate among them) and no states.
+  std::vector<std::string> without_states = {};
 };
 
 struct OptimizerSettings {

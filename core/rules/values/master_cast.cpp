@@ -1,4 +1,5 @@
 // P16: the optimizer's master copy, rounded, is the model's weight.
+#include <algorithm>
 #include <unordered_set>
 
 #include "core/base/words.h"
@@ -8,6 +9,7 @@
 #include "core/facts/values/locate_rows.h"
 #include "core/facts/values/value_reader.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/shifted_masters.h"
 
 namespace shw {
 namespace {
@@ -35,7 +37,8 @@ bool differs(const MasterLook& look) {
   return look.is_read && look.count.differing * 1000 > look.count.elements;
 }
 
-// Where rows of a master that differs are found again, if they are.
+// The shifts of its tiles, a line, and where rows of a master that differs are found again, if they
+// are.
 Result<std::vector<std::string>> places_of(const Facts& facts,
                                            const std::vector<const MasterLook*>& looks) {
   const Checkpoint& c = facts.checkpoint;
@@ -53,7 +56,9 @@ Result<std::vector<std::string>> places_of(const Facts& facts,
     ValueBudget own = value_budget(facts);
     auto masters = read_values(facts, looks[i]->master, own);
     auto weights = masters ? read_values(facts, looks[i]->weight, own) : std::nullopt;
-    return weights ? found_elsewhere(*masters, *weights) : std::string();
+    if (!weights) return std::string();
+    return tile_shifts(c, looks[i]->master, *masters, *weights) + "\n" +
+           found_elsewhere(*masters, *weights);
   };
   return find_together(facts, "look for rows of masters", costs, find);
 }
@@ -88,9 +93,19 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
     if (differs(look)) differing.push_back(&look);
   }
   if (differing.empty()) return {};
-  SHW_TRY(auto elsewhere, places_of(facts, differing));
-  for (std::size_t i = 0; i < differing.size(); ++i)
-    add_master(facts.checkpoint, *differing[i], elsewhere[i], found);
+  SHW_TRY(auto places, places_of(facts, differing));
+  std::vector<std::string> shifts, elsewhere;
+  for (const std::string& place : places) {
+    const std::size_t line = std::min(place.find('\n'), place.size());
+    shifts.push_back(place.substr(0, line));
+    elsewhere.push_back(place.substr(std::min(line + 1, place.size())));
+  }
+  std::vector<bool> is_shifted(differing.size(), false);
+  report_shifted_masters(facts, differing, shifts, is_shifted, findings);
+  for (std::size_t i = 0; i < differing.size(); ++i) {
+    if (!is_shifted[i]) add_master(facts.checkpoint, *differing[i], elsewhere[i], found);
+  }
+  if (found.how.empty()) return {};
   Finding finding;
   finding.rule = "master-cast";
   // A few strangers among masters that fit were put in the wrong place; where none fits, they are

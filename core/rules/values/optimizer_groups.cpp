@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/states/optimizer_steps.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/groups_without_states.h"
 #include "core/rules/values/stale_steps.h"
 
 namespace shw {
@@ -368,6 +369,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
     report_undecided_steps(steps, findings);
     report_stale_steps(facts, optimizer, pairs, findings);
     report_membership(optimizer, findings);
+    find_groups_without_states(facts, optimizer, findings);
     if (other != nullptr)
       report_order(facts.checkpoint, optimizer, *other, name_of(*facts.reference), findings);
   }

@@ -1,0 +1,84 @@
+#include "core/rules/values/groups_without_states.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+
+namespace shw {
+namespace {
+
+struct Listed {
+  std::vector<std::string> without;
+  std::size_t with = 0;  // states
+};
+
+// By names: numbers are matched by position, and torch takes those without a state as new ones.
+Listed listed_in_groups(const SavedOptimizer& optimizer) {
+  if (optimizer.by_parameter) return {optimizer.without_states, optimizer.groups.size()};
+  Listed out;
+  for (const ParamGroup& group : optimizer.groups) {
+    for (const std::string& param : group.params) {
+      const bool is_number =
+          std::all_of(param.begin(), param.end(), [](char c) { return c >= '0' && c <= '9'; });
+      // Of a list of bases: "3.weight.Q.0".
+      const auto after = optimizer.keys.lower_bound(param);
+      const bool has_state =
+          after != optimizer.keys.end() && (*after == param || after->starts_with(param + "."));
+      if (has_state)
+        ++out.with;
+      else if (!is_number)
+        out.without.push_back(param);
+    }
+  }
+  return out;
+}
+
+// The parameters that the checkpoint holds; where it holds none, the groups alone speak.
+void keep_parameters(const Facts& facts, std::vector<std::string>& names) {
+  std::set<std::string> model;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = facts.checkpoint.fqn(tensor);
+    if (!parse_state_fqn(fqn)) model.insert(bare_name(fqn));
+  }
+  if (model.empty()) return;
+  std::erase_if(names, [&](const std::string& name) { return !model.contains(name); });
+}
+
+}  // namespace
+
+void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimizer,
+                                std::vector<Finding>& findings) {
+  auto [names, with] = listed_in_groups(optimizer);
+  if (names.empty()) return;
+  keep_parameters(facts, names);
+  // Most of a model without states is frozen, and its groups were never cleared of it; or states
+  // are spelled in another way than the groups.
+  if (names.empty() || names.size() > with) return;
+  const bool is_one = names.size() == 1;
+  Finding finding;
+  finding.rule = "optimizer-groups";
+  finding.severity = Severity::kWarning;
+  finding.link = "pytorch #192224";
+  finding.subjects = names;
+  finding.cause = fmt::format(
+      "{} {} in {}param_groups and {} no state ({}), beside {} that have: {} never got a gradient, "
+      "or {} states were left out of the save. torch stops at {} in a strict load where {}.",
+      plural(names.size(), "parameter"), is_one ? "is" : "are", optimizer.prefix,
+      is_one ? "has" : "have", some_of(names), human_count(with), is_one ? "it" : "they",
+      is_one ? "its" : "their", is_one ? "it" : "the first of them",
+      is_one ? "it trains" : "they train");
+  finding.evidence = {
+      {"without_states", capped(names)},
+      {"count", count_of(names.size())},
+      {"with_states", count_of(with)},
+      {"what_to_do",
+       std::string("freeze them before the optimizer is built, or load with "
+                   "StateDictOptions(strict=False): the optimizer then begins anew for them")}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace shw
