@@ -315,6 +315,11 @@ bool may_hold_state(std::string_view path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
+// What Megatron keeps beside its tiles is read with them.
+bool is_companion(std::string_view path) {
+  return path == "common.pt";
+}
+
 // Files of the same run, or of other weights, in the folder: nothing points to them, and they were
 // not opened. Of a folder below its name.
 void add_beside(const CheckInput& input, List& out) {
@@ -328,7 +333,7 @@ void add_beside(const CheckInput& input, List& out) {
     const std::size_t slash = file.path.find('/');
     if (kind == TrainerFile::kOptimizer && slash == std::string::npos)
       optimizers.push_back(file.path);
-    else if (kind != TrainerFile::kNone || may_hold_state(file.path))
+    else if (kind != TrainerFile::kNone || (may_hold_state(file.path) && !is_companion(file.path)))
       others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
   }
   const char* needs = "opening each by its name";

@@ -348,8 +348,11 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
   bare.mesh.reset();  // the one that is asked for, not the one that it was saved on
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
   std::erase_if(report.findings, [](const Finding& finding) {
+    // What is written has a right index and no other bytes of its own accord.
+    const MendedBy by = rule_of(finding).mended_by;
     return finding.severity != Severity::kError || is_only_filled(finding) ||
-           rule_of(finding).outlasts_writing;
+           rule_of(finding).outlasts_writing || by == MendedBy::kNewIndex ||
+           by == MendedBy::kNewFile;
   });
   return std::move(report.findings);
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -147,7 +148,20 @@ std::string flat_part_words(std::span<const OtherShape> shapes) {
         " {} flat, with 1/{} of the elements: one of {} ranks saved its own part (FSDP, DeepSpeed "
         "ZeRO-3) as if it were the whole. The parts of the others are not here.",
         flat.size() == 1 ? "It is" : "Each of them is", *ranks, *ranks);
-  return one_flat_parameter(flat, absent);
+  Shapes held;  // what the rank has of any
+  std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
+               [](const OtherShape* shape) { return shape->saved[0] != 0; });
+  const auto ranks = held.size() == flat.size() ? std::nullopt : ranks_of_each(held);
+  std::string found = one_flat_parameter(flat, absent);
+  if (!found.empty() || !ranks) return found;
+  return fmt::format(
+      " {} of them {} flat, with 1/{} of the elements, and {} empty: one of {} ranks saved its own "
+      "flat part (FSDP, DeepSpeed ZeRO-3) as if it were the whole. The parts of the others are not "
+      "here.",
+      held.size(), held.size() == 1 ? "is" : "are", *ranks,
+      flat.size() - held.size() == 1 ? std::string("one is")
+                                     : fmt::format("{} are", flat.size() - held.size()),
+      *ranks);
 }
 
 }  // namespace shw

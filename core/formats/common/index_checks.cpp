@@ -80,7 +80,6 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
                       {"entries", lines},
                       {"count", static_cast<std::int64_t>(entries.size())}};
   if (is_stale) {
-    finding.subjects.insert(finding.subjects.begin(), indexed.index);
     finding.evidence.emplace_back("files_not_here", indexed.not_there);
     finding.evidence.emplace_back("held_by", holders_of(entries));
   }
@@ -160,7 +159,9 @@ void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
   std::vector<Misplaced> misplaced, stale;
   for (const auto& [fqn, path] : indexed.map) {
     if (held.contains({fqn, path})) continue;
-    const bool is_gone = not_there.contains(path);
+    // Where files are gone those that are there and were not read are of the same old save.
+    const bool is_gone =
+        not_there.contains(path) || (!not_there.empty() && !readable.contains(path));
     // A path that leads out of the folder is told by its rule.
     if (!is_gone || !is_safe_relative_path(path)) builder.file(path);
     if (auto found = lies_in.find(fqn); found != lies_in.end())

@@ -122,6 +122,7 @@ Status Interpreter::run() {
                            human_count(tree_.refused()->at)));
   for (Finding& finding : unsafe_pickle_findings(tree_, file_))
     builder_.add_finding(std::move(finding));
+  if (auto own = own_records(tree_, file_)) builder_.add_finding(std::move(*own));
   return {};
 }
 

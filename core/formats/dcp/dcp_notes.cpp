@@ -1,5 +1,9 @@
 #include "core/formats/dcp/dcp_notes.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include <utility>
 
 #include "core/base/words.h"
@@ -33,6 +37,29 @@ void RecordNotes::add(Severity severity, std::string_view subject, std::uint64_t
   finding.evidence.emplace_back("file", file_);
   finding.evidence.emplace_back("offset", static_cast<std::int64_t>(at));
   builder_.add_finding(std::move(finding));
+}
+
+std::optional<Finding> own_records(const PickleTree& tree, const std::string& file) {
+  const auto globals = tree.globals();
+  // torch's fields come and go from version to version, and with its backports.
+  const auto own = std::find_if(globals.begin(), globals.end(), [](const PickleGlobal& one) {
+    return one.name == "_StorageInfo" && one.module.find("torch") == std::string::npos &&
+           one.module.find("backport") == std::string::npos;
+  });
+  if (own == globals.end()) return std::nullopt;
+  Finding finding;
+  finding.rule = "portability";
+  finding.severity = Severity::kInfo;
+  finding.subjects = {file};
+  finding.cause = fmt::format(
+      "Its storage records are of {}.{}, a library's own class: torch's reader needs that library, "
+      "and torch 2.15 stops at the field transform_descriptors. They have torch's three fields and "
+      "were read by them.",
+      own->module, own->name);
+  finding.evidence = {{"record_class", own->module + "." + own->name}};
+  finding.remedy = Remedy{"rewrite-metadata", true,
+                          "Write .metadata anew with torch's own records; no tensor byte moves."};
+  return finding;
 }
 
 }  // namespace shw

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/formats/common/pickle.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -26,5 +28,9 @@ class RecordNotes {
   std::string file_;
   std::uint64_t count_ = 0;
 };
+
+// Storage records of a training library's own class (OLMo-core's _StorageInfo), which have torch's
+// three fields and are read by them; nothing where they are torch's.
+std::optional<Finding> own_records(const PickleTree& tree, const std::string& file);
 
 }  // namespace shw

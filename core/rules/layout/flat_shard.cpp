@@ -66,6 +66,42 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Vectors that are shorter than config.json says: of a norm a part is a vector as well. Where a
+// matrix beside them is flat nobody takes the config for another model's.
+struct ShortVector {
+  TensorId tensor{};
+  std::int64_t said = 0;
+};
+std::vector<ShortVector> short_vectors(const Facts& facts) {
+  std::vector<ShortVector> found;
+  if (!facts.config_fit) return found;
+  const Checkpoint& c = facts.checkpoint;
+  for (const SizeContradiction& one : facts.config_fit->sizes) {
+    for (const auto& [tensor, axis] : one.tensors) {
+      const ExtentsView shape = c.shape(tensor);
+      if (shape.size() == 1 && shape[0] < one.said && !is_to_be_matrix(c.fqn(tensor)))
+        found.push_back({tensor, one.said});
+    }
+  }
+  return found;
+}
+
+void add_short_vectors(const Facts& facts, Finding& finding) {
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<std::string> lines;
+  for (const ShortVector& one : short_vectors(facts)) {
+    finding.subjects.emplace_back(c.fqn(one.tensor));
+    lines.push_back(
+        fmt::format("{} {} of {}", c.fqn(one.tensor), to_text(c.shape(one.tensor)), one.said));
+  }
+  if (lines.empty()) return;
+  // config.json and the names say it together.
+  finding.severity = Severity::kError;
+  finding.cause += fmt::format(" By config.json {} one rank's part of a vector too ({}).",
+                               lines.size() == 1 ? "there is" : "there are", some_of(lines));
+  finding.evidence.emplace_back("shorter than config.json says", capped(lines));
+}
+
 void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
@@ -99,6 +135,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
   finding.evidence = {{"shapes", capped(shapes)},
                       {"count", count_of(finding.subjects.size())},
                       {"without an element", count_of(empty)}};
+  add_short_vectors(facts, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -136,6 +173,7 @@ const Rule kFlatShard = {
                .link = "https://github.com/huggingface/transformers/issues/34080"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
+    .cause_of = CauseOf::kTiles,
     .doubts_shapes = true,
     .run = find_flat_shards,
 };

@@ -145,6 +145,7 @@ const Rule kConfigShape = {
                .link = "https://github.com/NVIDIA-NeMo/RL/issues/415"},
     .words = {.text = "will not load", .as_warning = "of another size"},
     .outcome = RunOutcome::kStops,
+    .symptom_in = SymptomIn::kTiles,
     .outlasts_writing = true,
     .run = find_config_shapes,
 };

@@ -119,13 +119,21 @@ std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId t
 }
 
 // What the item itself says, once it is looked at: it is whole, and takes less because its bytes
-// are compressed.
-bool is_compressed(const Facts& facts, ChunkId chunk) {
+// are compressed; or it holds a tensor of a class of its own (an int8 payload with scales), which
+// is told as not looked at.
+bool says_why_shorter(const Facts& facts, ChunkId chunk) {
   if (facts.headers.empty()) return false;
   const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
-  return header && header->compressed &&
+  if (!header) return header.error().kind == ErrorKind::kUnsupported;
+  return header->compressed &&
          header->dtype == facts.checkpoint.dtype(facts.checkpoint.tensor_of(chunk)) &&
          same(header->sizes, facts.checkpoint.sizes(chunk));
+}
+
+// Before items are looked at a quantised payload cannot be told from one that is cut: it takes at
+// least 2 of 32 bits.
+bool may_be_quantised(const Facts& facts, std::int64_t length, std::int64_t least) {
+  return facts.headers.empty() && length >= least / 16;
 }
 
 // Records that leave a tile less room than its elements take, zero bytes for example: no header is
@@ -137,12 +145,14 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "storage-dangling";
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
+  bool all_may_be = true;
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto item = checkpoint.item(chunk);
       auto least = least_bytes(checkpoint, tensor, chunk);
       if (!item || !least || item->length >= *least || !is_reachable(checkpoint, *item)) continue;
-      if (is_compressed(facts, chunk)) continue;
+      if (says_why_shorter(facts, chunk)) continue;
+      all_may_be = all_may_be && may_be_quantised(facts, item->length, *least);
       ++tiles;
       add_subject(finding.subjects, checkpoint.fqn(tensor));
       if (items.size() < kMaxEvidence)
@@ -153,7 +163,10 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   finding.cause = plural(tiles, "storage record") + (tiles == 1 ? " is" : " are") +
                   " shorter than the elements of the tile (" + items.front() +
-                  (tiles == 1 ? "" : ", ...") + "): what is there cannot be the tile.";
+                  (tiles == 1 ? "" : ", ...") +
+                  (all_may_be ? "): they are quantised, or cut. --depth headers tells."
+                              : "): what is there cannot be the tile.");
+  if (all_may_be) finding.severity = Severity::kInfo;
   finding.evidence = {{"items", items}, {"item_count", static_cast<std::int64_t>(tiles)}};
   findings.push_back(std::move(finding));
 }

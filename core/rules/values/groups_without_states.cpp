@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -37,24 +37,30 @@ Listed listed_in_groups(const SavedOptimizer& optimizer) {
   return out;
 }
 
-// The parameters that the checkpoint holds; where it holds none, the groups alone speak.
-void keep_parameters(const Facts& facts, std::vector<std::string>& names) {
-  std::set<std::string> model;
+// The parameters that the checkpoint holds, as it calls them; where it holds none, the groups alone
+// speak.
+std::vector<std::string> parameters_among(const Facts& facts, std::vector<std::string> names) {
+  std::map<std::string, std::string> model;  // by bare name
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = facts.checkpoint.fqn(tensor);
-    if (!parse_state_fqn(fqn)) model.insert(bare_name(fqn));
+    if (!parse_state_fqn(fqn)) model.emplace(bare_name(fqn), fqn);
   }
-  if (model.empty()) return;
-  std::erase_if(names, [&](const std::string& name) { return !model.contains(name); });
+  if (model.empty()) return names;
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (auto parameter = model.find(name); parameter != model.end())
+      found.push_back(parameter->second);
+  }
+  return found;
 }
 
 }  // namespace
 
 void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimizer,
                                 std::vector<Finding>& findings) {
-  auto [names, with] = listed_in_groups(optimizer);
-  if (names.empty()) return;
-  keep_parameters(facts, names);
+  auto [listed, with] = listed_in_groups(optimizer);
+  if (listed.empty()) return;
+  const std::vector<std::string> names = parameters_among(facts, std::move(listed));
   // Most of a model without states is frozen, and its groups were never cleared of it; or states
   // are spelled in another way than the groups.
   if (names.empty() || names.size() > with) return;

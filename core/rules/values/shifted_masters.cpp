@@ -112,21 +112,28 @@ std::optional<std::vector<Survivor>> moved_back(const Checkpoint& c, ChunkId chu
   return out;
 }
 
+// The tile of another state that is the same box; states list their tiles in an order of their own.
+std::optional<ChunkId> same_tile(const Checkpoint& c, TensorId state, ChunkId like) {
+  for (ChunkId chunk : c.chunks(state)) {
+    if (same(c.offsets(chunk), c.offsets(like)) && same(c.sizes(chunk), c.sizes(like)))
+      return chunk;
+  }
+  return std::nullopt;
+}
+
 // A state whose tiles are cut as the master's, each where it belongs.
 std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId master,
                                    const std::vector<TileShift>& shifts, std::int64_t by) {
   if (c.chunks(state).size() != shifts.size()) return std::nullopt;
   PartlyLost part{state, copy_of(c.shape(state)), {}, {}};
   for (std::size_t i = 0; i < shifts.size(); ++i) {
-    const ChunkId chunk = c.chunks(state)[static_cast<std::uint32_t>(i)];
-    const ChunkId like = c.chunks(master)[static_cast<std::uint32_t>(i)];
-    if (!same(c.offsets(chunk), c.offsets(like)) || !same(c.sizes(chunk), c.sizes(like)))
-      return std::nullopt;
+    const auto chunk = same_tile(c, state, c.chunks(master)[static_cast<std::uint32_t>(i)]);
+    if (!chunk) return std::nullopt;
     if (shifts[i].kind == TileShift::Kind::kFits) {
-      part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), c.offsets(chunk)));
+      part.survivors.push_back(whole_survivor(*chunk, c.sizes(*chunk), c.offsets(*chunk)));
       continue;
     }
-    auto moved = moved_back(c, chunk, by);
+    auto moved = moved_back(c, *chunk, by);
     if (!moved) return std::nullopt;
     part.survivors.insert(part.survivors.end(), moved->begin(), moved->end());
   }

@@ -135,7 +135,7 @@ TEST_CASE("optimizer groups: parameters in flattened groups without states are n
                         "optimizer-groups", Depth::kHeaders);
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::kWarning);
-  CHECK(found[0].subjects == std::vector<std::string>{"d.weight"});
+  CHECK(found[0].subjects == std::vector<std::string>{"model.d.weight"});
   // Frozen ones are in no group, or are most of the model.
   CHECK(found_in(*made(folder / "b", model_with({"a", "b", "c"}, {"a", "b", "c"})),
                  "optimizer-groups", Depth::kHeaders)
