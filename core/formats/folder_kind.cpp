@@ -45,6 +45,15 @@ struct InNaturalOrder {
 };
 using FoldersBelow = std::map<std::string, const FormatRow*, InNaturalOrder>;
 
+// Names under which libraries keep a model in a form whose files are called anything else as well.
+bool is_model_name(std::string_view name) {
+  for (std::string_view model :
+       {"pytorch_model.bin", "adapter_model.bin", "diffusion_pytorch_model.bin"}) {
+    if (name == model || name == std::string(model) + ".index.json") return true;
+  }
+  return false;
+}
+
 // By the files that each of them holds, each with the row that would open it.
 FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
   FoldersBelow kinds;
@@ -57,7 +66,7 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
     if (slash == std::string::npos) continue;
     std::string_view name = std::string_view(entry.path).substr(slash + 1);
     for (const FormatRow& row : rows) {
-      bool tells = row.named != nullptr && !row.names_are_common;
+      bool tells = row.named != nullptr && (!row.names_are_common || is_model_name(name));
       const NamedFile named = tells ? row.named(name) : NamedFile::kNothing;
       if (named == NamedFile::kCheckpoint || named == NamedFile::kAlone)
         offer(entry.path.substr(0, slash), row);
@@ -73,6 +82,13 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
   std::vector<std::string> found;
   for (const auto& [folder, kind] : kinds_below(entries, rows))
     found.push_back(folder + " (" + std::string(kind->format->title) + ")");
+  return found;
+}
+
+std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
+                                                  std::span<const FormatRow> rows) {
+  std::vector<std::string> found;
+  for (const auto& [folder, kind] : kinds_below(entries, rows)) found.push_back(folder);
   return found;
 }
 

@@ -19,6 +19,9 @@ namespace shw {
 // "unet (safetensors)".
 std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows);
+// The same folders alone.
+std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
+                                                  std::span<const FormatRow> rows);
 // Those of another format than what was opened around them: nobody looked into them.
 std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
                                     std::span<const FormatRow> rows);

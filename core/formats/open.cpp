@@ -4,12 +4,16 @@
 
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/formats/around_index.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/folder_below.h"
 #include "core/formats/folder_kind.h"
+#include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
+#include "core/formats/run_folder.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -172,6 +176,79 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
   return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
 }
 
+// The place of an error by its path from the top. Sources know it, readers the part below.
+void place_in_folder(Error& error, const std::string& folder) {
+  std::string& file = error.place.file;
+  if (file == folder || file.starts_with(folder + "/")) return;
+  file = folder + (file.empty() ? "" : "/") + file;
+}
+
+// What keeps a step from opening, with the other steps: the newest is meant, whatever became of it.
+tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen) {
+  place_in_folder(error, chosen.folder);
+  if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
+  error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
+  if (!chosen.aside.empty()) {
+    std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
+    error.advice += fmt::format("{}Others lie here too: {}. Open one of them by its path.",
+                                error.advice.empty() ? "" : " ", some_of(newest));
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
+OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
+                            std::vector<JoinedPart> parts, const std::vector<FolderPart>& folders,
+                            Rows rows, Progress* progress) {
+  for (const FolderPart& folder : folders) {
+    auto opened =
+        open_checkpoint(std::make_shared<FolderBelow>(around, folder.folder), progress, rows);
+    if (!opened) {
+      place_in_folder(opened.error(), folder.folder);
+      return opened;
+    }
+    parts.push_back({std::move(*opened), folder.folder, folder.prefix});
+  }
+  return join_folders(around, parts);
+}
+
+// What a folder is about that is no checkpoint itself: its newest step, or its parts together. Null
+// where it is about neither.
+OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
+                            const DirectoryLook& look, Rows rows, Progress* progress) {
+  SHW_TRY(auto entries, look.entries());
+  const auto parts = folder_parts(entries, rows);
+  if (!parts.empty()) return open_parts(around, {}, parts, rows, progress);
+  SHW_TRY(auto chosen, chosen_step(look, rows));
+  if (!chosen) return std::shared_ptr<const Checkpoint>();
+  auto opened =
+      open_checkpoint(std::make_shared<FolderBelow>(around, chosen->folder), progress, rows);
+  if (!opened) return step_error(std::move(opened).error(), *chosen);
+  return CheckpointBuilder::with_finding(**opened, told_chosen(*chosen));
+}
+
+// What training leaves above its steps (scheduler.pt, rng_state.pth) is not the model.
+bool is_model_file(const Checkpoint& checkpoint) {
+  constexpr std::string_view kModelWords[] = {"model", "adapter", "consolidated", "weights"};
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced) continue;
+    for (std::string_view word : kModelWords) {
+      if (file.path.find(word) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+// Layers of a model that lie in folders of their own beside it.
+OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
+                              std::shared_ptr<const Checkpoint> opened, const DirectoryLook& look,
+                              Rows rows, Progress* progress) {
+  if (look.entry("modules.json").kind != EntryKind::kFile) return opened;
+  SHW_TRY(auto entries, look.entries());
+  const auto modules = module_parts(entries, rows);
+  if (modules.empty()) return opened;
+  return open_parts(around, {{std::move(opened), "", ""}}, modules, rows, progress);
+}
+
 std::pair<std::string, std::string> split(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::size_t slash = path.rfind('/');
@@ -191,13 +268,22 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
     SHW_TRY(auto unfinished, unfinished_beside(row, look, rows));
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
     auto opened = row.open(directory, progress);
-    if (opened) return with_others_below(std::move(*opened), row, look, rows);
+    if (opened && row.names_are_common && !is_model_file(**opened)) {
+      SHW_TRY(auto below, open_below(directory, look, rows, progress));
+      if (below != nullptr) return below;
+    }
+    if (opened) {
+      SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
+      return with_others_below(std::move(all), row, look, rows);
+    }
     if (opened.error().kind != ErrorKind::kUnsupported || !row.names_are_common) return opened;
     // What training left (training_args.bin) above the steps that it saved.
     SHW_TRY(auto entries, look.entries());
     if (checkpoints_below(entries, rows).empty()) return opened;
     break;
   }
+  SHW_TRY(auto below, open_below(directory, look, rows, progress));
+  if (below != nullptr) return below;
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);
 }

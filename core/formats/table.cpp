@@ -5,6 +5,7 @@
 #include "core/formats/dcp/dcp_table.h"
 #include "core/formats/deepspeed/deepspeed_table.h"
 #include "core/formats/hdf5/hdf5_table.h"
+#include "core/formats/rank_files/rank_files_open.h"
 #include "core/formats/safetensors/safetensors_table.h"
 #include "core/formats/torch_file/torch_file_table.h"
 
@@ -12,9 +13,9 @@ namespace shw {
 
 std::span<const FormatRow> formats() {
   // Whoever has an index by a fixed name comes before those that are told by a listing.
-  static const std::array kRows = {kMegatronRow,    kDcpRow,       kDcpRankLocalRow,
-                                   kSafetensorsRow, kHfShardedRow, kUniversalRow,
-                                   kZeroRow,        kTorchFileRow, kHdf5Row};
+  static const std::array kRows = {kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kSafetensorsRow,
+                                   kHfShardedRow, kUniversalRow, kZeroRow,         kRankFilesRow,
+                                   kTorchFileRow, kHdf5Row};
   return kRows;
 }
 

@@ -65,11 +65,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return name == "model_optim_rng.pt" || name == "model_rng.pt";
      },
      "Megatron converts it: load it there and save with --dist-ckpt-format torch_dist."},
-    {"one torch.save file a rank, as verl writes them",
-     [](std::string_view, std::string_view name) {
-       return name.starts_with("model_world_size_") && name.ends_with(".pt");
-     },
-     "verl's model_merger turns them into safetensors."},
     {"what is left of a Hugging Face model in several torch.save files (.bin)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".bin.index.json") || is_one_of_several(name));
@@ -100,7 +95,8 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
      "flax.serialization.msgpack_restore reads it, and safetensors.flax.save_file writes what is "
      "read here.",
      true},
-    {"an ONNX model", [](std::string_view, std::string_view name) { return name.ends_with(".onnx"); },
+    {"an ONNX model",
+     [](std::string_view, std::string_view name) { return name.ends_with(".onnx"); },
      "onnx.load reads it; its weights are the graph's initializers.", true},
     {"a TensorFlow checkpoint or saved model",
      [](std::string_view, std::string_view name) {

@@ -158,7 +158,8 @@ InlinedValue ZeroFile::value(NodeId node) const {
   InlinedValue value;
   // Plain values are written out where the pickle refers to one a thousand times.
   auto opcodes = plain_pickle(tree_, node, 4 * tree_.end() + (1 << 16));
-  value.is_all = opcodes.has_value() && !holds_twice(tree_, node);
+  // Groups share tuples (betas), which are the same values when each has its own.
+  value.is_all = opcodes.has_value();
   if (opcodes)
     value.opcodes = std::move(*opcodes);
   else

@@ -46,7 +46,7 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
   const Case cases[] = {
       {"__0_0.distcp", ErrorKind::kDamaged, "no .metadata"},
       {".metadata.tmp", ErrorKind::kDamaged, "the save did not finish"},
-      {"step-5/.metadata", ErrorKind::kUnsupported, "1 checkpoint in its folders"},
+      {"step-5/.metadata", ErrorKind::kDamaged, "in step-5"},
       {"_CHECKPOINT_METADATA", ErrorKind::kUnsupported, "Orbax"},
       {"weight/.zarray", ErrorKind::kUnsupported, "zarr"},
       {"0.metadata", ErrorKind::kUnsupported, "PaddlePaddle"},
@@ -104,17 +104,16 @@ TEST_CASE("what other programs write is told by its name, in a folder and as a f
   CHECK(by_content.error().message.find("GGUF") != std::string::npos);
 }
 
-TEST_CASE("a run of many steps says which are the last ones, and which did not finish") {
+TEST_CASE("a run of many steps is its newest one, whatever became of its save") {
   Files run = {{"logs/train.txt", bytes_of("x")},
                {"step_21/.metadata.tmp", bytes_of("x")},
                {"step_22/__0_0.distcp", bytes_of("x")}};
   for (int step = 1; step <= 20; ++step)
     run.emplace_back("step_" + std::to_string(step) + "/.metadata", bytes_of("x"));
   Error error = error_of(run);
-  CHECK(error.message.find("20 checkpoints") != std::string::npos);
-  CHECK(error.advice.find("step_1 (DCP), ..., step_10 (DCP), ") != std::string::npos);
-  CHECK(error.advice.find("step_19 (DCP), step_20 (DCP). The save of step_21, step_22 did not "
-                          "finish.") != std::string::npos);
+  CHECK(error.kind == ErrorKind::kDamaged);
+  CHECK(error.message.find("no .metadata (in step_22, the newest step") != std::string::npos);
+  CHECK(error.advice.find("step_21, step_20, step_19 and 18 more") != std::string::npos);
 }
 
 TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lies alone") {
@@ -137,7 +136,8 @@ TEST_CASE("an adapter beside a model is told, and is the checkpoint where it lie
 }
 
 TEST_CASE("parts of a model that are missing in a folder are no save that did not finish") {
-  Error error = error_of({{"step_1/.metadata", bytes_of("x")},
+  Error error = error_of({{"dcp/.metadata", bytes_of("x")},
+                          {"other/.metadata", bytes_of("x")},
                           {"hf/pytorch_model-00001-of-00002.bin", bytes_of("x")}});
   CHECK(error.advice.find("Parts of a model are missing in hf.") != std::string::npos);
   CHECK(error.advice.find("did not finish") == std::string::npos);
@@ -160,18 +160,11 @@ TEST_CASE("an index that is named opens the files that it names, whatever else l
   }
 }
 
-TEST_CASE("a pipeline of several models says what each of its folders is") {
+TEST_CASE("a pipeline of which a part is damaged says which") {
   Error error = error_of({{"model_index.json", bytes_of("{}")},
-                          {"unet/diffusion_pytorch_model.safetensors", bytes_of("x")},
-                          {"vae/diffusion_pytorch_model.safetensors", bytes_of("x")},
-                          {"optimizer_0/.metadata", bytes_of("x")}});
-  CHECK(error.kind == ErrorKind::kUnsupported);
-  CHECK(error.message.find("pipeline") != std::string::npos);
-  CHECK(error.message.find("3 checkpoints") != std::string::npos);
-  for (const char* part : {"unet (safetensors)", "vae (safetensors)", "optimizer_0 (DCP)"}) {
-    CAPTURE(part);
-    CHECK(error.advice.find(part) != std::string::npos);
-  }
+                          {"unet/diffusion_pytorch_model.safetensors", bytes_of("x")}});
+  CHECK(error.kind == ErrorKind::kDamaged);
+  CHECK(error.place.file == "unet/diffusion_pytorch_model.safetensors");
 }
 
 TEST_CASE(
@@ -261,10 +254,13 @@ TEST_CASE("what training leaves above its steps is not told in place of them") {
   MemorySink sink;
   const Bytes list = bytes_of("\x80\x02].");
   REQUIRE(write_torch_archive(sink, {.top = "training_args", .pickle = payload_of(list)}));
-  Error error = error_of(
-      {{"training_args.bin", sink.bytes}, {"checkpoint-5/model.safetensors", bytes_of("x")}});
-  CHECK(error.message.find("1 checkpoint in its folders") != std::string::npos);
-  CHECK(error.advice.find("checkpoint-5 (safetensors)") != std::string::npos);
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const Bytes model = bytes_of(little(header.size(), 8) + header + "1234");
+  auto opened =
+      open_files({{"training_args.bin", sink.bytes}, {"checkpoint-5/model.safetensors", model}});
+  REQUIRE(opened);
+  REQUIRE((*opened)->opening_findings().size() == 1);
+  CHECK((*opened)->opening_findings()[0].cause.find("checkpoint-5") != std::string::npos);
   CHECK(error_of({{"training_args.bin", sink.bytes}}).message.find("but a list") !=
         std::string::npos);
 }

@@ -1,0 +1,130 @@
+#include "core/formats/joined_folders.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+
+#include "core/formats/common/codecs.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr Format kJoinedBare = {.name = "folders", .title = "folder of parts", .codec = &kRawCodec};
+// Entries that are not tensors lie in items of torch.save.
+constexpr Format kJoinedItems = {
+    .name = "folders", .title = "folder of parts", .codec = &kTorchZipCodec};
+
+class FolderJoin {
+ public:
+  FolderJoin(std::shared_ptr<const Directory> around, const Format& format) : format_(format) {
+    builder_.set_format(format);
+    builder_.set_directory(std::move(around));
+  }
+
+  Status add(const JoinedPart& part) {
+    storages_.clear();
+    const Checkpoint& checkpoint = *part.checkpoint;
+    for (TensorId tensor : checkpoint.tensors()) SHW_CHECK(add_tensor(part, tensor));
+    for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) SHW_CHECK(add_object(part, i));
+    for (StrayRecord stray : checkpoint.strays()) {
+      stray.fqn = part.prefix + stray.fqn;
+      stray.item = placed(part, stray.item);
+      builder_.add_stray(std::move(stray));
+    }
+    for (const Finding& finding : checkpoint.opening_findings()) builder_.add_finding(finding);
+    return {};
+  }
+
+  std::shared_ptr<const Checkpoint> finish() { return builder_.finish(); }
+
+ private:
+  ItemPlace placed(const JoinedPart& part, ItemPlace place) {
+    if (place.file == FileId::kNone) return place;
+    const std::string& path = part.checkpoint->file(place.file).path;
+    place.file = builder_.file(part.folder.empty() ? path : part.folder + "/" + path);
+    return place;
+  }
+
+  Status take_name(const JoinedPart& part, const std::string& fqn) {
+    if (names_.insert(fqn).second) return {};
+    return fail(ErrorKind::kUnsupported,
+                "is of two parts of this folder, so that they are not of one model",
+                Place{.file = part.folder, .tensor = fqn}, "Open one of the folders by its path.");
+  }
+
+  StorageId storage_of(const JoinedPart& part, StorageId storage) {
+    auto known = storages_.find(storage);
+    if (known != storages_.end()) return known->second;
+    const Checkpoint& from = *part.checkpoint;
+    auto own = from.transforms(storage);
+    const StorageId added = builder_.add_storage(placed(part, from.place(storage)),
+                                                 &from.codec(storage), {own.begin(), own.end()});
+    return storages_.emplace(storage, added).first->second;
+  }
+
+  Status add_tensor(const JoinedPart& part, TensorId tensor) {
+    const Checkpoint& from = *part.checkpoint;
+    const std::string fqn = part.prefix + std::string(from.fqn(tensor));
+    SHW_CHECK(take_name(part, fqn));
+    const TensorId added = builder_.add_tensor(fqn, from.dtype(tensor), from.shape(tensor),
+                                               from.requires_grad(tensor));
+    if (auto path = from.path(tensor); part.prefix.empty() && !path.empty())
+      builder_.set_path(added, {path.begin(), path.end()});
+    for (ChunkId chunk : from.chunks(tensor)) {
+      const ChunkId copy = builder_.add_chunk(from.offsets(chunk), from.sizes(chunk), {});
+      if (from.item(chunk)) place_chunk(part, chunk, copy);
+      if (auto writer = from.writer(chunk)) builder_.set_writer(copy, *writer);
+      for (const Replica& replica : from.replicas(chunk))
+        builder_.add_replica({copy, storage_of(part, replica.storage), replica.writer});
+    }
+    return {};
+  }
+
+  void place_chunk(const JoinedPart& part, ChunkId chunk, ChunkId copy) {
+    const Checkpoint& from = *part.checkpoint;
+    const auto view = from.view(chunk);
+    if (view || &from.codec(chunk) != format_.codec) {
+      builder_.set_view(copy, storage_of(part, from.storage(chunk)), view ? view->offset : 0,
+                        view ? view->strides : ExtentsView{});
+      return;
+    }
+    // All of an item: chunks of one are few, and each gets the place.
+    builder_.set_item(copy, placed(part, *from.item(chunk)));
+    if (auto own = from.transforms(chunk); !own.empty())
+      builder_.set_transforms(copy, {own.begin(), own.end()});
+  }
+
+  Status add_object(const JoinedPart& part, std::size_t index) {
+    ObjectRow object = part.checkpoint->objects()[index];
+    object.fqn = part.prefix + object.fqn;
+    SHW_CHECK(take_name(part, object.fqn));
+    if (object.item) object.item = placed(part, *object.item);
+    for (ItemPlace& item : object.of_other_ranks) item = placed(part, item);
+    auto path = part.checkpoint->object_path(index);
+    std::vector<PathPart> own;
+    if (part.prefix.empty()) own.assign(path.begin(), path.end());
+    builder_.add_object(std::move(object), std::move(own));
+    return {};
+  }
+
+  const Format& format_;
+  CheckpointBuilder builder_;
+  std::map<StorageId, StorageId> storages_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
+                              const std::vector<JoinedPart>& parts) {
+  bool has_items = false;
+  for (const JoinedPart& part : parts)
+    has_items = has_items || part.checkpoint->format().codec == &kTorchZipCodec;
+  FolderJoin join(std::move(around), has_items ? kJoinedItems : kJoinedBare);
+  for (const JoinedPart& part : parts) SHW_CHECK(join.add(part));
+  return join.finish();
+}
+
+}  // namespace shw

@@ -1,0 +1,253 @@
+#include "core/formats/rank_files/rank_files_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/record_reader.h"
+#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_file_records.h"
+#include "core/formats/rank_files/rank_boxes.h"
+#include "core/formats/rank_files/rank_names.h"
+#include "core/model/builder.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+constexpr Format kRankFilesFormat = {
+    .name = "rank-files",
+    .title = "torch.save file per rank",
+    .codec = &kZipRecordCodec,
+    .traits = {.writer_of_file = rank_of_file},
+};
+constexpr std::size_t kMostRankFindings = 32;
+
+struct RankPiece {
+  std::uint32_t rank = 0;
+  FileId file = FileId::kNone;
+  SideTensor tensor = {};
+};
+
+// "state.0.exp_avg"
+std::string rank_fqn(const std::vector<PathPart>& path) {
+  std::string fqn;
+  for (const PathPart& part : path) {
+    if (!fqn.empty()) fqn += '.';
+    const auto* text = std::get_if<std::string>(&part);
+    fqn += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+  }
+  return fqn;
+}
+
+class RankFilesReading {
+ public:
+  RankFilesReading(std::shared_ptr<const Directory> directory, const RankFiles& files)
+      : directory_(*directory), files_(files) {
+    builder_.set_format(kRankFilesFormat);
+    builder_.set_directory(std::move(directory));
+  }
+
+  OpenedCheckpoint run(Progress* progress) {
+    for (const auto& [kind, paths] : files_.by_kind) {
+      pieces_.clear();
+      order_.clear();
+      for (std::uint32_t rank = 0; rank < files_.ranks; ++rank) {
+        if (is_cancelled(progress)) return cancelled_error();
+        auto path = paths.find(rank);
+        // Found to be missing by its name.
+        if (path == paths.end())
+          builder_.file(rank_file_name({kind, files_.ranks, rank}));
+        else
+          read_file(kind, rank, path->second);
+        if (progress != nullptr) progress->add(1);
+      }
+      for (const std::string& fqn : order_) add_tensor(fqn, pieces_.at(fqn));
+    }
+    if (!is_read_ && error_) return tl::unexpected<Error>(std::move(*error_));
+    note_others();
+    for (auto& [reason, names] : unreadable_) note_unreadable(reason, names);
+    return builder_.finish();
+  }
+
+ private:
+  void read_file(const std::string& kind, std::uint32_t rank, const std::string& path) {
+    auto file = [&]() -> Result<SideFile> {
+      SHW_TRY(auto source, directory_.open(path));
+      SHW_CHECK(check_is_archive(*source));
+      return read_side_tensors(std::move(source));
+    }();
+    const FileId id = builder_.file(path);
+    if (!file) {
+      Error& error = file.error();
+      builder_.add_finding(
+          bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
+                     error.place.offset));
+      if (!error_) error_ = std::move(error);
+      return;
+    }
+    is_read_ = true;
+    // What is not the model's or the optimizer's is each rank's own: states of
+    // random numbers.
+    std::string prefix = kind == "model" ? "" : kind + ".";
+    if (kind != "model" && kind != "optim") prefix += fmt::format("rank_{}.", rank);
+    for (SideTensor& tensor : file->tensors) {
+      std::string fqn = prefix + rank_fqn(tensor.path);
+      auto [known, is_new] = pieces_.try_emplace(fqn);
+      if (is_new) order_.push_back(fqn);
+      known->second.push_back({rank, id, std::move(tensor)});
+    }
+    for (const SideUnreadable& one : file->unreadable)
+      unreadable_[one.error.message].push_back(prefix + rank_fqn(one.path));
+  }
+
+  StorageId storage_of(const RankPiece& piece) {
+    const std::pair key(static_cast<std::uint32_t>(piece.file), piece.tensor.payload_offset);
+    auto known = storages_.find(key);
+    if (known != storages_.end()) return known->second;
+    const ItemPlace place{piece.file, static_cast<std::int64_t>(piece.tensor.payload_offset),
+                          static_cast<std::int64_t>(piece.tensor.payload_length)};
+    const Codec* codec = piece.tensor.big_endian ? &kZipRecordBigCodec : nullptr;
+    return storages_.emplace(key, builder_.add_storage(place, codec)).first->second;
+  }
+
+  void add_tensor(const std::string& fqn, const std::vector<RankPiece>& pieces) {
+    const SideTensor& first = pieces.front().tensor;
+    const Extents shape = first.sharding ? first.sharding->global_shape : first.sizes;
+    builder_.add_tensor(fqn, first.dtype, shape);
+    std::map<std::pair<Extents, Extents>, ChunkId> seen;
+    for (const RankPiece& piece : pieces) {
+      const SideTensor& tensor = piece.tensor;
+      const Extents own = tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
+      if (tensor.dtype != first.dtype || own != shape) {
+        unreadable_["is of another shape or dtype on another rank"].push_back(fqn);
+        continue;
+      }
+      auto boxes = tensor.sharding ? boxes_of_sharding(*tensor.sharding, piece.rank)
+                                   : Result<std::vector<Box>>({whole(shape)});
+      if (!boxes) {
+        unreadable_[boxes.error().message].push_back(fqn);
+        continue;
+      }
+      add_boxes(fqn, piece, *boxes, seen);
+    }
+  }
+
+  // Pieces of one tensor follow one another along the axis on which they are
+  // cut.
+  void add_boxes(const std::string& fqn, const RankPiece& piece, const std::vector<Box>& boxes,
+                 std::map<std::pair<Extents, Extents>, ChunkId>& seen) {
+    const SideTensor& tensor = piece.tensor;
+    std::optional<std::size_t> axis;
+    Extents total = boxes.empty() ? tensor.sizes : boxes.front().sizes;
+    for (std::size_t b = 1; b < boxes.size(); ++b) {
+      for (std::size_t i = 0; i < total.size(); ++i) {
+        if (boxes[b].offsets[i] != boxes[0].offsets[i]) axis = i;
+      }
+      if (axis) total[*axis] += boxes[b].sizes[*axis];
+    }
+    const bool is_empty = boxes.empty() && volume(tensor.sizes) == 0;
+    if (is_empty || (boxes.size() == 1 && volume(total) == 0 && volume(tensor.sizes) == 0)) return;
+    if (total != tensor.sizes || boxes.empty()) {
+      unreadable_["holds another number of elements than its placements give it"].push_back(fqn);
+      return;
+    }
+    std::int64_t done = 0;
+    for (const Box& box : boxes) {
+      const std::int64_t element =
+          tensor.storage_offset + (axis ? done * tensor.strides[*axis] : 0);
+      if (axis) done += box.sizes[*axis];
+      add_box(piece, box, element, boxes.size() == 1, seen);
+    }
+  }
+
+  void add_box(const RankPiece& piece, const Box& box, std::int64_t element, bool alone,
+               std::map<std::pair<Extents, Extents>, ChunkId>& seen) {
+    auto known = seen.find({box.offsets, box.sizes});
+    if (known != seen.end()) {
+      // A replica is a whole storage, row-major.
+      const bool is_whole =
+          alone && element == 0 && is_row_major(piece.tensor.sizes, piece.tensor.strides) &&
+          piece.tensor.payload_length == static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) *
+                                             size_of(piece.tensor.dtype);
+      if (is_whole) builder_.add_replica({known->second, storage_of(piece), piece.rank});
+      return;
+    }
+    const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
+    const bool dense = is_row_major(box.sizes, piece.tensor.strides);
+    builder_.set_view(chunk, storage_of(piece), element,
+                      dense ? ExtentsView{} : ExtentsView(piece.tensor.strides));
+    builder_.set_writer(chunk, piece.rank);
+    seen.emplace(std::pair(box.offsets, box.sizes), chunk);
+  }
+
+  void note_unreadable(const std::string& reason, std::vector<std::string>& names) {
+    if (++noted_ > kMostRankFindings) return;
+    Finding finding = bad_record(names.front(), fmt::format("{}: {}.", some_of(names), reason));
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    finding.evidence = {{"count", static_cast<std::int64_t>(names.size())}};
+    finding.subjects = std::move(names);
+    builder_.add_finding(std::move(finding));
+  }
+
+  void note_others() {
+    if (files_.others.empty()) return;
+    Finding finding = bad_record(
+        files_.others.front(),
+        fmt::format("{} of a save by another number of ranks lie in "
+                    "this folder too: {}. They were "
+                    "not looked at: the {} ranks whose files are "
+                    "read are those of which the "
+                    "fewest are missing.",
+                    plural(files_.others.size(), "file"), some_of(files_.others), files_.ranks));
+    finding.severity = Severity::kWarning;
+    finding.subjects = files_.others;
+    builder_.add_finding(std::move(finding));
+  }
+
+  const Directory& directory_;
+  const RankFiles& files_;
+  CheckpointBuilder builder_;
+  std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
+  std::vector<std::string> order_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, StorageId> storages_;
+  std::map<std::string, std::vector<std::string>> unreadable_;
+  std::optional<Error> error_;
+  std::size_t noted_ = 0;
+  bool is_read_ = false;
+};
+
+Result<bool> has_rank_files(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return is_top_file(entry) && parse_rank_file(entry.path).has_value();
+  });
+}
+
+NamedFile named_rank_file(std::string_view file) {
+  return parse_rank_file(file) ? NamedFile::kCheckpoint : NamedFile::kNothing;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_rank_files(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  const RankFiles files = rank_files_of(entries);
+  if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
+  return RankFilesReading(std::move(directory), files).run(progress);
+}
+
+constexpr FormatRow kRankFilesRow = {
+    .format = &kRankFilesFormat,
+    .sign = "world_size_W_rank_R.pt",
+    .recognises = has_rank_files,
+    .open = open_rank_files,
+    .named = named_rank_file,
+};
+
+}  // namespace shw

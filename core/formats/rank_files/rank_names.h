@@ -1,0 +1,38 @@
+// Names of the files that every rank of a sharded save writes for itself, as
+// verl gives them.
+//
+//   file = KIND_world_size_W_rank_R.pt      KIND = model | optim | extra_state
+//   | ...
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/source.h"
+
+namespace shw {
+
+struct RankFileName {
+  std::string kind;
+  std::uint32_t ranks = 0, rank = 0;
+};
+std::optional<RankFileName> parse_rank_file(std::string_view name);
+std::string rank_file_name(const RankFileName& name);
+std::optional<std::uint32_t> rank_of_file(std::string_view path);
+
+// The files at the top of one save.
+struct RankFiles {
+  std::uint32_t ranks = 0;
+  std::map<std::string, std::map<std::uint32_t, std::string>> by_kind = {};  // "model": rank: path
+  std::vector<std::string> others = {};  // of saves by another number of ranks
+};
+// Of saves by several numbers of ranks the one of which the fewest files are
+// missing.
+RankFiles rank_files_of(std::span<const Entry> entries);
+
+}  // namespace shw

@@ -1,0 +1,200 @@
+#include "core/formats/run_folder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/natural_order.h"
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/folder_kind.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kLongestTracker = 4096;
+
+bool is_tracker_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+// The text of a tracker; empty where there is none.
+std::string tracker_text(const DirectoryLook& look, const std::string& name) {
+  const Entry entry = look.entry(name);
+  if (entry.kind != EntryKind::kFile || entry.size == 0 || entry.size > kLongestTracker) return {};
+  auto bytes = look.first_bytes(name, entry.size);
+  if (!bytes) return {};
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  while (!text.empty() && is_tracker_space(text.back())) text.pop_back();
+  std::size_t first = 0;
+  while (first < text.size() && is_tracker_space(text[first])) ++first;
+  text.erase(0, first);
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+bool is_all_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view top_of(std::string_view path) {
+  return path.substr(0, path.find('/'));
+}
+
+// The folders at the top: which of them hold a checkpoint, whole or not.
+struct TopFolders {
+  std::set<std::string, decltype(&natural_less)> all{&natural_less};
+  std::set<std::string, decltype(&natural_less)> checkpoints{&natural_less};
+};
+
+TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow> rows) {
+  TopFolders top;
+  for (const Entry& entry : entries) {
+    if (entry.path.find('/') != std::string::npos) top.all.emplace(top_of(entry.path));
+  }
+  for (const std::string& folder : folders_with_checkpoints(entries, rows))
+    top.checkpoints.emplace(top_of(folder));
+  const NotWhole broken = not_whole_below(entries, rows);
+  for (const std::string& folder : broken.unfinished) top.checkpoints.emplace(top_of(folder));
+  return top;
+}
+
+// "checkpoint-#"; empty where no number ends the name. "epoch=3-step=900.ckpt"
+// has an ending.
+std::string step_pattern(std::string_view name) {
+  std::string_view stem = name.ends_with(".ckpt") ? name.substr(0, name.size() - 5) : name;
+  if (stem.empty() || !is_all_digits(stem.substr(stem.size() - 1))) return {};
+  std::string pattern;
+  for (char c : name) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit) pattern += c;
+    if (is_digit && !pattern.ends_with('#')) pattern += '#';
+  }
+  return pattern;
+}
+
+// The folder that a tracker names, and the tracker.
+struct Tracked {
+  std::string tracker, folder;
+  bool is_there = false;
+};
+
+std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolders& top) {
+  for (const char* tracker : {"latest", "latest_checkpointed_iteration.txt", "latest_universal"}) {
+    const std::string text = tracker_text(look, tracker);
+    if (text.empty() || text.find('/') != std::string::npos || !is_safe_relative_path(text))
+      continue;
+    std::vector<std::string> names = {text};
+    if (is_all_digits(text) && text.size() <= 18)
+      names = {fmt::format("iter_{:07}", std::stoll(text)), "global_step_" + text, text};
+    for (const std::string& name : names) {
+      if (top.all.contains(name)) return Tracked{tracker, name, true};
+    }
+    return Tracked{tracker, names.front(), false};
+  }
+  return std::nullopt;
+}
+
+// Of folders whose names are alike but for their numbers the one with the
+// greatest.
+std::optional<std::string> newest_alike(const TopFolders& top) {
+  std::map<std::string, std::string> newest;
+  for (const std::string& folder : top.checkpoints) {
+    const std::string pattern = step_pattern(folder);
+    if (!pattern.empty()) newest[pattern] = folder;  // natural order: the last one stays
+  }
+  if (newest.size() != 1) return std::nullopt;
+  return newest.begin()->second;
+}
+
+std::vector<std::string> all_but(const TopFolders& top, const std::string& chosen) {
+  std::vector<std::string> others;
+  for (const std::string& folder : top.checkpoints) {
+    if (folder != chosen) others.push_back(folder);
+  }
+  return others;
+}
+
+}  // namespace
+
+Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
+                                              std::span<const FormatRow> rows) {
+  SHW_TRY(auto entries, look.entries());
+  const TopFolders top = top_folders(entries, rows);
+  const auto tracked = tracked_folder(look, top);
+  std::optional<ChosenStep> chosen;
+  if (tracked && tracked->is_there) {
+    chosen = ChosenStep{tracked->folder, fmt::format("which {} names", tracked->tracker)};
+  } else if (auto newest = newest_alike(top)) {
+    chosen = ChosenStep{*newest, top.checkpoints.size() == 1 ? "the only step in this folder"
+                                                             : "the newest step by its number"};
+  } else if (top.checkpoints.size() == 1) {
+    chosen = ChosenStep{*top.checkpoints.begin(), "the only checkpoint in this folder"};
+  }
+  if (!chosen) return chosen;
+  chosen->aside = all_but(top, chosen->folder);
+  if (tracked && !tracked->is_there)
+    chosen->gone =
+        fmt::format("{} names {}, which is not there", tracked->tracker, tracked->folder);
+  return chosen;
+}
+
+Finding told_chosen(const ChosenStep& chosen) {
+  Finding finding =
+      bad_record(chosen.folder, fmt::format("Opened {}, {}.", chosen.folder, chosen.why));
+  finding.severity = chosen.gone ? Severity::kWarning : Severity::kInfo;
+  if (chosen.gone)
+    finding.cause =
+        fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, finding.cause);
+  if (!chosen.aside.empty()) {
+    finding.cause += fmt::format(" Not looked at: {}. A path to one of them opens that one.",
+                                 some_of(chosen.aside));
+    finding.subjects = chosen.aside;
+  }
+  finding.evidence = {{"opened", chosen.folder},
+                      {"left_aside", static_cast<std::int64_t>(chosen.aside.size())}};
+  return finding;
+}
+
+std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
+                                     std::span<const FormatRow> rows) {
+  auto has = [&](std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const Entry& entry) { return entry.path == name; });
+  };
+  std::vector<FolderPart> parts;
+  std::vector<std::string> models, optimizers;
+  for (const std::string& folder : folders_with_checkpoints(entries, rows)) {
+    if (folder.find('/') != std::string::npos) continue;
+    const bool is_optimizer = folder.find("optim") != std::string::npos;
+    (is_optimizer ? optimizers : models).push_back(folder);
+    parts.push_back({folder, folder + "."});
+  }
+  if (has("model_index.json")) return parts;
+  // A model beside its optimizer: their names tell them apart.
+  if (models.size() != optimizers.size() || models.empty()) return {};
+  if (models.size() == 1) {
+    for (FolderPart& part : parts) part.prefix.clear();
+  }
+  return parts;
+}
+
+std::vector<FolderPart> module_parts(std::span<const Entry> entries,
+                                     std::span<const FormatRow> rows) {
+  std::vector<FolderPart> parts;
+  const bool has_modules = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.path == "modules.json";
+  });
+  if (!has_modules) return parts;
+  for (const std::string& folder : folders_with_checkpoints(entries, rows)) {
+    if (folder.find('/') == std::string::npos && !folder.empty() && folder.front() >= '0' &&
+        folder.front() <= '9')
+      parts.push_back({folder, folder + "."});
+  }
+  return parts;
+}
+
+}  // namespace shw

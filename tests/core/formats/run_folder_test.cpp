@@ -1,0 +1,163 @@
+// Folders that are no checkpoint themselves: runs of steps, and parts of one model.
+#include "core/formats/run_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/formats/common/torch_archive.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/memory_sink.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+using RunFiles = std::vector<std::pair<std::string, Bytes>>;
+
+Bytes run_bytes(std::string_view text) {
+  auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// One tensor of one element.
+Bytes run_model(const std::string& fqn, char value = '\1') {
+  const std::string header = "{\"" + fqn + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  return run_bytes(length + header + std::string(4, value));
+}
+
+OpenedCheckpoint open_run(RunFiles files) {
+  return open_checkpoint(memory_directory("run", std::move(files)));
+}
+
+std::vector<std::string> names_in(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (TensorId tensor : checkpoint.tensors()) names.emplace_back(checkpoint.fqn(tensor));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The finding that says which step was opened.
+const Finding& told_in(const Checkpoint& checkpoint) {
+  REQUIRE(checkpoint.opening_findings().size() == 1);
+  return checkpoint.opening_findings()[0];
+}
+
+bool says(const Finding& finding, std::string_view part) {
+  return finding.cause.find(part) != std::string::npos;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("run folder: the step that a tracker names is opened and the others are said") {
+  auto opened = open_run({{"latest", run_bytes("step_1\n")},
+                          {"step_1/model.safetensors", run_model("one")},
+                          {"step_2/model.safetensors", run_model("two")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"one"});
+  const Finding& told = told_in(**opened);
+  CHECK(told.severity == Severity::kInfo);
+  CHECK(says(told, "step_1, which latest names"));
+  CHECK(says(told, "Not looked at: step_2"));
+  auto megatron = open_run({{"latest_checkpointed_iteration.txt", run_bytes("20")},
+                            {"iter_0000020/model.safetensors", run_model("twenty")},
+                            {"iter_0000030/model.safetensors", run_model("thirty")}});
+  REQUIRE(megatron.has_value());
+  CHECK(names_in(**megatron) == Names{"twenty"});
+}
+
+TEST_CASE("run folder: without a tracker the greatest number is the newest step") {
+  auto opened = open_run({{"checkpoint-9/model.safetensors", run_model("nine")},
+                          {"checkpoint-10/model.safetensors", run_model("ten")},
+                          {"logs/train.txt", run_bytes("x")}});
+  REQUIRE(opened.has_value());
+  CHECK(names_in(**opened) == Names{"ten"});
+  CHECK(says(told_in(**opened), "checkpoint-9"));
+  auto only = open_run(
+      {{"weights/model.safetensors", run_model("w")}, {"context/model.yaml", run_bytes("x")}});
+  REQUIRE(only.has_value());
+  CHECK(says(told_in(**only), "the only checkpoint in this folder"));
+}
+
+TEST_CASE("run folder: a tracker that names a folder that is not there is warned of") {
+  auto opened =
+      open_run({{"latest", run_bytes("step_3")}, {"step_2/model.safetensors", run_model("two")}});
+  REQUIRE(opened.has_value());
+  const Finding& told = told_in(**opened);
+  CHECK(told.severity == Severity::kWarning);
+  CHECK(says(told, "latest names step_3, which is not there"));
+  // What climbs out is no folder's name.
+  auto outside = open_run(
+      {{"latest", run_bytes("../step_3")}, {"step_2/model.safetensors", run_model("two")}});
+  REQUIRE(outside.has_value());
+  CHECK(told_in(**outside).severity == Severity::kInfo);
+}
+
+TEST_CASE("run folder: a newest step whose save did not finish is not passed over") {
+  auto opened = open_run({{"latest", run_bytes("step_100")},
+                          {"step_100/__0_0.distcp", run_bytes("x")},
+                          {"step_50/model.safetensors", run_model("w")}});
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().kind == ErrorKind::kDamaged);
+  CHECK(opened.error().message.find("step_100") != std::string::npos);
+  CHECK(opened.error().place.file.starts_with("step_100/"));
+  CHECK(opened.error().advice.find("step_50") != std::string::npos);
+}
+
+TEST_CASE("run folder: the parts of a pipeline are one checkpoint") {
+  auto opened = open_run({{"model_index.json", run_bytes("{}")},
+                          {"unet/diffusion_pytorch_model.safetensors", run_model("w", '\2')},
+                          {"vae/diffusion_pytorch_model.safetensors", run_model("w", '\3')},
+                          {"scheduler/scheduler_config.json", run_bytes("{}")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"unet.w", "vae.w"});
+  for (TensorId tensor : (*opened)->tensors()) {
+    auto values = read_tensor(**opened, tensor);
+    REQUIRE(values.has_value());
+    const char expected = (*opened)->fqn(tensor) == "unet.w" ? '\2' : '\3';
+    CHECK(values->bytes == Bytes(4, std::byte(expected)));
+  }
+}
+
+TEST_CASE("run folder: a model and its optimizer in two folders are one checkpoint") {
+  auto opened = open_run({{"pytorch_model_fsdp_0/a.safetensors", run_model("model.w")},
+                          {"optimizer_0/a.safetensors", run_model("optimizer.state.w.exp_avg")},
+                          {"random_states_0.pkl", run_bytes("x")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"model.w", "optimizer.state.w.exp_avg"});
+  auto same = open_run(
+      {{"model/a.safetensors", run_model("w")}, {"optimizer/a.safetensors", run_model("w")}});
+  CHECK_FALSE(same.has_value());
+}
+
+TEST_CASE("run folder: models side by side that are not of one are not merged") {
+  auto opened = open_run(
+      {{"llama/model.safetensors", run_model("w")}, {"qwen/model.safetensors", run_model("v")}});
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().message.find("2 checkpoints in its folders") != std::string::npos);
+}
+
+TEST_CASE("run folder: layers in folders beside a model are opened with it") {
+  auto opened = open_run({{"modules.json", run_bytes("[]")},
+                          {"model.safetensors", run_model("w")},
+                          {"2_Dense/model.safetensors", run_model("linear.weight")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"2_Dense.linear.weight", "w"});
+}
+
+TEST_CASE("run folder: what a trainer leaves above a step does not stand for it") {
+  MemorySink sink;
+  const Bytes state = run_bytes("\x80\x02}.");
+  REQUIRE(write_torch_archive(sink, {.top = "scheduler", .pickle = payload_of(state)}));
+  auto opened = open_run({{"scheduler.pt", sink.bytes},
+                          {"latest", run_bytes("global_step5")},
+                          {"global_step5/model.safetensors", run_model("w")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"w"});
+}
