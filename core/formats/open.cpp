@@ -219,9 +219,14 @@ OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
   const auto parts = folder_parts(entries, rows);
   if (!parts.empty()) return open_parts(around, {}, parts, rows, progress);
   SHW_TRY(auto chosen, chosen_step(look, rows));
+  std::shared_ptr<const Directory> inside;
+  if (chosen) {
+    inside = std::make_shared<FolderBelow>(around, chosen->folder);
+  } else if (chosen = chosen_file(entries); chosen) {
+    inside = std::make_shared<OneFile>(around, chosen->folder);
+  }
   if (!chosen) return std::shared_ptr<const Checkpoint>();
-  auto opened =
-      open_checkpoint(std::make_shared<FolderBelow>(around, chosen->folder), progress, rows);
+  auto opened = open_checkpoint(inside, progress, rows);
   if (!opened) return step_error(std::move(opened).error(), *chosen);
   return CheckpointBuilder::with_finding(**opened, told_chosen(*chosen));
 }

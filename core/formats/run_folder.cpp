@@ -9,6 +9,7 @@
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/top_file.h"
 #include "core/formats/folder_kind.h"
 
 namespace shw {
@@ -139,6 +140,24 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
   if (tracked && !tracked->is_there)
     chosen->gone =
         fmt::format("{} names {}, which is not there", tracked->tracker, tracked->folder);
+  return chosen;
+}
+
+std::optional<ChosenStep> chosen_file(std::span<const Entry> entries) {
+  TopFolders files;
+  std::set<std::string> patterns;
+  bool has_last = false;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry) || !entry.path.ends_with(".ckpt")) continue;
+    const bool is_last = entry.path == "last.ckpt";
+    has_last = has_last || is_last;
+    files.checkpoints.insert(entry.path);
+    if (!is_last) patterns.insert(step_pattern(entry.path));
+  }
+  if (files.checkpoints.size() < 2 || patterns.size() != 1 || patterns.contains("")) return {};
+  ChosenStep chosen{*files.checkpoints.rbegin(), "the newest step by its number"};
+  if (has_last) chosen = {"last.ckpt", "the last one by its name"};
+  chosen.aside = all_but(files, chosen.folder);
   return chosen;
 }
 

@@ -30,6 +30,9 @@ struct ChosenStep {
 };
 Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
                                               std::span<const FormatRow> rows);
+// Of a folder of several .ckpt files, as Lightning leaves them: last.ckpt, or the one with the
+// greatest numbers. `folder` is then the file.
+std::optional<ChosenStep> chosen_file(std::span<const Entry> entries);
 // Of the opened step.
 Finding told_chosen(const ChosenStep& chosen);
 

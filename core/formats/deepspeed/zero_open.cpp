@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/deepspeed/deepspeed_formats.h"
@@ -103,14 +105,27 @@ void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, Zero
   }
 }
 
-Finding told_parallel(const ZeroStep& step) {
+// More than any run has: what says so is damaged.
+constexpr std::int64_t kMostModelRanks = 4096;
+
+// Files of model-parallel ranks that are not there, by what those that are there say.
+std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
+                              std::int64_t mp_ranks) {
+  for (std::uint32_t rank = 0; std::int64_t{rank} < mp_ranks; ++rank) {
+    if (!step.by_mp_rank.contains(rank))
+      builder.file(fmt::format("mp_rank_{:02}_model_states.pt", rank));
+  }
+  return std::max(step.by_mp_rank.size(), static_cast<std::size_t>(mp_ranks));
+}
+
+Finding told_parallel(const ZeroStep& step, std::size_t ranks) {
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
   return zero_info(
       first,
       fmt::format("{} model-parallel ranks saved, and each rank's tensors have its own prefix here "
                   "({}., ...). How they make up whole tensors is not stored: that nothing of them "
                   "is missing is not checked.",
-                  step.by_mp_rank.size(), first));
+                  ranks, first));
 }
 
 Finding told_others(const std::vector<std::string>& others) {
@@ -137,18 +152,21 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   ZeroNotes notes;
   std::optional<Error> error;
   bool is_read = false;
+  std::size_t mp_ranks = step.by_mp_rank.size();
   for (const auto& [mp_rank, files] : step.by_mp_rank) {
     SHW_TRY(ZeroWorld world, read_zero_world(builder, *directory, files, notes, progress));
+    if (world.model && !alone)
+      mp_ranks = add_missing_ranks(
+          builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
     if (!error && world.error) error = std::move(world.error);
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty();
-    const std::string prefix =
-        step.by_mp_rank.size() > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
+    const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
     note_world(world, files, alone, notes);
     add_zero_tensors(builder, storages, world, prefix, notes);
     add_zero_parts(builder, storages, *directory, files, prefix, notes);
   }
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
-  if (step.by_mp_rank.size() > 1) notes.findings.push_back(told_parallel(step));
+  if (mp_ranks > 1) notes.findings.push_back(told_parallel(step, mp_ranks));
   if (!step.others.empty()) notes.findings.push_back(told_others(step.others));
   for (Finding& finding : notes.findings) builder.add_finding(std::move(finding));
   return builder.finish();

@@ -158,6 +158,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
     model.fragments.emplace(file.text(fragments[i]), std::move(tensor));
   }
   model.ranks = file.integer(file.find(root, "dp_world_size"));
+  model.mp_ranks = file.integer(file.find(root, "mp_world_size")).value_or(1);
   const NodeId config = file.find(root, "ds_config");
   model.stage = file.integer(file.find(file.find(config, "zero_optimization"), "stage"));
   if (!whole) return model;

@@ -30,6 +30,7 @@ struct ZeroModel {
   std::map<std::string, ZeroTensor> fragments = {};              // of frozen parameters
   std::vector<std::pair<std::string, std::string>> shared = {};  // a name, and whose bytes it has
   std::optional<std::int64_t> ranks = {};                        // dp_world_size
+  std::int64_t mp_ranks = 1;                                     // mp_world_size
   std::optional<std::int64_t> stage = {};                        // of ds_config
   std::vector<NamedZeroTensor> more_tensors = {};  // of the optimizer, of what the trainer added
   std::vector<NamedZeroValue> values = {};

@@ -161,3 +161,23 @@ TEST_CASE("run folder: what a trainer leaves above a step does not stand for it"
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_in(**opened) == Names{"w"});
 }
+
+TEST_CASE("run folder: of several .ckpt files the newest is opened") {
+  auto ckpt = [](const char* top) {
+    MemorySink sink;
+    const Bytes state = run_bytes("\x80\x02}U\x04stepK\x01s.");
+    REQUIRE(write_torch_archive(sink, {.top = top, .pickle = payload_of(state)}));
+    return sink.bytes;
+  };
+  RunFiles files = {{"epoch=1-step=9.ckpt", ckpt("epoch=1-step=9")},
+                    {"epoch=1-step=10.ckpt", ckpt("epoch=1-step=10")}};
+  auto opened = open_run(files);
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(says(told_in(**opened), "Opened epoch=1-step=10.ckpt"));
+  files.emplace_back("last.ckpt", ckpt("last"));
+  opened = open_run(files);
+  REQUIRE(opened.has_value());
+  CHECK(says(told_in(**opened), "Opened last.ckpt"));
+  files.emplace_back("other.ckpt", ckpt("other"));
+  CHECK_FALSE(open_run(files).has_value());
+}

@@ -1,0 +1,29 @@
+// A model states file and an optimizer states file of DeepSpeed of arbitrary bytes, one behind the
+// other: opened, read whole, checked.
+#include <cstddef>
+#include <cstdint>
+
+#include "core/formats/deepspeed/zero_open.h"
+#include "core/formats/items.h"
+
+using namespace shw;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 4) return 0;
+  auto view = std::as_bytes(std::span(data, size));
+  const std::size_t cut = 4 + (std::size_t{data[0]} | std::size_t{data[1]} << 8) % (size - 3);
+  const Bytes model(view.begin() + 4, view.begin() + static_cast<std::ptrdiff_t>(cut));
+  const Bytes optimizer(view.begin() + static_cast<std::ptrdiff_t>(cut), view.end());
+  const char* name = (data[2] & 1) != 0 ? "zero_pp_rank_0_mp_rank_00_model_states.pt"
+                                        : "mp_rank_00_model_states.pt";
+  auto checkpoint = open_zero(
+      memory_directory(
+          "fuzz", {{name, model}, {"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", optimizer}}),
+      nullptr);
+  if (!checkpoint) return 0;
+  for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
+    (void)read_tensor(**checkpoint, TensorId{t});
+  for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c)
+    (void)check_item_data(**checkpoint, ChunkId{c}, nullptr);
+  return 0;
+}
