@@ -7,6 +7,8 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/facts/layout/padding.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -34,57 +36,96 @@ struct Parts {
   std::vector<std::string> subjects, lines;
 };
 
-// Every contradiction is a part of the same number of ranks, or nothing.
+// A size that is said and a smaller one that was saved; nothing more is said where they are no
+// part.
+class PartsFound {
+ public:
+  explicit PartsFound(const Checkpoint& c) : c_(c) {}
+
+  // `words`: who says it. False where it is no part of as many ranks as those before it.
+  bool add(TensorId tensor, std::size_t axis, std::int64_t said, bool is_vocabulary,
+           const std::string& words) {
+    const ExtentsView shape = c_.shape(tensor);
+    const auto ranks = parts_of(shape[axis], said, is_vocabulary);
+    if (!ranks || (parts_.ranks != 0 && parts_.ranks != *ranks)) return false;
+    parts_.ranks = *ranks;
+    const std::int64_t whole = shape[axis] * *ranks;
+    parts_.subjects.emplace_back(c_.fqn(tensor));
+    parts_.lines.push_back(fmt::format("{} {}: {} x {} = {}{} ({})", c_.fqn(tensor), to_text(shape),
+                                       *ranks, shape[axis], whole, whole == said ? "" : ", padded",
+                                       words));
+    return true;
+  }
+  std::optional<Parts> take() && {
+    return parts_.subjects.empty() ? std::nullopt : std::optional(std::move(parts_));
+  }
+
+ private:
+  const Checkpoint& c_;
+  Parts parts_;
+};
+
+// Every contradiction is a part of the same number of ranks, or nothing is. Vectors (norms) are
+// whole on every tensor-parallel rank: where one of them differs, it is another model's.
 std::optional<Parts> parts_by_config(const Checkpoint& c,
                                      const std::vector<SizeContradiction>& sizes) {
-  Parts out;
+  PartsFound found(c);
   for (const SizeContradiction& one : sizes) {
     if (one.only_more_rows) return std::nullopt;
-    const bool is_vocabulary = is_of_key(one, "vocab_size");
     for (const auto& [tensor, axis] : one.tensors) {
-      const ExtentsView shape = c.shape(tensor);
-      const auto parts = parts_of(shape[axis], one.said, is_vocabulary);
-      if (!parts || (out.ranks != 0 && out.ranks != *parts)) return std::nullopt;
-      out.ranks = *parts;
-      out.subjects.emplace_back(c.fqn(tensor));
-      const std::int64_t whole = shape[axis] * *parts;
-      const std::string padded =
-          whole == one.said
-              ? std::string()
-              : fmt::format(", padded to {}", human_count(static_cast<std::uint64_t>(whole)));
-      out.lines.push_back(fmt::format("{} {}: {} x {} = {}{} ({})", c.fqn(tensor), to_text(shape),
-                                      *parts, shape[axis], whole, padded, one.words));
+      if (c.shape(tensor).size() < 2 ||
+          !found.add(tensor, axis, one.said, is_of_key(one, "vocab_size"), one.words))
+        return std::nullopt;
     }
   }
   // A tensor-parallel rank has a part of heads, of the feed-forward network and of the vocabulary;
   // one size alone, but for a vocabulary, is rather another model's.
-  const bool is_one_size = sizes.size() == 1 && !is_of_key(sizes.front(), "vocab_size");
-  if (out.subjects.empty() || is_one_size) return std::nullopt;
-  return out;
+  if (sizes.size() == 1 && !is_of_key(sizes.front(), "vocab_size")) return std::nullopt;
+  return std::move(found).take();
 }
 
-// A vocabulary alone that is so much smaller may be another model's; matrices of two dimensions
-// that nothing else contradicts are not.
-bool is_sure(const Checkpoint& c, const std::vector<SizeContradiction>& sizes) {
-  return std::all_of(sizes.begin(), sizes.end(), [&](const SizeContradiction& one) {
-    return std::all_of(one.tensors.begin(), one.tensors.end(),
-                       [&](const auto& at) { return c.shape(at.tensor).size() > 1; });
-  });
+// The same by a spec or a reference: of every tensor that has another shape one dimension is a
+// part.
+std::optional<Parts> parts_by_spec(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  PartsFound found(c);
+  std::size_t matrices = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
+    const ExtentsView shape = c.shape(tensor);
+    if (entry == nullptr || same(shape, entry->shape)) continue;
+    if (shape.size() != entry->shape.size()) return std::nullopt;
+    std::optional<std::size_t> axis;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == entry->shape[d]) continue;
+      if (axis) return std::nullopt;
+      axis = d;
+    }
+    const bool is_vocabulary = *axis == 0 && is_of_vocabulary(entry->role, c.fqn(tensor));
+    matrices += shape.size() > 1 ? 1 : 0;
+    if (!found.add(tensor, *axis, entry->shape[*axis], is_vocabulary,
+                   to_text(entry->shape) + " is expected"))
+      return std::nullopt;
+  }
+  // One tensor alone may be of another model, or lie in a shape of its own.
+  return matrices < 2 ? std::nullopt : std::move(found).take();
 }
 
 }  // namespace
 
 void find_parts_by_config(const Facts& facts, std::vector<Finding>& findings) {
-  if (!facts.config_fit || facts.spec != nullptr || facts.config_fit->sizes.empty()) return;
-  const Checkpoint& c = facts.checkpoint;
-  if (!c.format().traits.one_piece || !is_sure(c, facts.config_fit->sizes)) return;
-  auto parts = parts_by_config(c, facts.config_fit->sizes);
+  if (!facts.checkpoint.format().traits.one_piece) return;
+  std::optional<Parts> parts;
+  if (facts.spec != nullptr)
+    parts = parts_by_spec(facts);
+  else if (facts.config_fit)
+    parts = parts_by_config(facts.checkpoint, facts.config_fit->sizes);
   if (!parts) return;
   Finding finding;
-  finding.rule = "local-saved-as-global";
+  finding.rule = kLocalSavedAsGlobal.id;
   const std::size_t count = parts->subjects.size();
   finding.cause = fmt::format(
-      "{} {} the part of one rank of {}, by config.json: {}. One rank's state dict was published "
+      "{} {} the part of one rank of {}: {}. One rank's state dict was published "
       "as "
       "the whole, and what the other ranks had is not here.",
       count == 1 ? parts->subjects.front() : plural(count, "tensor"), count == 1 ? "is" : "are",
