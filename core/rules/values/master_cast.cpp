@@ -109,13 +109,16 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
   Finding finding;
   finding.rule = "master-cast";
   // A few strangers among masters that fit were put in the wrong place; where none fits, they are
-  // perhaps no masters of these weights (an average, another step).
+  // masters of other weights, or an average that is far from them.
   std::int64_t strangers = count_of(found.strangers.size());
   // Rows that are found again at another place are no average and no rounding.
   bool displaced = !found.elsewhere.empty();
   bool exception =
       strangers > 0 && (displaced || count_of(found.how.size()) * 4 <= found.looked_at);
-  finding.severity = exception ? Severity::kWarning : Severity::kInfo;
+  const bool are_strangers = strangers * 2 > count_of(found.how.size());
+  finding.severity = exception       ? Severity::kError
+                     : are_strangers ? Severity::kWarning
+                                     : Severity::kInfo;
   finding.cause = plural(found.how.size(), "master copy") == "1 master copy"
                       ? "One master copy is not the weight that it belongs to"
                       : human_count(found.how.size()) +

@@ -279,7 +279,7 @@ TEST_CASE("masters that are the weights raise nothing, shifted ones are found at
   std::rotate(rows.begin(), rows.begin() + 4 * 8, rows.end());
   auto findings = found_in(*made(folder / "shifted", shifted), "master-cast");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].severity == Severity::kWarning);
+  CHECK(findings[0].severity == Severity::kError);
   CHECK(findings[0].subjects == std::vector<std::string>{"optimizer.state.l1.weight.master_param"});
   CHECK(evidence<std::vector<std::string>>(findings[0], "found again at").front() ==
         "optimizer.state.l1.weight.master_param: rows [0, 12) are rows [4, 16) of the weight and "
