@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/states/optimizer_beside.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -32,7 +33,7 @@ void add_dtensors_beside(const OptimizerBeside& optimizer, std::vector<Finding>&
   const std::string who =
       sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
   Finding finding;
-  finding.rule = "local-saved-as-global";
+  finding.rule = kLocalSavedAsGlobal.id;
   finding.subjects = {optimizer.path};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
@@ -56,7 +57,7 @@ void add_cut_beside(const Checkpoint& checkpoint, const OptimizerBeside& optimiz
   const std::string& parameter = shapes->parameters[cut->example];
   const Extents& saved = shapes->shapes[cut->example];
   Finding finding;
-  finding.rule = "local-saved-as-global";
+  finding.rule = kLocalSavedAsGlobal.id;
   finding.subjects = {optimizer.path};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
@@ -99,7 +100,7 @@ void add_named_beside(const Checkpoint& checkpoint, const OptimizerBeside& optim
   // States of other shapes by design (factored, quantised) are not cut in one dimension alone.
   if (parts.empty() || parts.size() + whole < known) return;
   Finding finding;
-  finding.rule = "local-saved-as-global";
+  finding.rule = kLocalSavedAsGlobal.id;
   finding.subjects = {optimizer.path};
   finding.cause = fmt::format(
       "{} holds one rank's states beside whole weights: {} of {} are smaller than their weights in "

@@ -7,6 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -66,8 +67,10 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
   if (names.empty() || names.size() > with) return;
   const bool is_one = names.size() == 1;
   Finding finding;
-  finding.rule = "optimizer-groups";
-  finding.severity = Severity::kWarning;
+  finding.rule = kOptimizerGroups.id;
+  // A list may name frozen parameters; flattened, torch writes settings and asks for states of
+  // each.
+  finding.severity = optimizer.by_parameter ? Severity::kWarning : Severity::kInfo;
   finding.link = "pytorch #192224";
   finding.subjects = names;
   finding.cause = fmt::format(

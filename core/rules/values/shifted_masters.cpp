@@ -13,6 +13,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/layout/survivors.h"
 #include "core/facts/values/flat_shift.h"
+#include "core/rules/rules.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/strided_copy.h"
 
@@ -171,7 +172,7 @@ Finding describe_shift(const Checkpoint& c, const std::vector<const MasterLook*>
                        const std::vector<std::vector<TileShift>>& shifts,
                        const std::vector<bool>& explained, std::int64_t by) {
   Finding finding;
-  finding.rule = "master-cast";
+  finding.rule = kMasterCast.id;
   finding.link = "Megatron-LM #5077";
   std::vector<std::string> lines;
   std::size_t tiles = 0;
@@ -265,8 +266,10 @@ bool report_shifted_masters(const Facts& facts, const std::vector<const MasterLo
         "retile", false,
         fmt::format("Shift the tiles back by {}: {} elements kept, {} lost, {} of them (masters) "
                     "refilled from the weights; the rest are moments and are masked.",
-                    plural(static_cast<std::uint64_t>(by), "element"), loss.kept, loss.lost,
-                    loss.refilled)};
+                    plural(static_cast<std::uint64_t>(by), "element"),
+                    human_count(static_cast<std::uint64_t>(loss.kept)),
+                    human_count(static_cast<std::uint64_t>(loss.lost)),
+                    human_count(static_cast<std::uint64_t>(loss.refilled)))};
     for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
   }
   findings.push_back(std::move(finding));
