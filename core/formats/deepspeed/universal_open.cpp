@@ -45,6 +45,7 @@ class UniversalReading {
     }
     read_books(entries);
     note_missing();
+    note_lacking_states();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     return {};
   }
@@ -85,6 +86,7 @@ class UniversalReading {
     NodeId value = file.root();
     if (NodeId inner = file.find(value, "param"); inner != NodeId::kAbsent) value = inner;
     if (name.kind == "fp32") masters_.insert(name.parameter);
+    kinds_[name.parameter].insert(name.kind);
     if (file.is_tensor(value)) {
       SHW_TRY(ZeroTensor tensor, file.tensor(value));
       storages_.add_whole(fqn, tensor);
@@ -123,10 +125,40 @@ class UniversalReading {
     notes_.findings.push_back(std::move(finding));
   }
 
+  // A parameter that has only some of the states that others have. Optimizers of several kinds
+  // (Muon beside Adam) give theirs states of which neither has all of the other's.
+  void note_lacking_states() {
+    std::set<std::set<std::string>> all;
+    for (const auto& [parameter, kinds] : kinds_) all.insert(kinds);
+    std::vector<std::string> lacking;
+    for (const auto& [parameter, kinds] : kinds_) {
+      for (const std::set<std::string>& more : all) {
+        if (kinds.size() >= more.size() ||
+            !std::includes(more.begin(), more.end(), kinds.begin(), kinds.end()))
+          continue;
+        for (const std::string& kind : more) {
+          if (!kinds.contains(kind)) lacking.push_back("zero/" + parameter + "/" + kind + ".pt");
+        }
+        break;
+      }
+    }
+    if (lacking.empty()) return;
+    Finding finding = bad_record(
+        lacking.front(),
+        fmt::format("{} missing, which other parameters have: {}. The conversion did not end, or "
+                    "files were left behind by a copy. A run stops when it loads these states.",
+                    lacking.size() == 1 ? "A file is" : plural(lacking.size(), "file") + " are",
+                    some_of(lacking)));
+    finding.evidence = {{"missing", static_cast<std::int64_t>(lacking.size())}};
+    finding.subjects = std::move(lacking);
+    notes_.findings.push_back(std::move(finding));
+  }
+
   const Directory& directory_;
   CheckpointBuilder& builder_;
   ZeroStorages storages_;
   ZeroNotes notes_;
+  std::map<std::string, std::set<std::string>> kinds_;  // of each parameter
   std::vector<std::string> expected_;
   std::set<std::string> masters_;
 };

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/carried_pickle.h"
-#include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/torch_file_records.h"
@@ -23,28 +21,6 @@ constexpr PickleLimits kZeroLimits{1u << 27, 200, 1u << 14};
 // No optimizer's state is nested deeper.
 constexpr int kDeepestZero = 32;
 constexpr std::size_t kMostZeroFindings = 64;
-
-// What a pickle imports, as one text: files of one kind import the same.
-std::string zero_classes(const PickleTree& tree) {
-  std::string text;
-  for (const PickleGlobal& global : tree.globals())
-    text += global.module + "." + global.name + "\n";
-  return text;
-}
-
-void note_zero_pickle(const PickleTree& tree, const std::string& path, ZeroNotes& notes) {
-  if (notes.classes.insert(zero_classes(tree)).second) {
-    for (Finding& finding : unsafe_pickle_findings(tree, path, PickleOf::kPrograms))
-      notes.findings.push_back(std::move(finding));
-  }
-  if (!tree.refused()) return;
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.subjects = {path};
-  finding.cause = fmt::format("Python cannot load {}: {} at byte {}.", path, tree.refused()->what,
-                              human_count(tree.refused()->at));
-  notes.findings.push_back(std::move(finding));
-}
 
 }  // namespace
 
@@ -62,7 +38,7 @@ Result<ZeroFile> ZeroFile::open(CheckpointBuilder& builder, const Directory& dir
   file.file_ = builder.file(path);
   for (Finding& finding : record_findings(file.zip_, path))
     notes.findings.push_back(std::move(finding));
-  note_zero_pickle(file.tree_, path, notes);
+  note_pickle(file.tree_, path, notes);
   return file;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/formats/common/pickle.h"
+#include "core/formats/common/pickle_notes.h"
 #include "core/formats/common/zip.h"
 #include "core/model/builder.h"
 #include "core/model/checkpoint.h"
@@ -38,10 +39,7 @@ struct NamedZeroValue {
 };
 
 // What was found while files were read, gathered so that a thousand ranks are one finding.
-struct ZeroNotes {
-  std::set<std::string> classes = {};  // the names that pickles import, of each kind of file
-  std::vector<Finding> findings = {};
-};
+using ZeroNotes = PickleNotes;
 
 class ZeroFile {
  public:

@@ -7,10 +7,10 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/pickle_notes.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/side_tensors.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/torch_file_records.h"
 #include "core/formats/rank_files/rank_boxes.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/model/builder.h"
@@ -70,6 +70,7 @@ class RankFilesReading {
     }
     if (!is_read_ && error_) return tl::unexpected<Error>(std::move(*error_));
     note_others();
+    for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     for (auto& [reason, names] : unreadable_) note_unreadable(reason, names);
     return builder_.finish();
   }
@@ -78,7 +79,7 @@ class RankFilesReading {
   void read_file(const std::string& kind, std::uint32_t rank, const std::string& path) {
     auto file = [&]() -> Result<SideFile> {
       SHW_TRY(auto source, directory_.open(path));
-      SHW_CHECK(check_is_archive(*source));
+      SHW_CHECK(note_torch_file(source, path, notes_));
       return read_side_tensors(std::move(source));
     }();
     const FileId id = builder_.file(path);
@@ -217,6 +218,7 @@ class RankFilesReading {
   std::vector<std::string> order_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, StorageId> storages_;
   std::map<std::string, std::vector<std::string>> unreadable_;
+  PickleNotes notes_;
   std::optional<Error> error_;
   std::size_t noted_ = 0;
   bool is_read_ = false;

@@ -206,3 +206,9 @@ TEST_CASE("deepspeed: a parameter without its folder is missing in the universal
                 [](const auto& file) { return file.first.starts_with("zero/head.weight/"); });
   CHECK(causes_of(files).find("zero/NAME/fp32.pt") != std::string::npos);
 }
+
+TEST_CASE("deepspeed: a state that other parameters have is missing in the universal form") {
+  ZeroFiles files = zero_files("universal");
+  std::erase_if(files, [](const auto& file) { return file.first == "zero/head.bias/exp_avg.pt"; });
+  CHECK(causes_of(files).find("zero/head.bias/exp_avg.pt") != std::string::npos);
+}
