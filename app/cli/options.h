@@ -30,6 +30,11 @@ struct Options : VerbOptions {
   DeviceWish device;
   TileTransport transport = TileTransport::kAuto;
   std::string paths = "absolute";  // of export-hdf5
+  std::string sort;                // of ls: a column; empty: by name
+  bool reverse = false;
+  std::string columns;               // of ls: "tensor,shape"; empty: all
+  std::vector<std::string> inputs;   // of check: more checkpoints than the first
+  std::vector<std::string> ignored;  // of check: ids of rules
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;

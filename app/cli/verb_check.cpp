@@ -1,6 +1,10 @@
+#include <algorithm>
+
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
 #include "core/verbs/check_context.h"
+#include "core/verbs/ignored_rules.h"
+#include "core/verbs/newest_step.h"
 
 namespace shw::cli {
 namespace {
@@ -11,9 +15,7 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
   return fail_on == "error" ? Severity::kError : Severity::kWarning;
 }
 
-}  // namespace
-
-int run_check(Context& context) {
+int check_one(Context& context, const std::vector<std::string>& ignored) {
   const Options& options = context.options;
   auto asked = verbs::read_asked(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());
@@ -21,6 +23,7 @@ int run_check(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   auto report = check_now(context, *opened);
   if (!report) return fail_with(context, report.error());
+  verbs::ignore_findings(*report, ignored);
   auto judged = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::judge(*asked, *opened, report->depth == Depth::kData, &context.progress,
@@ -38,6 +41,39 @@ int run_check(Context& context) {
   if (verbs::fails(*report, *asked, fails_from(options.fail_on))) return kFindings;
   if (report->verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(*report, *asked) ? kUndecided : kClean;
+}
+
+// One of several: with its own step of a run, where that is what was said.
+int check_another(Context& context, const std::string& path,
+                  const std::vector<std::string>& ignored) {
+  Options options = context.options;
+  options.checkpoint = path;
+  Context one{options,      context.terminal,   context.progress,
+              context.team, context.local_rank, context.workers};
+  auto steps = verbs::settle_steps(options, &context.progress, context.team);
+  if (!steps) return fail_with(one, steps.error());
+  if (!options.json) context.terminal.out("\n" + printable(options.checkpoint) + "\n");
+  const int code = check_one(one, ignored);
+  if (one.met) context.met = one.met;
+  return code;
+}
+
+}  // namespace
+
+int run_check(Context& context) {
+  const Options& options = context.options;
+  auto ignored = verbs::ignored_rules(options.ignored);
+  if (!ignored) return fail_with(context, ignored.error());
+  if (!options.inputs.empty() && !options.json)
+    context.terminal.out(printable(options.checkpoint) + "\n");
+  int code = check_one(context, *ignored);
+  bool has_findings = code == kFindings;
+  for (const std::string& path : options.inputs) {
+    const int next = check_another(context, path, *ignored);
+    has_findings = has_findings || next == kFindings;
+    code = std::max(code, next);
+  }
+  return has_findings ? kFindings : code;
 }
 
 }  // namespace shw::cli

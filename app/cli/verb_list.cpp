@@ -1,12 +1,22 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/base/natural_order.h"
+#include "core/base/spelling.h"
+#include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/sort.h"
 
 namespace shw::cli {
 namespace {
+
+SortKey sort_key_of(const std::string& word) {
+  if (word == "bytes") return SortKey::kBytes;
+  if (word == "tiles") return SortKey::kChunks;
+  if (word == "shape") return SortKey::kShape;
+  if (word == "dtype") return SortKey::kDtype;
+  return word == "recorded" ? SortKey::kRecorded : SortKey::kName;
+}
 
 // finding:RULE in the words needs a check first.
 Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened& opened) {
@@ -19,10 +29,29 @@ Result<std::vector<std::uint32_t>> chosen(Context& context, const verbs::Opened&
   }
   const CheckReport* findings = report ? &*report : nullptr;
   SHW_TRY(auto order, filter_tensors(checkpoint, findings, words, &context.progress));
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return natural_less(checkpoint.fqn(TensorId{a}), checkpoint.fqn(TensorId{b}));
-  });
+  sort_tensors(checkpoint, findings, SortKey::kName, false, order);
+  const SortKey key = sort_key_of(context.options.sort);
+  sort_tensors(checkpoint, findings, key, false, order);
+  if (context.options.reverse) std::reverse(order.begin(), order.end());
   return order;
+}
+
+// "tensor,bytes": which columns, in that order.
+Result<std::vector<std::size_t>> columns_of(const std::string& text) {
+  std::vector<std::size_t> columns;
+  std::vector<std::string_view> known(list_titles().begin(), list_titles().end());
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      std::string advice = did_you_mean_text(did_you_mean(name, known));
+      if (advice.empty()) advice = "The columns are tensor, shape, dtype, tiles, bytes, writers.";
+      return fail(ErrorKind::kUsage, "ls has no column \"" + std::string(name) + "\"", {}, advice);
+    }
+    columns.push_back(static_cast<std::size_t>(found - known.begin()));
+  }
+  return columns;
 }
 
 std::string nothing_listed(const Checkpoint& checkpoint, const std::string& words) {
@@ -34,6 +63,8 @@ std::string nothing_listed(const Checkpoint& checkpoint, const std::string& word
 }  // namespace
 
 int run_list(Context& context) {
+  auto columns = columns_of(context.options.columns);
+  if (!columns) return fail_with(context, columns.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   auto order = chosen(context, *opened);
@@ -42,11 +73,14 @@ int run_list(Context& context) {
   if (context.options.json) {
     auto objects = filter_objects(checkpoint, context.options.subject);
     context.terminal.out_line(list_to_json(checkpoint, *order, objects));
+    if (!objects.empty()) return kClean;
   } else {
-    context.terminal.out(list_to_text(checkpoint, *order, style_of(context)));
+    context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns));
   }
-  if (order->empty()) context.terminal.say(nothing_listed(checkpoint, context.options.subject));
-  return kClean;
+  if (!order->empty()) return kClean;
+  context.terminal.say(nothing_listed(checkpoint, context.options.subject));
+  // As grep: nothing was found.
+  return context.options.subject.empty() ? kClean : kFindings;
 }
 
 }  // namespace shw::cli

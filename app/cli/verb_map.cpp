@@ -9,7 +9,7 @@ int run_map(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
-  auto tensor = find_tensor(checkpoint, context.options.subject);
+  auto tensor = find_one_tensor(checkpoint, context.options.subject);
   if (!tensor) return fail_with(context, tensor.error());
 
   LaidTensor saved = saved_tiling(checkpoint, *tensor);

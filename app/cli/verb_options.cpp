@@ -2,6 +2,7 @@
 #include "app/cli/verb_options.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <charconv>
 
 #include "app/cli/verb_table.h"
@@ -220,6 +221,30 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
     verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
 }
 
+// Where an option stands in --help; those of no group stand first.
+struct OptionGroup {
+  const char* title;
+  std::array<std::string_view, 12> names;
+};
+constexpr std::array<OptionGroup, 4> kOptionGroups = {{
+    {"What is expected, and how deep to look", {"spec", "against", "mesh", "depth", "data"}},
+    {"The result",
+     {"out", "in-place", "yes", "to", "plan", "fill", "placements", "leave-out", "shard-size",
+      "integrity", "paths", "copy"}},
+    {"For CI", {"fail-on", "baseline", "policy", "ignore", "format"}},
+    {"The machine", {"memory", "threads", "device", "on-device-error", "transport"}},
+}};
+
+void group_options(CLI::App& verb) {
+  for (CLI::Option* option : verb.get_options()) {
+    for (const OptionGroup& group : kOptionGroups) {
+      for (std::string_view name : group.names) {
+        if (!name.empty() && option->check_lname(std::string(name))) option->group(group.title);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
@@ -247,18 +272,22 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint);
   } else {
     verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint)->required();
+    if (name == "check")
+      verb.add_option("MORE", options.inputs, "more checkpoints, one after the other");
     if (name == "show" || name == "map") {
       verb.add_option("FQN", options.subject, "the tensor; may stand before CHECKPOINT too")
           ->required();
     }
     if (name == "stats" || name == "hash") {
-      verb.add_option("FQN", options.names,
-                      "tensors, by name or as a shell pattern in quotes; without: all");
+      verb.add_option(
+          "FQN", options.names,
+          "tensors: a name, a shell pattern in quotes, or words and terms as of ls; without: all");
     }
     if (name == "ls") {
-      verb.add_option("WORDS", words,
-                      "words that the name must hold, or terms: finding:RULE  "
-                      "dtype:bfloat16  rank:17  ndim:3  shape:[288,*,640]");
+      verb.add_option(
+          "WORDS", words,
+          "words that the name must hold, patterns such as *.bias, or terms: finding:RULE  "
+          "dtype:bfloat16  rank:17  ndim:3  shape:[288,*,640]");
     }
   }
 }
@@ -278,6 +307,21 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
     verb.add_option("--policy", options.policy,
                     "what is required: coverage, finite, optimizer-complete")
         ->type_name("FILE");
+  }
+  if (takes(shape, 'N')) {
+    verb.add_option("--ignore", options.ignored,
+                    "a rule whose findings are left out; may be said several times")
+        ->type_name("RULE")
+        ->expected(1)
+        ->take_all();
+  }
+  if (takes(shape, 'S')) {
+    take_one_of(verb.add_option("--sort", options.sort, "the order; without: by name"),
+                {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
+    verb.add_flag("--reverse", options.reverse, "the other way round");
+    verb.add_option("--columns", options.columns,
+                    "which: tensor,shape,dtype,tiles,bytes,writers; without: all")
+        ->type_name("NAMES");
   }
   if (takes(shape, 'e')) {
     take_one_of(
@@ -307,6 +351,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
   take_one_of(verb.add_option("--color", options.color, "whether there is colour"),
               {"auto", "always", "never"});
+  group_options(verb);
 }
 
 }  // namespace shw::cli

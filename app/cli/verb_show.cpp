@@ -8,7 +8,7 @@ int run_show(Context& context) {
   const Options& options = context.options;
   auto checkpoint = open(context);
   if (!checkpoint) return fail_with(context, checkpoint.error());
-  auto tensor = find_tensor(**checkpoint, options.subject);
+  auto tensor = find_one_tensor(**checkpoint, options.subject);
   if (!tensor) return fail_with(context, tensor.error());
   std::optional<TensorValues> values;
   if (options.values) {

@@ -9,15 +9,18 @@ namespace {
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// h --integrity, H --paths and --copy, P --plain, u --device of what makes
-// and --transport, U --device of what counts.
+// N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and --copy, P
+// --plain, u --device of what makes and --transport, U --device of what counts.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
-    {"ls", "ds", "List the tensors; words and terms narrow the list",
-     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16",
+    {"ls", "dsS", "List the tensors; words and terms narrow the list",
+     "shardwright ls step_9000 experts down\n  shardwright ls step_9000 rank:17 dtype:bfloat16\n"
+     "  shardwright ls step_9000 '*.bias' --sort bytes --reverse --columns tensor,bytes",
      "Words must occur in the name; terms are finding:*, finding:RULE, dtype:bfloat16, "
-     "rank:17, ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float."},
+     "rank:17, ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float. A word with * or "
+     "? is a shell pattern of the whole name. The titles of the columns stand on a terminal only. "
+     "Exit code 1: nothing fits."},
     {"show", "l", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
@@ -43,11 +46,17 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfnb", "Say what is wrong, and why",
+    {"check", "sadmfnbN", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
-     "  shardwright check step_9000 --data        every byte, CRCs included"},
+     "  shardwright check step_9000 --data        every byte, CRCs included\n"
+     "  shardwright check step_* --ignore portability",
+     "Several checkpoints are checked one after the other. The exit code is 1 where one of them "
+     "has findings, else the largest of theirs. With --json their answers follow one another.\n\n"
+     "What --ignore takes out stands under what was not judged. `ignore = [\"RULE\"]` in "
+     "shardwright.toml, or under [tool.shardwright] of pyproject.toml, says it for the folder "
+     "that you stand in."},
     {"diff", "vb", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well",

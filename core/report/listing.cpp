@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "core/base/checked.h"
 #include "core/facts/storage/filled.h"
@@ -131,58 +130,98 @@ std::string separator(const TextStyle& style) {
   return style.utf8 ? " · " : ", ";
 }
 
-}  // namespace
+constexpr const char* kTitles[kListColumns] = {"tensor", "shape", "dtype",
+                                               "tiles",  "bytes", "writers"};
+constexpr std::size_t kAllColumns[kListColumns] = {0, 1, 2, 3, 4, 5};
 
-std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
-                         const TextStyle& style) {
-  static constexpr const char* kTitles[] = {"tensor", "shape", "dtype",
-                                            "tiles",  "bytes", "writers"};
-  std::size_t widths[6];
-  for (std::size_t c = 0; c < 6; ++c) widths[c] = std::string_view(kTitles[c]).size();
+bool is_left_aligned(std::size_t column) {
+  return column < 3 || column == 5;
+}
+
+// Lines of the columns that are shown; the last one is as wide as it is.
+struct ListLines {
+  std::span<const std::size_t> columns;
+  std::size_t widths[kListColumns] = {};
+  std::size_t room = 0;
+  bool fits = true;  // else a name stands on a line of its own, with the rest below it
+
+  ListLines(std::span<const ListedRow> rows, std::span<const std::size_t> shown,
+            const TextStyle& style)
+      : columns(shown), room(static_cast<std::size_t>(style.width)) {
+    std::size_t sum = 0;
+    for (std::size_t c : columns) {
+      widths[c] = std::string_view(kTitles[c]).size();
+      for (const ListedRow& row : rows)
+        widths[c] = std::max(widths[c], display_width(row.cells[c]));
+      sum += widths[c] + 2;
+    }
+    fits = !style.must_fit || sum <= room + 2;
+  }
+
+  template <typename Cell>
+  std::string cells(std::span<const std::size_t> shown, Cell cell) const {
+    std::string text;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const std::size_t c = shown[i];
+      if (i != 0) text += "  ";
+      text += i + 1 == shown.size() ? std::string(cell(c))
+              : is_left_aligned(c)  ? padded(cell(c), widths[c])
+                                    : right_aligned(cell(c), widths[c]);
+    }
+    return text;
+  }
+
+  template <typename Cell>
+  std::string line(Cell cell, const TextStyle& style, Ink ink) const {
+    if (fits || columns.size() < 2) return inked(style, ink, cells(columns, cell)) + "\n";
+    const std::string rest = "  " + cells(columns.subspan(1), cell);
+    return inked(style, ink, cell(columns.front())) + "\n" +
+           inked(style, Ink::kQuiet, shortened(rest, room)) + "\n";
+  }
+};
+
+std::vector<ListedRow> listed_rows(const Checkpoint& checkpoint,
+                                   std::span<const std::uint32_t> order,
+                                   const FilledReport& filled) {
   std::vector<ListedRow> rows;
   rows.reserve(order.size());
-  std::uint64_t bytes = 0;
-  FilledReport filled = filled_in(checkpoint);
   std::map<std::string_view, const FilledTensor*> losses;
   for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (std::uint32_t index : order) {
     rows.push_back(listed_row(checkpoint, TensorId{index}));
     auto loss = losses.find(checkpoint.fqn(TensorId{index}));
     if (loss != losses.end()) rows.back().filled = printable(filled_words(*loss->second));
-    bytes += bytes_of(checkpoint, TensorId{index});
   }
-  bool all = order.size() == checkpoint.tensor_count();
-  std::size_t named = all ? named_only(checkpoint).size() : 0;
+  return rows;
+}
+
+}  // namespace
+
+std::span<const char* const, kListColumns> list_titles() {
+  return kTitles;
+}
+
+std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
+                         const TextStyle& style, std::span<const std::size_t> columns) {
+  const FilledReport filled = filled_in(checkpoint);
+  std::vector<ListedRow> rows = listed_rows(checkpoint, order, filled);
+  const bool all = order.size() == checkpoint.tensor_count();
+  const std::size_t named = all ? named_only(checkpoint).size() : 0;
   for (std::size_t i = 0; i < named; ++i) rows.push_back(listed_row(named_only(checkpoint)[i]));
+  const ListLines lines(rows, columns.empty() ? std::span(kAllColumns) : columns, style);
+  std::string text;
+  if (style.must_fit)
+    text = lines.line([&](std::size_t c) { return std::string(kTitles[c]); }, style, Ink::kQuiet);
   for (const ListedRow& row : rows) {
-    for (std::size_t c = 0; c < 6; ++c)
-      widths[c] = std::max(widths[c], display_width(row.cells[c]));
-  }
-  // Where the columns do not fit a name stands on a line of its own, with the rest below it.
-  auto room = static_cast<std::size_t>(style.width);
-  bool fits = !style.must_fit ||
-              std::accumulate(std::begin(widths), std::end(widths), std::size_t{10}) <= room;
-  auto line = [&](auto&& cell, Ink ink) {
-    std::string text;
-    for (std::size_t c = fits ? 0 : 1; c < 6; ++c) {
-      bool left = c < 3 || c == 5;
-      text += (c > 0 ? "  " : "") +
-              (c == 5 ? std::string(cell(c))
-                      : (left ? padded(cell(c), widths[c]) : right_aligned(cell(c), widths[c])));
-    }
-    if (fits) return inked(style, ink, text) + "\n";
-    return inked(style, ink, cell(0)) + "\n" + inked(style, Ink::kQuiet, shortened(text, room)) +
-           "\n";
-  };
-  std::string text = line([&](std::size_t c) { return kTitles[c]; }, Ink::kQuiet);
-  for (const ListedRow& row : rows) {
-    std::string cells = line([&](std::size_t c) { return row.cells[c]; }, Ink::kPlain);
+    std::string cells = lines.line([&](std::size_t c) { return row.cells[c]; }, style, Ink::kPlain);
     if (!row.filled.empty()) {
       cells.pop_back();
       cells += "   " + inked(style, Ink::kGold, row.filled) + "\n";
     }
     text += cells;
   }
+  std::uint64_t bytes = 0;
+  for (std::uint32_t index : order) bytes += bytes_of(checkpoint, TensorId{index});
   std::string sum = plural(order.size(), "tensor");
   if (named != 0) sum += " and " + human_count(named) + " known by name alone, gone with a file";
   if (!all) sum += " of " + human_count(checkpoint.tensor_count());

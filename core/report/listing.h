@@ -31,9 +31,14 @@ std::string inked(const TextStyle& style, Ink ink, std::string_view text);
 std::string ranks_to_text(std::vector<std::uint32_t> ranks);
 
 std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style);
-// One line a tensor: name, shape, dtype, tiles, bytes, writers; then a line with the sum.
+// The columns of a list of tensors, by their titles: "tensor", "shape", "dtype", "tiles", "bytes",
+// "writers".
+inline constexpr std::size_t kListColumns = 6;
+std::span<const char* const, kListColumns> list_titles();
+// One line per tensor, then a line with the sum. `columns`: those that are shown, in their order;
+// empty: all. Without a head where no person reads it.
 std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> order,
-                         const TextStyle& style);
+                         const TextStyle& style, std::span<const std::size_t> columns = {});
 // `values` may be null; `limit` of them are shown, all for 0.
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style);

@@ -6,6 +6,7 @@
 #include "core/base/spelling.h"
 #include "core/model/named_only.h"
 #include "core/report/text_words.h"
+#include "core/verbs/filter.h"
 
 namespace shw {
 
@@ -33,24 +34,45 @@ bool is_pattern(const std::string& name) {
   return name.find_first_of("*?[") != std::string::npos;
 }
 
+namespace {
+
+// One name, pattern or filter as of `ls`: what it chooses, never nothing.
+Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
+                                              const std::string& name) {
+  if (auto tensor = checkpoint.find(name)) return std::vector{static_cast<std::uint32_t>(*tensor)};
+  std::vector<std::uint32_t> found;
+  if (is_pattern(name)) {
+    for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i) {
+      if (matches_pattern(name, std::string(checkpoint.fqn(TensorId{i})))) found.push_back(i);
+    }
+  }
+  if (!found.empty()) return found;
+  if (check_filter(checkpoint, name)) {
+    SHW_TRY(found, filter_tensors(checkpoint, nullptr, name, nullptr));
+  }
+  if (!found.empty()) return found;
+  if (is_pattern(name))
+    return fail(ErrorKind::kUsage, "no tensor fits \"" + name + "\"", {},
+                "`shardwright ls` lists the tensors.");
+  SHW_TRY(TensorId tensor, find_tensor(checkpoint, name));
+  return std::vector{static_cast<std::uint32_t>(tensor)};
+}
+
+}  // namespace
+
+Result<TensorId> find_one_tensor(const Checkpoint& checkpoint, const std::string& words) {
+  if (auto tensor = checkpoint.find(words)) return *tensor;
+  auto found = tensors_of(checkpoint, words);
+  if (!found || found->size() != 1) return find_tensor(checkpoint, words);
+  return TensorId{found->front()};
+}
+
 Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
                                              std::span<const std::string> names) {
   std::vector<bool> chosen(checkpoint.tensor_count(), names.empty());
   for (const std::string& name : names) {
-    if (!is_pattern(name) || checkpoint.find(name)) {
-      SHW_TRY(TensorId tensor, find_tensor(checkpoint, name));
-      chosen[index_of(tensor)] = true;
-      continue;
-    }
-    bool fits_one = false;
-    for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i) {
-      if (!matches_pattern(name, std::string(checkpoint.fqn(TensorId{i})))) continue;
-      chosen[i] = true;
-      fits_one = true;
-    }
-    if (!fits_one)
-      return fail(ErrorKind::kUsage, "no tensor fits \"" + name + "\"", {},
-                  "`shardwright ls` lists the tensors.");
+    SHW_TRY(auto found, tensors_of(checkpoint, name));
+    for (std::uint32_t tensor : found) chosen[tensor] = true;
   }
   std::vector<TensorId> tensors;
   for (std::uint32_t i = 0; i < checkpoint.tensor_count(); ++i) {

@@ -16,8 +16,13 @@ Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fq
 // Has *, ? or [: matches_pattern() is asked.
 bool is_pattern(const std::string& name);
 
-// Those that are named or fit a pattern, each once, in natural order; all where nothing is named.
-// An error where a name or a pattern fits none. A name that is there is never a pattern.
+// The tensor that was named, or the only one that a pattern or the words of a filter (filter.h)
+// fit.
+Result<TensorId> find_one_tensor(const Checkpoint& checkpoint, const std::string& words);
+
+// Those that are named, or fit a pattern or the words of a filter, each once, in natural order; all
+// where nothing is named. An error where a name or a pattern fits none. A name that is there is
+// never a pattern.
 Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
                                              std::span<const std::string> names);
 

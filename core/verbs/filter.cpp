@@ -135,6 +135,11 @@ bool is_letters(std::string_view word) {
   return word.size() > 1 && word[0] == '~';
 }
 
+// "*.weight": of the whole name.
+bool is_glob(std::string_view word) {
+  return word.find_first_of("*?") != std::string_view::npos;
+}
+
 // "key:value"; the key is empty for a word.
 struct Term {
   std::string_view key, value;
@@ -153,6 +158,11 @@ Test has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedN
     }
     auto letters = std::make_shared<const LettersInOrder>(word.substr(1));
     return [&checkpoint, letters](TensorId tensor) { return letters->in(checkpoint.fqn(tensor)); };
+  }
+  if (is_glob(word)) {
+    return [&checkpoint, pattern = std::string(word)](TensorId tensor) {
+      return matches_pattern(pattern, std::string(checkpoint.fqn(tensor)));
+    };
   }
   if (names != nullptr)
     return [names, wanted = lowered(word)](TensorId tensor) {
@@ -252,7 +262,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
   std::vector<std::uint32_t> all;
   const std::vector<std::uint32_t>* among = help.among;
   auto wide = std::find_if(words.begin(), words.end(), [](std::string_view word) {
-    return !is_term(word) && !is_letters(word);
+    return !is_term(word) && !is_letters(word) && !is_glob(word);
   });
   if (among == nullptr && help.names != nullptr && wide != words.end()) {
     all = names_with(*help.names, lowered(*wide));
@@ -278,7 +288,7 @@ std::string letters_instead(std::string_view text) {
   std::string instead;
   bool changed = false;
   for (std::string_view word : words_of(text)) {
-    bool plain = !is_term(word) && !is_letters(word) && word != "~";
+    bool plain = !is_term(word) && !is_letters(word) && !is_glob(word) && word != "~";
     changed = changed || plain;
     instead += (instead.empty() ? "" : " ") + std::string(plain ? "~" : "");
     instead += word;
@@ -294,6 +304,7 @@ bool is_narrower(std::string_view text, std::string_view before) {
     bool words = !is_term(now[i]) && !is_term(then[i]);
     // "~" alone is a character of names, and looked for as one.
     bool alike = is_letters(now[i]) == is_letters(then[i]);
+    if (is_glob(now[i]) || is_glob(then[i])) return false;
     if (!words || !alike || !now[i].starts_with(then[i])) return false;
   }
   return true;
@@ -314,6 +325,7 @@ std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::str
     bool fits = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
       const std::string& fqn = checkpoint.objects()[i].fqn;
       if (is_letters(word)) return LettersInOrder(word.substr(1)).in(fqn);
+      if (!is_term(word) && is_glob(word)) return matches_pattern(std::string(word), fqn);
       return !is_term(word) && contains_ignoring_case(fqn, lowered(word));
     });
     if (fits) passed.push_back(i);

@@ -1,6 +1,7 @@
 // The filter line over the list of tensors: words that all must occur in the FQN (case is ignored),
 // and terms:
 //   finding:*  finding:RULE   dtype:bfloat16   rank:17   ndim:3   shape:[288,*,640]
+// and shell patterns of the whole name: *.weight
 // and letters that begin parts of a name, or follow one another in it, in that order:
 //   ~l3dp  finds layers.3.mlp.down_proj.weight
 // A dtype may be spelt as people do (bf16, fp32, float). A shape has as many dimensions as are

@@ -117,7 +117,7 @@ TEST_CASE("ls refuses terms that are none and says so where nothing fits") {
     CHECK_FALSE(run.err.empty());
   }
   Run none = shardwright({"ls", step(), "rank:99"});
-  CHECK(none.code == 0);
+  CHECK(none.code == 1);
   CHECK(contains(none.err, "No tensor fits"));
   CHECK(
       parsed(
@@ -179,6 +179,37 @@ TEST_CASE("command line: -V, help VERB and a path alone do what people try") {
   Run checked = shardwright({"check", checkpoint, "--json"});
   CHECK(alone.code == checked.code);
   CHECK(parsed(alone.out)["findings"] == parsed(checked.out)["findings"]);
+}
+
+TEST_CASE("command line: ls takes patterns, an order and columns") {
+  Run run = shardwright({"ls", step(), "*.gate_proj.weight", "--columns", "tensor,bytes"});
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "gate_proj.weight  "));
+  CHECK_FALSE(contains(run.out, "bfloat16"));
+  CHECK_FALSE(contains(run.out, "tensor  "));  // no head where no person reads it
+  Run sorted = shardwright({"ls", step(), "--sort", "bytes", "--reverse", "--columns", "bytes"});
+  Run ascending = shardwright({"ls", step(), "--sort", "bytes", "--columns", "bytes"});
+  CHECK(sorted.out != ascending.out);
+  CHECK(shardwright({"ls", step(), "--columns", "bites"}).code == 3);
+}
+
+TEST_CASE("command line: several checkpoints are checked one after the other") {
+  const std::string sound = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+  Run run = shardwright({"check", sound, sound});
+  CHECK(run.code == 0);
+  CHECK(run.out.find(sound) != run.out.rfind(sound));
+  CHECK(shardwright({"check", sound, step(), "--spec", spec()}).code == 1);
+  CHECK(shardwright({"check", sound, "/no/such/checkpoint"}).code == 4);
+}
+
+TEST_CASE("command line: findings of a rule that is ignored are counted as not judged") {
+  Run run = shardwright(
+      {"check", step(), "--spec", spec(), "--ignore", "placement-axis-moved", "--json"});
+  CHECK(run.code == 0);
+  auto answer = parsed(run.out);
+  CHECK(answer["findings"].empty());
+  CHECK(contains(answer["unjudged"].dump(), "placement-axis-moved"));
+  CHECK(shardwright({"check", step(), "--ignore", "placement-axis"}).code == 3);
 }
 
 TEST_CASE("command line: every verb stands in one group of the help") {
@@ -517,7 +548,7 @@ TEST_CASE("tables are as wide as who reads them says, and have a line a tensor i
     CHECK(whole);  // names are never cut: they are what is typed next
   }
   Run wide = shardwright({"ls", step()});
-  CHECK(contains(wide.out, "\nlm_head.weight   "));
+  CHECK(contains(wide.out, "lm_head.weight   "));
   CHECK(contains(wide.out, "29, 38, 47, 48, 57\n"));
   Run plain = shardwright({"map", step(), kDown, "--plain", "--color", "always"}, {"LANG=C.UTF-8"});
   CHECK(plain.code == 0);

@@ -35,6 +35,21 @@ TEST_CASE("tensors are chosen by name and by pattern, each once, in natural orde
   CHECK(chosen_names({"odd[0]"}) == Names{"odd[0]"});
 }
 
+TEST_CASE("choosing tensors: words and terms choose as they do in ls") {
+  using Names = std::vector<std::string>;
+  CHECK(chosen_names({"layers.2"}) == Names{"layers.2.b", "layers.2.w"});
+  CHECK(chosen_names({"layers w"}) == Names{"layers.2.w", "layers.10.w"});
+  CHECK(chosen_names({"dtype:f32 nor"}) == Names{"norm"});
+}
+
+TEST_CASE("choosing tensors: one tensor is the only one that words fit") {
+  auto checkpoint = named_checkpoint();
+  auto one = find_one_tensor(*checkpoint, "2.b");
+  REQUIRE(one.has_value());
+  CHECK(checkpoint->fqn(*one) == "layers.2.b");
+  CHECK_FALSE(find_one_tensor(*checkpoint, "layers.2").has_value());
+}
+
 TEST_CASE("a name or a pattern that fits nothing is a usage error with what is near") {
   auto checkpoint = named_checkpoint();
   auto near = choose_tensors(*checkpoint, std::vector<std::string>{"layers.2.ww"});

@@ -1,0 +1,137 @@
+#include "core/verbs/ignored_rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/spelling.h"
+#include "core/base/words.h"
+#include "core/io/source.h"
+#include "core/io/store.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr std::uint64_t kMostToml = std::uint64_t{1} << 20;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view trimmed_toml(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Without a remark; "#" inside of quotes is none.
+std::string_view without_remark(std::string_view line) {
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quote != 0) {
+      if (line[i] == quote) quote = 0;
+    } else if (line[i] == '"' || line[i] == '\'') {
+      quote = line[i];
+    } else if (line[i] == '#') {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+// The strings of a list, as far as it stands in `line`. True where the list ends there.
+bool add_strings(std::string_view line, std::vector<std::string>& strings) {
+  while (!line.empty()) {
+    const std::size_t at = line.find_first_of("\"']");
+    if (at == line.npos) return false;
+    if (line[at] == ']') return true;
+    const std::size_t end = line.find(line[at], at + 1);
+    if (end == line.npos) return false;
+    strings.emplace_back(line.substr(at + 1, end - at - 1));
+    line.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+// After "ignore =", or nothing where the line says something else.
+std::string_view value_of_ignore(std::string_view line) {
+  constexpr std::string_view kKey = "ignore";
+  if (!line.starts_with(kKey)) return {};
+  line = trimmed_toml(line.substr(kKey.size()));
+  return line.starts_with("=") ? trimmed_toml(line.substr(1)) : std::string_view{};
+}
+
+Result<std::vector<std::string>> ignored_in_file(const std::string& path,
+                                                 std::string_view section) {
+  if (!posix_store().exists(path)) return std::vector<std::string>{};
+  SHW_TRY(auto source, open_file(path, path));
+  if (source->size() > kMostToml)
+    return fail(ErrorKind::kUsage, "is larger than 1 MiB, too large for a configuration", {path},
+                "Start in another folder, or shorten it.");
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  return ignored_in_toml({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, section,
+                         path);
+}
+
+Status check_rule(const std::string& id) {
+  if (find_rule(id) != nullptr) return {};
+  std::vector<std::string_view> known;
+  for (const Rule& rule : all_rules()) known.push_back(rule.id);
+  std::string advice = did_you_mean_text(did_you_mean(id, known));
+  if (advice.empty()) advice = "`shardwright explain` lists the rules.";
+  return fail(ErrorKind::kUsage, "there is no rule \"" + id + "\" to ignore", {}, advice);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::string_view section,
+                                                 const std::string& source) {
+  std::vector<std::string> ignored;
+  std::string here;
+  bool in_list = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed_toml(without_remark(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (in_list) {
+      in_list = !add_strings(line, ignored);
+    } else if (line.starts_with("[")) {
+      here = trimmed_toml(line.substr(1, line.find(']') - 1));
+    } else if (here == section) {
+      const std::string_view value = value_of_ignore(line);
+      if (value.starts_with("[")) in_list = !add_strings(value.substr(1), ignored);
+    }
+  }
+  if (in_list)
+    return fail(ErrorKind::kUsage, "the list of `ignore` does not end", {source},
+                "write ignore = [\"value-statistics\"]");
+  return ignored;
+}
+
+Result<std::vector<std::string>> ignored_rules(const std::vector<std::string>& typed,
+                                               const std::string& folder) {
+  std::vector<std::string> all = typed;
+  SHW_TRY(auto own, ignored_in_file(folder + "/shardwright.toml", ""));
+  SHW_TRY(auto project, ignored_in_file(folder + "/pyproject.toml", "tool.shardwright"));
+  all.insert(all.end(), own.begin(), own.end());
+  all.insert(all.end(), project.begin(), project.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  for (const std::string& id : all) SHW_CHECK(check_rule(id));
+  return all;
+}
+
+void ignore_findings(CheckReport& report, const std::vector<std::string>& rules) {
+  for (const std::string& id : rules) {
+    auto kept = std::remove_if(report.findings.begin(), report.findings.end(),
+                               [&](const Finding& finding) { return finding.rule == id; });
+    const auto count = static_cast<std::size_t>(report.findings.end() - kept);
+    if (count == 0) continue;
+    report.findings.erase(kept, report.findings.end());
+    report.unjudged.push_back(
+        {fmt::format("{} of {}, ignored", plural(count, "finding"), id), "without --ignore"});
+  }
+  const bool is_calm =
+      std::all_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  if (report.verdict == Verdict::kFindings && is_calm) report.verdict = Verdict::kClean;
+}
+
+}  // namespace shw::verbs
