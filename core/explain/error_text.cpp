@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/explain/general_message.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/message_reader.h"
 
@@ -123,6 +124,10 @@ ErrorText parse_error_text(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
+  if (!result.messages.empty()) return result;
+  // Prose of no loader: a word or two are never enough.
+  for (ErrorMessage& message : read_general(pasted, kMaxMessages))
+    collector.add(std::move(message));
   return result;
 }
 

@@ -216,7 +216,7 @@ constexpr MessageKind kServingMessages[] = {
                   "supported",
                   "model architectures <names> failed to be inspected",
                   "model type <name> not supported", "architecture <name> not supported",
-                  "does not recognize this architecture", "model <name> is not supported"},
+                  "does not recognize this architecture", "model type <name> is not supported"},
      .meanings = {{{.id = "older-program",
                     .wrong = kLoader,
                     .weight = 0.85,

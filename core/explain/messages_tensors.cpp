@@ -45,7 +45,7 @@ constexpr MessageKind kTensorMessages[] = {
      .patterns = {"cuda out of memory", "defaultcpuallocator: not enough memory",
                   "expected all tensors to be on the same device", "nccl error",
                   "unhandled system error", "watchdog caught collective operation timeout",
-                  "connection reset by peer", "device-side assert triggered"},
+                  "connection reset by peer", "cuda error:"},
      .meanings = {{{.id = "not-about-a-checkpoint",
                     .wrong = kLoader,
                     .weight = 0.7,

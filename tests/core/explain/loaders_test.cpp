@@ -429,6 +429,45 @@ TEST_CASE("explain: of two shapes it is known which is the file's and which the 
   }
 }
 
+TEST_CASE("explain: a sentence of no row is read by its kind") {
+  check_sentences({
+      {"The tensor 'model.layers.0.mlp.gate.weight' was not found", "", "missing-key", "renamed"},
+      {"Unexpected keys in checkpoint: ['model.norm.weight']", "", "unexpected-key", "renamed"},
+      {"AssertionError: Expected 128 experts but found 32", "", "expert-count", "expert-layout"},
+      {"config.num_local_experts (8) does not match checkpoint (4)", "", "expert-count",
+       "expert-layout"},
+      {"The checkpoint has 8 shards but world size is 4", "", "other-world", "other-world-size"},
+      {"Could not find a checkpoint in /ckpt matching iter_0001000", "", "no-checkpoint-here",
+       "wrong-path"},
+      {"weight_scale_inv shape (16, 32) does not match weight shape (2048, 4096)", "", "two-shapes",
+       "other-model"},
+  });
+}
+
+TEST_CASE("explain: in a sentence of no row the words beside a shape say whose it is") {
+  const std::vector<TwoShapes> sentences = {
+      {"Expected tensor for a.b.weight to have shape (32000, 4096), got (32064, 4096)",
+       "",
+       {32064, 4096},
+       {32000, 4096}},
+      {"Shape mismatch: a.b.weight: expected [4, 8], found [8, 8]", "", {8, 8}, {4, 8}},
+      {"Cannot restore `a.b.kernel`: shape (4,8) in checkpoint, (8,8) in target",
+       "",
+       {4, 8},
+       {8, 8}},
+      {"checkpoint array has shape (1024, 512), target (512, 512)", "", {1024, 512}, {512, 512}},
+  };
+  for (const TwoShapes& sentence : sentences) {
+    CAPTURE(sentence.text);
+    ErrorText parsed = parse_error_text(sentence.text);
+    REQUIRE(parsed.messages.size() == 1);
+    CHECK(parsed.messages[0].kind->id == kShapes);
+    CHECK(parsed.messages[0].saved == sentence.saved);
+    CHECK(parsed.messages[0].current == sentence.current);
+  }
+  CHECK(parse_error_text("a picture of (3, 4) beside one of (5, 6)").messages.empty());
+}
+
 TEST_CASE("explain: a name that a shell reads as one word stands in the command") {
   Explanation plain = explain("KeyError: 'model.layers.0.q_norm.weight'");
   REQUIRE_FALSE(plain.hypotheses.empty());

@@ -1,0 +1,307 @@
+#include "core/explain/general_message.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/checked.h"
+#include "core/explain/message_kinds.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostRead = 4096;  // the end: there a traceback says what happened
+constexpr std::size_t kBefore = 64;      // characters before a shape that say whose it is
+constexpr std::size_t kLongest = 256;    // of a name
+
+using WordList = std::span<const std::string_view>;
+
+constexpr std::string_view kFileWords[] = {"saved",    "stored",   "checkpoint", "ckpt", "in file",
+                                           "got",      "loaded",   "source",     "disk", "found",
+                                           "received", "provided", "actual"};
+constexpr std::string_view kLoaderWords[] = {"expect", "model",   "current",  "target", "param",
+                                             "module", "request", "required", "config", "wants"};
+constexpr std::string_view kMissingWords[] = {"missing",        "not found",      "cannot find",
+                                              "could not find", "unable to find", "not present",
+                                              "absent",         "lacks"};
+constexpr std::string_view kExtraWords[] = {"unexpected",     "unused",    "not used",
+                                            "extra ",         "unknown",   "no matching",
+                                            "matching param", "unmatched", "not in the model"};
+constexpr std::string_view kAgainst[] = {
+    " but ",  "mismatch",  "!=",         " vs ",     "not match",
+    " into ", "different", "instead of", "divisible"};
+constexpr std::string_view kWorldWords[] = {"world size",
+                                            "world_size",
+                                            " ranks",
+                                            " shards",
+                                            "tensor_model_parallel",
+                                            "tensor parallel",
+                                            "tp_size",
+                                            "pipeline_model_parallel",
+                                            "pipeline parallel",
+                                            " gpus",
+                                            " devices",
+                                            "dp size",
+                                            "ep_size"};
+constexpr std::string_view kPlaceWords[] = {"no checkpoint", "checkpoint", "step path", "weights"};
+constexpr std::string_view kGoneWords[] = {"not found",   "does not exist", "could not find",
+                                           "cannot find", "no such",        "no checkpoint",
+                                           "no step"};
+
+// Where the first of the words stands.
+std::size_t general_find(std::string_view text, WordList words) {
+  std::size_t first = text.npos;
+  for (std::string_view word : words) first = std::min(first, text.find(word));
+  return first;
+}
+// Where the last of the words stands, plus one; 0 for none.
+std::size_t general_last(std::string_view text, WordList words) {
+  std::size_t last = 0;
+  for (std::string_view word : words) {
+    if (std::size_t at = text.rfind(word); at != text.npos) last = std::max(last, at + 1);
+  }
+  return last;
+}
+
+struct GeneralShape {
+  Extents extents;
+  std::size_t begin = 0, end = 0;
+};
+
+// "[64, 2]", "(64,)": digits, commas and blanks between brackets. Nothing else.
+std::optional<GeneralShape> shape_at(std::string_view text, std::size_t begin) {
+  const char closer = text[begin] == '(' ? ')' : ']';
+  GeneralShape shape{{}, begin, begin};
+  std::int64_t number = -1;
+  for (std::size_t at = begin + 1; at < text.size(); ++at) {
+    const char c = text[at];
+    if (is_digit(c)) {
+      auto tenfold = checked_mul<std::int64_t>(std::max<std::int64_t>(number, 0), 10);
+      if (!tenfold) return std::nullopt;
+      auto next = checked_add<std::int64_t>(*tenfold, c - '0');
+      if (!next) return std::nullopt;
+      number = *next;
+    } else if (c == ',' || c == closer) {
+      if (number >= 0 && shape.extents.size() < kMaxDims) shape.extents.push_back(number);
+      number = -1;
+      shape.end = at + 1;
+      if (c == closer) return shape.extents.empty() ? std::nullopt : std::optional(shape);
+    } else if (c != ' ' && c != '\n') {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<GeneralShape> shapes_in(std::string_view text) {
+  std::vector<GeneralShape> shapes;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '(' && text[at] != '[') continue;
+    auto shape = shape_at(text, at);
+    if (!shape) continue;
+    at = shape->end;
+    shapes.push_back(std::move(*shape));
+  }
+  return shapes;
+}
+
+enum class Side : std::uint8_t { kUnknown, kFile, kLoader };
+
+// By what follows ("(4, 8) in the checkpoint"), else by the last word before it that says so.
+Side side_of(std::string_view text, const GeneralShape& shape, std::size_t from) {
+  std::string_view after = text.substr(std::min(text.size(), shape.end), 18);
+  for (std::string_view lead : {" in the ", " in ", " from the ", " from "}) {
+    if (!after.starts_with(lead)) continue;
+    if (general_find(after, kFileWords) != after.npos) return Side::kFile;
+    if (general_find(after, kLoaderWords) != after.npos) return Side::kLoader;
+  }
+  const std::size_t begin = std::max(from, shape.begin > kBefore ? shape.begin - kBefore : 0);
+  const std::string_view before = text.substr(begin, shape.begin - begin);
+  const std::size_t file = general_last(before, kFileWords);
+  const std::size_t loader = general_last(before, kLoaderWords);
+  if (file == loader) return Side::kUnknown;
+  return file > loader ? Side::kFile : Side::kLoader;
+}
+
+bool is_name_part(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' ||
+         c == '-';
+}
+
+struct GeneralName {
+  std::string name;
+  std::size_t begin = 0;
+};
+
+// Words like "model.layers.0.mlp.weight": two dots, or an end that tensors have.
+std::vector<GeneralName> names_in(std::string_view text) {
+  std::vector<GeneralName> names;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_name_part(text[end])) ++end;
+    std::string_view word = text.substr(at, end - at);
+    while (!word.empty() && (word.back() == '.' || word.back() == '-')) word.remove_suffix(1);
+    const bool ends_so = word.ends_with(".weight") || word.ends_with(".bias") ||
+                         word.ends_with("_proj") || word.ends_with(".kernel");
+    const bool is_file = word.ends_with(".py") || word.ends_with(".safetensors") ||
+                         word.ends_with(".json") || word.ends_with(".bin");
+    const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
+    const bool is_module = word.starts_with("torch.") || word.starts_with("transformers.");
+    if (word.size() <= kLongest && !is_file && !is_module && (ends_so || has_path))
+      names.push_back({std::string(word), at});
+    at = std::max(end, at) + 1;
+  }
+  return names;
+}
+
+std::vector<std::int64_t> numbers_in(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at < text.size() && numbers.size() < 8;) {
+    std::size_t end = at;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    const bool is_word = at > 0 && is_name_part(text[at - 1]);
+    if (end > at && end - at <= 9 && !is_word)
+      numbers.push_back(std::stoll(std::string(text.substr(at, end - at))));
+    at = std::max(end, at) + 1;
+  }
+  return numbers;
+}
+
+constexpr MessageKind kGeneralShapes = {.id = kShapes, .example = "two shapes that differ"};
+constexpr MessageKind kGeneralMissing = {.id = kMissingKeyForm, .example = "names not found"};
+constexpr MessageKind kGeneralExtra = {.id = kUnexpectedKeyForm, .example = "names not asked for"};
+constexpr MessageKind kGeneralTwoShapes = {
+    .id = "two-shapes",
+    .example = "two shapes, and no word of whose they are",
+    .meanings = {{{.id = "other-model",
+                   .rule = &kShapeMismatch,
+                   .weight = 0.4,
+                   .title = "two tensors that belong together have shapes that do not fit",
+                   .text = "The message does not say which shape is the file's. A scale beside its "
+                           "weight has the weight's shape divided by the block or group size; a "
+                           "shape that is a whole part of the other is one rank's part.",
+                   .decide = "The shapes that the checkpoint records.",
+                   .command = "shardwright ls CHECKPOINT NAME"}}}};
+constexpr MessageKind kGeneralExperts = {
+    .id = "expert-count",
+    .example = "two numbers of experts",
+    .meanings = {{{.id = "expert-layout",
+                   .rule = &kConfigCount,
+                   .wrong = kDisk,
+                   .weight = 0.6,
+                   .title = "the number of experts is not what the model says",
+                   .text = "An export under expert parallelism wrote one rank's experts, or "
+                           "numbered each rank's from 0; or config.json is of another model. The "
+                           "router's rows say how many experts there are.",
+                   .decide = "The experts in the checkpoint against the rows of the router.",
+                   .command = "shardwright check CHECKPOINT"}}}};
+constexpr MessageKind kGeneralWorld = {
+    .id = "other-world",
+    .example = "two numbers of ranks",
+    .meanings = {{{.id = "other-world-size",
+                   .rule = &kTopologyLocked,
+                   .wrong = kLoader,
+                   .weight = 0.6,
+                   .title = "another number of ranks or shards than the save had",
+                   .text = "This loader wants the parallel sizes of the save. Nothing is damaged: "
+                           "load with those sizes, or cut the checkpoint anew with `shardwright "
+                           "reshard` where its format allows it.",
+                   .decide = "The parallel sizes of both runs.",
+                   .command = "shardwright info CHECKPOINT"}}}};
+constexpr MessageKind kGeneralPlace = {
+    .id = "no-checkpoint-here",
+    .example = "a checkpoint that is not found",
+    .meanings = {{{.id = "wrong-path",
+                   .wrong = kLoader,
+                   .weight = 0.5,
+                   .title = "the path is not the checkpoint's folder",
+                   .text = "Loaders want the folder of one step, not the run's above it or a "
+                           "component's below it, and a step that exists.",
+                   .decide = "What is in the folder.",
+                   .command = "shardwright info CHECKPOINT"},
+                  {.id = "unfinished-save",
+                   .rule = &kLeftoverMetadata,
+                   .wrong = kDisk,
+                   .weight = 0.35,
+                   .title = "the save did not end",
+                   .text = "Files that say that a step is complete are written last. Use the step "
+                           "before it.",
+                   .decide = "Whether an earlier step opens.",
+                   .command = "shardwright check CHECKPOINT"}}}};
+
+std::string first_name(std::string_view text) {
+  auto names = names_in(text);
+  return names.empty() ? std::string() : names.front().name;
+}
+
+std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
+  auto shapes = shapes_in(pasted.lower);
+  // "(8)" alone is a number between brackets.
+  const bool speaks_of_shapes =
+      pasted.lower.find("shape") != std::string::npos ||
+      pasted.lower.find("size(") != std::string::npos ||
+      std::any_of(shapes.begin(), shapes.end(),
+                  [](const GeneralShape& shape) { return shape.extents.size() > 1; });
+  if (!speaks_of_shapes) return std::nullopt;
+  for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
+    const Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
+    const Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
+    if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
+    const bool file_first = one == Side::kFile;
+    return ErrorMessage{&kGeneralShapes, first_name(pasted.text),
+                        shapes[file_first ? i : i + 1].extents,
+                        shapes[file_first ? i + 1 : i].extents};
+  }
+  const bool is_against = general_find(pasted.lower, kAgainst) != std::string::npos;
+  if (shapes.size() != 2 || !is_against || pasted.lower.find("shape") == std::string::npos)
+    return std::nullopt;
+  return ErrorMessage{&kGeneralTwoShapes, first_name(pasted.text), shapes[0].extents,
+                      shapes[1].extents};
+}
+
+std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t most) {
+  std::vector<ErrorMessage> messages;
+  const std::size_t missing = general_find(pasted.lower, kMissingWords);
+  const std::size_t extra = general_find(pasted.lower, kExtraWords);
+  if (missing == std::string::npos && extra == std::string::npos) return messages;
+  const MessageKind* kind = missing <= extra ? &kGeneralMissing : &kGeneralExtra;
+  for (GeneralName& name : names_in(pasted.text)) {
+    if (messages.size() == most) break;
+    messages.push_back({kind, std::move(name.name), {}, {}});
+  }
+  return messages;
+}
+
+std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
+  const std::string& text = pasted.lower;
+  auto numbers = numbers_in(text);
+  if (numbers.size() < 2 || numbers[0] == numbers[1]) return std::nullopt;
+  if (general_find(text, kAgainst) == text.npos) return std::nullopt;
+  const bool experts = text.find("expert") != text.npos;
+  if (!experts && general_find(text, kWorldWords) == text.npos) return std::nullopt;
+  ErrorMessage message{experts ? &kGeneralExperts : &kGeneralWorld, {}, {}, {}};
+  message.numbers = {{"first", numbers[0]}, {"second", numbers[1]}};
+  return message;
+}
+
+}  // namespace
+
+std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
+  PastedText end = pasted;
+  if (end.text.size() > kMostRead) {
+    end.text.erase(0, end.text.size() - kMostRead);
+    end.lower.erase(0, end.lower.size() - kMostRead);
+  }
+  if (auto shapes = general_shapes(end)) return {*shapes};
+  if (auto names = general_names(end, most); !names.empty()) return names;
+  if (auto counts = general_counts(end)) return {*counts};
+  const bool is_gone = general_find(end.lower, kGoneWords) != std::string::npos;
+  if (is_gone && general_find(end.lower, kPlaceWords) != std::string::npos)
+    return {ErrorMessage{&kGeneralPlace, {}, {}, {}}};
+  return {};
+}
+
+}  // namespace shw
