@@ -1,13 +1,37 @@
 #include "app/cli/verbs.h"
+#include "core/report/entry_report.h"
 #include "core/report/report.h"
 #include "core/verbs/choose_tensors.h"
 
 namespace shw::cli {
 
+namespace {
+
+// The entry of that name that is not a tensor.
+std::optional<std::size_t> find_entry(const Checkpoint& checkpoint, const std::string& fqn) {
+  for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+    if (checkpoint.objects()[i].fqn == fqn) return i;
+  }
+  return std::nullopt;
+}
+
+int show_entry(Context& context, const Checkpoint& checkpoint, std::size_t object) {
+  if (context.options.json)
+    context.terminal.out_line(entry_to_json(checkpoint, object));
+  else
+    context.terminal.out(entry_to_text(checkpoint, object, style_of(context)));
+  return kClean;
+}
+
+}  // namespace
+
 int run_show(Context& context) {
   const Options& options = context.options;
   auto checkpoint = open(context);
   if (!checkpoint) return fail_with(context, checkpoint.error());
+  if (auto entry = find_entry(**checkpoint, options.subject);
+      entry && !(*checkpoint)->find(options.subject))
+    return show_entry(context, **checkpoint, *entry);
   auto tensor = find_one_tensor(**checkpoint, options.subject);
   if (!tensor) return fail_with(context, tensor.error());
   std::optional<TensorValues> values;

@@ -24,7 +24,8 @@ constexpr VerbRow kVerbs[] = {
     {"show", "l", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
-     "The two arguments may change places."},
+     "The two arguments may change places. FQN may be words that fit one tensor only. Of an entry "
+     "that is not a tensor its value is printed."},
     {"stats", "U", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",

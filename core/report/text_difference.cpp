@@ -254,16 +254,16 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   std::string out = "A  " + printable(paths.a) + "   " + inked(style, Ink::kQuiet, headline(a)) +
                     "\nB  " + printable(paths.b) + "   " + inked(style, Ink::kQuiet, headline(b)) +
                     "\n";
-  for (std::size_t kind = 0; kind < kDifferenceKinds; ++kind)
-    append_kind(difference, static_cast<DifferenceKind>(kind), width, style, out);
-  append_entries(difference, width, style, out);
-  for (const std::string& doubt : difference.doubts)
-    out += "\n" + wrapped(printable(doubt), 0, width) + "\n";
   Ink ink = difference.verdict == Sameness::kSame        ? Ink::kGreen
             : difference.verdict == Sameness::kDifferent ? Ink::kRed
                                                          : Ink::kGold;
   out +=
       "\n" + inked(style, ink, name(difference.verdict)) + ": " + extent_words(difference) + "\n";
+  for (std::size_t kind = 0; kind < kDifferenceKinds; ++kind)
+    append_kind(difference, static_cast<DifferenceKind>(kind), width, style, out);
+  append_entries(difference, width, style, out);
+  for (const std::string& doubt : difference.doubts)
+    out += "\n" + wrapped(printable(doubt), 0, width) + "\n";
   if (!difference.unjudged.empty())
     out += wrapped("not judged: " + to_text(difference.unjudged), 0, width) + "\n";
   return out;

@@ -212,6 +212,15 @@ TEST_CASE("command line: findings of a rule that is ignored are counted as not j
   CHECK(shardwright({"check", step(), "--ignore", "placement-axis"}).code == 3);
 }
 
+TEST_CASE("command line: show prints an entry that is not a tensor") {
+  const std::string checkpoint = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_grid/ckpt";
+  const std::string fqn = "object.list";
+  Run run = shardwright({"show", checkpoint, fqn});
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "not a tensor"));
+  CHECK(parsed(shardwright({"show", checkpoint, fqn, "--json"}).out)["fqn"] == fqn);
+}
+
 TEST_CASE("command line: every verb stands in one group of the help") {
   const std::string help = shardwright({"--help"}).out;
   for (const char* verb :
