@@ -243,6 +243,20 @@ bool is_model_file(const Checkpoint& checkpoint) {
   return false;
 }
 
+// The file at the top for which nobody looks any more is said.
+OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.severity = Severity::kInfo;
+  for (const FileRow& file : top.files()) {
+    if (file.referenced) finding.subjects.push_back(file.path);
+  }
+  finding.cause =
+      fmt::format("{} at the top of this folder {} not looked at. Its path opens it.",
+                  some_of(finding.subjects), finding.subjects.size() == 1 ? "was" : "were");
+  return CheckpointBuilder::with_finding(below, std::move(finding));
+}
+
 // Layers of a model that lie in folders of their own beside it.
 OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
                               std::shared_ptr<const Checkpoint> opened, const DirectoryLook& look,
@@ -275,7 +289,7 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
     auto opened = row.open(directory, progress);
     if (opened && row.names_are_common && !is_model_file(**opened)) {
       SHW_TRY(auto below, open_below(directory, look, rows, progress));
-      if (below != nullptr) return below;
+      if (below != nullptr) return with_file_aside(*below, **opened);
     }
     if (opened) {
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));

@@ -293,6 +293,11 @@ class ZeroTensors {
     if (world_.stage != 3) {
       there *= world_.ranks;
       slack = 2 * world_.ranks - 1;
+      // What is behind the last parameter.
+      const auto& groups = lead().groups;
+      const std::size_t group = layout.parameters.empty() ? 0 : layout.parameters.back().group;
+      if (group < groups.size() && !groups[group].alignment.empty())
+        slack += std::clamp<std::int64_t>(groups[group].alignment.back(), 0, there);
     }
     if (needed <= there && there - needed <= slack) return;
     const std::string& path = world_.model->path;

@@ -160,6 +160,9 @@ TEST_CASE("run folder: what a trainer leaves above a step does not stand for it"
                           {"global_step5/model.safetensors", run_model("w")}});
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_in(**opened) == Names{"w"});
+  const auto told = (*opened)->opening_findings();
+  CHECK(std::any_of(told.begin(), told.end(),
+                    [](const Finding& one) { return says(one, "scheduler.pt at the top"); }));
 }
 
 TEST_CASE("run folder: of several .ckpt files the newest is opened") {
