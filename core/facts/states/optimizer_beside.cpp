@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 
@@ -230,6 +231,38 @@ std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const ShapesBe
     return out;
   }
   return std::nullopt;
+}
+
+std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const ShapesBeside& shapes) {
+  // Each row is padded to a multiple of the ranks (FSDP), or of a few times as many (DeepSpeed).
+  constexpr std::int64_t kMostPadding = 4;
+  FlatStates out;
+  std::int64_t longest = 0, longest_vector = 0;
+  std::size_t count_of_weights = 0;
+  for (const Extents& shape : shapes.shapes) {
+    const auto sum = shape.size() == 1 ? checked_add(out.elements, shape[0]) : std::nullopt;
+    if (!sum) return std::nullopt;
+    out.elements = *sum;
+    longest = std::max(longest, shape[0]);
+  }
+  for (const auto& [shape, count] : weights_of(checkpoint)) {
+    const auto each = checked_mul(volume(shape).value_or(0), static_cast<std::int64_t>(count));
+    const auto sum = each ? checked_add(out.weights, *each) : std::nullopt;
+    if (!sum) return std::nullopt;
+    out.weights = *sum;
+    count_of_weights += count;
+    if (shape.size() == 1) longest_vector = std::max(longest_vector, shape[0]);
+  }
+  out.rows = shapes.shapes.size();
+  // A row is of several weights. Vectors of a model whose matrices are frozen have the lengths of
+  // its vectors.
+  if (out.elements < 1 || longest <= longest_vector || 2 * out.rows > count_of_weights)
+    return std::nullopt;
+  out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);
+  if (out.ranks < 2 || out.ranks > kMostParts) return std::nullopt;
+  const std::int64_t padding = out.ranks * out.elements - out.weights;
+  const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMostPadding * out.ranks);
+  return most && padding <= *most && padding < out.elements ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace shw

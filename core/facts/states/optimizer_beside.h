@@ -47,4 +47,13 @@ struct CutStates {
 // Nothing where the states fit whole weights, or no number of ranks explains all of them.
 std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const ShapesBeside& shapes);
 
+// States that are rows of numbers, as FSDP and DeepSpeed keep them, with the elements that one rank
+// of several has of all weights.
+struct FlatStates {
+  std::int64_t ranks = 0;
+  std::int64_t elements = 0, weights = 0;  // of a kind of state, of the weights
+  std::size_t rows = 0;
+};
+std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const ShapesBeside& shapes);
+
 }  // namespace shw

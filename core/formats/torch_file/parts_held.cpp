@@ -35,9 +35,11 @@ bool is_named_for_rank(const std::string& path) {
 }  // namespace
 
 std::optional<HeldPart> held_part(SideSharding sharding, ExtentsView local) {
-  auto box = held_box(sharding, local);
-  if (!box) return std::nullopt;
-  return HeldPart{std::move(sharding), std::move(*box)};
+  if (auto box = held_box(sharding, local)) return HeldPart{std::move(sharding), std::move(*box)};
+  const auto held = volume(local), all = volume(sharding.global_shape);
+  if (!held || !all || *held >= *all || sharding.global_shape.size() != local.size())
+    return std::nullopt;
+  return HeldPart{std::move(sharding), whole(local), false};
 }
 
 void PartsHeld::add(const std::string& fqn, const HeldPart& part) {
@@ -81,6 +83,8 @@ std::optional<Finding> PartsHeld::finding(const std::string& path) const {
                                  "get_model_state_dict(..., StateDictOptions(full_state_dict="
                                  "True)), or full_tensor() of each DTensor")}};
   if (sharding.rank) finding.evidence.emplace_back("rank", *sharding.rank);
+  if (example_->is_placed)
+    finding.evidence.emplace_back("belongs_at", std::vector<Box>{example_->box});
   return finding;
 }
 

@@ -13,10 +13,12 @@ namespace shw {
 
 struct HeldPart {
   SideSharding sharding;
-  Box box;  // of the whole
+  Box box;                // of the whole
+  bool is_placed = true;  // false: its size alone is known
 };
 
-// Nothing where mesh and placements give no box of that size.
+// Not placed where mesh and placements give no box of that size (rows of tensor and data parallel
+// ranks, cut in strides). Nothing where it is no part either.
 std::optional<HeldPart> held_part(SideSharding sharding, ExtentsView local);
 
 // Those of one file that are not the whole.

@@ -106,11 +106,11 @@ class TorchFileReader {
     if (is_dtensor && pickled) {
       part =
           held_part(dtensor_sharding(tree_, zip_, entry.value, codec_ != nullptr), pickled->sizes);
-      if (!part)
-        pickled =
-            fail(ErrorKind::kUnsupported,
-                 "is a DTensor whose mesh and placements do not give the size of what is here",
-                 {path_, tree_.at(entry.value)});
+      if (part && !part->is_placed) parts_.add(entry.fqn, *part);
+      if (!part || !part->is_placed)
+        pickled = fail(ErrorKind::kUnsupported,
+                       "is a DTensor whose mesh and placements do not give one box of it",
+                       {path_, tree_.at(entry.value)});
     }
     if (pickled && (pickled->conjugate || pickled->negative))
       pickled = fail(ErrorKind::kUnsupported,

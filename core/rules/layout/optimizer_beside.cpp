@@ -74,6 +74,29 @@ void add_cut_beside(const Checkpoint& checkpoint, const OptimizerBeside& optimiz
   findings.push_back(std::move(finding));
 }
 
+void add_flat_beside(const Checkpoint& checkpoint, const OptimizerBeside& optimizer,
+                     std::vector<Finding>& findings) {
+  const auto shapes = shapes_of(optimizer);
+  const auto flat = shapes ? flat_states(checkpoint, *shapes) : std::nullopt;
+  if (!flat) return;
+  Finding finding;
+  finding.rule = kLocalSavedAsGlobal.id;
+  finding.subjects = {optimizer.path};
+  finding.cause = fmt::format(
+      "{} holds one rank's flat states beside whole weights: {} of {} elements, 1/{} of the {} of "
+      "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part, and "
+      "what the others had is lost.",
+      optimizer.path, plural(flat->rows, "row"),
+      human_count(static_cast<std::uint64_t>(flat->elements)), flat->ranks,
+      human_count(static_cast<std::uint64_t>(flat->weights)), flat->ranks);
+  finding.evidence = {{"ranks", flat->ranks},
+                      {"elements", flat->elements},
+                      {"elements of the weights", flat->weights},
+                      {"rows", count_of(flat->rows)},
+                      {"what to do", std::string(kWhatToDo)}};
+  findings.push_back(std::move(finding));
+}
+
 // Names in place of numbers tell which weight each state is of.
 void add_named_beside(const Checkpoint& checkpoint, const OptimizerBeside& optimizer,
                       std::vector<Finding>& findings) {
@@ -122,6 +145,7 @@ void find_parts_beside(const Facts& facts, std::vector<Finding>& findings) {
     if (findings.size() != before) continue;
     add_named_beside(facts.checkpoint, optimizer, findings);
     if (findings.size() == before) add_cut_beside(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_flat_beside(facts.checkpoint, optimizer, findings);
   }
 }
 

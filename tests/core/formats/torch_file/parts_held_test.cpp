@@ -119,6 +119,16 @@ TEST_CASE("optimizer beside weights: states of one tensor-parallel rank are said
   CHECK(finding->cause.find("1/2 of their weights") != std::string::npos);
 }
 
+TEST_CASE("optimizer beside weights: flat rows of one rank are said, of all ranks they are not") {
+  // 16 x 8 + 2 x 8 x 8 + 8 x 16 + 8 = 392 elements, in two rows.
+  const CheckReport half = beside_weights({{100}, {96}});
+  const Finding* finding = named(half, "local-saved-as-global");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("1/2 of the 392") != std::string::npos);
+  CHECK(beside_weights({{200}, {192}}).findings.empty());
+  CHECK(beside_weights({{8}}).findings.empty());  // a bias, all else frozen
+}
+
 TEST_CASE("optimizer beside weights: states of few weights or of other shapes say nothing") {
   for (const std::vector<Extents>& states :
        {std::vector<Extents>{{4, 8}, {8, 4}},                          // of adapters
