@@ -87,6 +87,8 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
       if (place) change.homes[tensor.fqn].push_back(source.file(place->file).path);
     }
     if (!tensor.before) continue;
+    if (source.fqn(*tensor.before) != tensor.fqn)
+      change.renamed.emplace(source.fqn(*tensor.before), tensor.fqn);
     for (ChunkId chunk : source.chunks(*tensor.before))
       count(source.sizes(chunk), source.dtype(*tensor.before), -1);
   }

@@ -27,6 +27,20 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   return json;
 }
 
+// In the order that the map has; names may change places.
+bool rename_entries(const IndexChange& change, IndexJson& json) {
+  auto weight_map = json.find("weight_map");
+  if (change.renamed.empty() || weight_map == json.end() || !weight_map->is_object()) return false;
+  IndexJson renamed = IndexJson::object();
+  auto& entries = renamed.get_ref<IndexJson::object_t&>();
+  for (auto& [fqn, file] : weight_map->items()) {
+    auto found = change.renamed.find(fqn);
+    entries.push_back({found == change.renamed.end() ? fqn : found->second, std::move(file)});
+  }
+  *weight_map = std::move(renamed);
+  return true;
+}
+
 bool send_home(const IndexChange& change, IndexJson& json) {
   auto weight_map = json.find("weight_map");
   if (weight_map == json.end() || !weight_map->is_object()) return false;
@@ -87,10 +101,10 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   bool resized = change.more_bytes != 0 || change.more_elements != 0;
   auto json = read_index_json(source);
   // What nobody can read, and nothing has to be changed in, is left alone.
-  if (!json && !resized) return Text{};
+  if (!json && !resized && change.renamed.empty()) return Text{};
   if (!json) return tl::unexpected<Error>(std::move(json).error());
-  const bool is_sent = send_home(change, *json);
-  bool changed = move_total(*json, "total_size", change.more_bytes) || is_sent;
+  const bool is_renamed = rename_entries(change, *json), is_sent = send_home(change, *json);
+  bool changed = move_total(*json, "total_size", change.more_bytes) || is_sent || is_renamed;
   if (is_sent) set_total_size(*json, change.bytes);
   changed = move_total(*json, "total_parameters", change.more_elements) || changed;
   return changed ? Text(with_odd_numbers_again(json->dump(2)) + "\n") : Text{};

@@ -26,10 +26,11 @@ struct IndexChange {
   std::int64_t more_bytes = 0, more_elements = 0;
   std::int64_t bytes = 0;  // of all tensors afterwards
   std::map<std::string, std::vector<std::string>> homes;
+  std::map<std::string, std::string, std::less<>> renamed;  // new names by old ones
 };
-// Moves entries that name another file than one of the tensor's to the first of them, and
-// `metadata.total_size` and `total_parameters` by that much; where entries move, total_size becomes
-// what it is. All else stays. Nothing where all of it does.
+// Gives entries their new names, moves entries that name another file than one of the tensor's to
+// the first of them, and `metadata.total_size` and `total_parameters` by that much; where entries
+// move, total_size becomes what it is. All else stays. Nothing where all of it does.
 Result<std::optional<std::string>> changed_index(const ByteSource& source,
                                                  const IndexChange& change);
 

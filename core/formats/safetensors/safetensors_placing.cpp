@@ -121,9 +121,11 @@ struct Placing {
       if (!tensor.tiles[i].kept) SHW_CHECK(make(t, i, taken));
     }
     for (ChunkId old : chunks_before(tensor)) {
-      std::string path = file_of(old);
-      if (!kept.contains(old) && !path.empty() && !taken.contains(path))
-        placed.changes[path].dropped.insert(tensor.fqn);
+      const std::string path = file_of(old);
+      const std::string name(source->fqn(*tensor.before));
+      const bool is_replaced = taken.contains(path) && name == tensor.fqn;
+      if (!kept.contains(old) && !path.empty() && !is_replaced)
+        placed.changes[path].dropped.insert(name);
     }
     return {};
   }
@@ -135,6 +137,15 @@ struct Placing {
       auto header = file ? read_safetensors_header(**file)
                          : Result<SafetensorsHeader>(tl::unexpected(file.error()));
       if (header && header->has_unowned()) placed.changes[path].drops_unowned = true;
+    }
+  }
+
+  // Tensors may exchange their names: what one leaves the other writes.
+  void keep_written() {
+    for (auto& [path, change] : placed.changes) {
+      std::erase_if(change.dropped, [&written = change.written](const auto& name) {
+        return written.contains(name);
+      });
     }
   }
 
@@ -179,6 +190,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
   if (placing.source != nullptr) placing.drop_unowned();
+  placing.keep_written();
   placing.note_filled();
   std::erase_if(placing.placed.changes, [](const auto& change) { return change.second.empty(); });
   return std::move(placing.placed);

@@ -113,9 +113,10 @@ std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const Safetens
     if (change.dropped.contains(entry.name)) continue;
     auto made = change.written.find(entry.name);
     const SafetensorsTensor* tensor = made == change.written.end() ? nullptr : &made->second;
+    const bool is_retyped = tensor != nullptr && !tensor->dtype_text.empty();
     parts.push_back({entry.name, &entry, tensor,
                      tensor != nullptr ? tensor->length : entry.end - entry.begin, entry.begin,
-                     alignment_of(entry.dtype_text)});
+                     alignment_of(is_retyped ? tensor->dtype_text : entry.dtype_text)});
   }
   for (const auto& [name, tensor] : change.written) {
     if (held.contains(name)) continue;
@@ -149,10 +150,13 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Header
   for (const HeaderPart& part : parts) {
     auto next = checked_add(end, part.length);
     if (!next) return fail(ErrorKind::kUnsupported, "would be too large", {source.name()});
-    std::string dtype_text = part.old != nullptr ? part.old->dtype_text : part.made->dtype_text;
+    // A tensor that is written in place of another of that name may have another dtype.
+    const bool is_retyped = part.made != nullptr && !part.made->dtype_text.empty();
+    const bool keeps_dtype = part.old != nullptr && !is_retyped;
+    std::string dtype_text = keeps_dtype ? part.old->dtype_text : part.made->dtype_text;
     OrderedJson entry = OrderedJson::object();
     if (part.old != nullptr) entry = std::move(*entries.at(part.name));
-    if (part.old == nullptr) entry["dtype"] = dtype_text;
+    if (!keeps_dtype) entry["dtype"] = dtype_text;
     if (part.made != nullptr) entry["shape"] = shape_in_header(dtype_text, part.made->shape);
     entry["data_offsets"] = {end, *next};
     made.push_back({part.name, std::move(entry)});

@@ -14,7 +14,7 @@
 namespace shw {
 
 struct SafetensorsTensor {
-  std::string dtype_text;  // of one that the file does not hold yet
+  std::string dtype_text;  // empty: the one that it has in the file
   Extents shape;
   std::uint64_t length = 0;
 };

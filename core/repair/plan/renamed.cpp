@@ -1,5 +1,5 @@
-// N10: the right tensor under the name of another layer. Every tile stays where it is, under the
-// same box; only the names in `.metadata` change.
+// The right tensor under another name. Every chunk stays under the same box; where names stand in
+// an index, only the index changes, else the files that hold the names are written anew.
 #include "core/repair/plan/renamed.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
     return cannot_lower(checkpoint, renamed.tensor, why);
   };
   if (renamed.fqn.empty()) return refuse("a tensor needs a name");
-  if (!checkpoint.format().traits.has_index) {
+  if (!checkpoint.format().traits.has_index && checkpoint.format().rewrite != Rewrite::kFiles) {
     return refuse(
-        "in this format the names stand in the headers of the data files, which are not "
-        "rewritten yet");
+        "files of this format are not written anew; convert the checkpoint first (shardwright "
+        "convert CHECKPOINT --to safetensors --out NEW), then repair the result");
   }
   std::string_view old_name = checkpoint.fqn(renamed.tensor);
   if (!path_after(checkpoint.path(renamed.tensor), old_name, renamed.fqn)) {

@@ -28,12 +28,14 @@ PlannedChunk joined(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   return one;
 }
 
-// A file knows its bytes by the tensor's name: those of another tensor have to be copied.
+// A file knows its bytes by the tensor's name: those of another tensor, or of one with a new name,
+// have to be copied.
 PlannedChunks without_others_items(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   PlannedChunks chunks;
   chunks.reserve(tensor.chunks.size());
   for (PlannedChunk chunk : tensor.chunks) {
-    if (chunk.item && checkpoint.tensor_of(*chunk.item) != tensor.tensor) {
+    const bool is_known = tensor.fqn.empty() || tensor.fqn == checkpoint.fqn(tensor.tensor);
+    if (chunk.item && (!is_known || checkpoint.tensor_of(*chunk.item) != tensor.tensor)) {
       chunk.pieces.push_back(
           {*chunk.item, whole(chunk.box.sizes), Extents(chunk.box.sizes.size(), 0)});
       chunk.item.reset();
