@@ -21,15 +21,24 @@ std::string text_of(const PathPart& part) {
   return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
 }
 
-}  // namespace
+// One key alone becomes shorter or longer, as where a wrapper's part leaves it: those before and
+// after it stay.
+std::optional<std::vector<PathPart>> path_with_other_key(std::span<const PathPart> path,
+                                                         std::string_view new_name) {
+  std::size_t first = 0, last = path.size();
+  while (first + 1 < last && new_name.starts_with(text_of(path[first]) + "."))
+    new_name.remove_prefix(text_of(path[first++]).size() + 1);
+  while (last > first + 1 && new_name.ends_with("." + text_of(path[last - 1])))
+    new_name.remove_suffix(text_of(path[--last]).size() + 1);
+  if (last != first + 1 || new_name.empty() || !std::holds_alternative<std::string>(path[first]))
+    return std::nullopt;
+  std::vector<PathPart> out(path.begin(), path.end());
+  out[first] = std::string(new_name);
+  return out;
+}
 
-std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
-                                                std::string_view old_name,
-                                                std::string_view new_name) {
-  std::string joined;
-  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
-  if (path.empty()) return std::vector<PathPart>{};
-  if (joined != old_name) return std::nullopt;
+std::optional<std::vector<PathPart>> path_with_equal_keys(std::span<const PathPart> path,
+                                                          std::string_view new_name) {
   std::vector<PathPart> out;
   std::string_view rest = new_name;
   for (const PathPart& part : path) {
@@ -47,6 +56,19 @@ std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
   }
   if (!rest.empty()) return std::nullopt;
   return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
+                                                std::string_view old_name,
+                                                std::string_view new_name) {
+  std::string joined;
+  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
+  if (path.empty()) return std::vector<PathPart>{};
+  if (joined != old_name) return std::nullopt;
+  auto out = path_with_equal_keys(path, new_name);
+  return out ? std::move(out) : path_with_other_key(path, new_name);
 }
 
 }  // namespace shw

@@ -1,3 +1,4 @@
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ const Rule* const kInOrder[] = {
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
     &kFlatShard,
+    // Names, and what stands beside each other by name.
+    &kRenamedTensors, &kWrappedNames,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,

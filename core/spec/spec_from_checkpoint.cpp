@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
 #include "core/base/checked.h"
 #include "core/base/until_cancelled.h"
 #include "core/model/state_names.h"
+#include "core/spec/alike_names.h"
 
 namespace shw {
 namespace {
@@ -114,11 +116,56 @@ bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
 
 }  // namespace
 
-NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
-                    const Progress* progress) {
+namespace {
+
+std::vector<std::string_view> all_names(const Checkpoint& checkpoint, const Progress* progress) {
+  std::vector<std::string_view> names;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress))
+    names.push_back(checkpoint.fqn(tensor));
+  return names;
+}
+
+// How names differ that are paired by now.
+std::set<NameChange> known_changes(const Checkpoint& checkpoint, const Checkpoint& reference,
+                                   const NameMap& map, const Progress* progress) {
+  std::set<NameChange> known;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    const auto other = map.in_reference[index_of(tensor)];
+    if (!other || checkpoint.fqn(tensor) == reference.fqn(*other)) continue;
+    NameChange change = name_change(checkpoint.fqn(tensor), reference.fqn(*other));
+    change.common = 0;
+    known.insert(std::move(change));
+  }
+  return known;
+}
+
+// What is left over on both sides, by what most of it has in common.
+void match_left_over(const Checkpoint& checkpoint, const Checkpoint& reference,
+                     const std::vector<bool>& taken, NameMap& map, const Progress* progress) {
+  std::vector<NamedShape> here, there;
+  std::vector<TensorId> ids_here, ids_there;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    if (map.in_reference[index_of(tensor)]) continue;
+    here.push_back({checkpoint.fqn(tensor), checkpoint.shape(tensor)});
+    ids_here.push_back(tensor);
+  }
+  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+    if (taken[index_of(tensor)]) continue;
+    there.push_back({reference.fqn(tensor), reference.shape(tensor)});
+    ids_there.push_back(tensor);
+  }
+  if (here.empty() || there.empty()) return;
+  auto found = match_alike_names(here, there, all_names(checkpoint, progress),
+                                 all_names(reference, progress),
+                                 known_changes(checkpoint, reference, map, progress), progress);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i]) map.in_reference[index_of(ids_here[i])] = ids_there[*found[i]];
+}
+
+NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference,
+                       std::vector<bool>& taken, const Progress* progress) {
   NameMap map;
   map.in_reference.resize(checkpoint.tensor_count());
-  std::vector<bool> taken(reference.tensor_count(), false);
   auto take = [&](TensorId tensor, TensorId other) {
     if (taken[index_of(other)]) return;
     taken[index_of(other)] = true;
@@ -150,6 +197,16 @@ NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
     auto other = find_in(there, replacement->there + name.substr(replacement->here.size()));
     if (other) take(*here[name], *other);
   }
+  return map;
+}
+
+}  // namespace
+
+NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
+                    const Progress* progress) {
+  std::vector<bool> taken(reference.tensor_count(), false);
+  NameMap map = match_by_names(checkpoint, reference, taken, progress);
+  match_left_over(checkpoint, reference, taken, map, progress);
   return map;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/rules/names/plan_names.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -48,11 +49,13 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   // by others.
   finding.severity = c.format().traits.one_piece ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> likely;
+  std::vector<std::pair<TensorId, std::string>> names;
   for (TensorId tensor : each_tensor(facts)) {
     auto name = likely_name(c.fqn(tensor));
     if (!name || (facts.spec != nullptr && facts.spec->find(c.fqn(tensor)) != nullptr)) continue;
     finding.subjects.emplace_back(c.fqn(tensor));
     likely.push_back(std::string(c.fqn(tensor)) + ": " + *name);
+    names.emplace_back(tensor, std::move(*name));
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
@@ -61,6 +64,7 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
       plural(finding.subjects.size(), "name"), finding.subjects.size() == 1 ? "has" : "have",
       finding.subjects.size() == 1 ? "its" : "their", likely.front());
   finding.evidence = {{"likely", capped(likely)}, {"count", count_of(finding.subjects.size())}};
+  if (finding.severity > Severity::kInfo) plan_new_names(facts, std::move(names), finding);
   findings.push_back(std::move(finding));
 }
 
@@ -80,11 +84,10 @@ const Rule kExpertSuffix = {
   saved      mlp.experts.gate_proj.weight100
   read       mlp.experts.100.gate_proj.weight
 )",
-               .remedy = "Convert again with a converter that knows grouped experts, or rename the "
-                         "tensors on the way: `repair --plan` takes steps of the kind rename.",
+               .remedy = "`shardwright repair CHECKPOINT` renames the tensors. Or convert again "
+                         "with a converter that knows grouped experts.",
                .link = "https://github.com/verl-project/verl/issues/2319"},
     .words = {.text = "under a name that is not read"},
-    .outcome = RunOutcome::kLosesElements,
     .run = find_expert_suffixes,
 };
 

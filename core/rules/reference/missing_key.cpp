@@ -7,6 +7,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/explained.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -113,6 +114,8 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::unordered_set<std::string_view> explained = explained_by(findings, kTiedWeights.id);
   NewNames names = new_names(checkpoint, findings);
+  // What a reference expects has the checkpoint's own names.
+  const auto renamed_here = explained_by(findings, kRenamedTensors.id);
   std::unordered_set<std::string_view> objects;
   for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
@@ -124,7 +127,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
     // Under its true name, where another layer has it now.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
-    if (there || explained.contains(fqn)) continue;
+    if (there || explained.contains(fqn) || renamed_here.contains(fqn)) continue;
     if (objects.contains(fqn)) {
       as_objects.push_back(fqn);
       continue;

@@ -155,6 +155,10 @@ TEST_CASE("a path in the state dict is cut for the new name as it was for the ol
   after = path_after(indexed, "layers.0.w", "layers.3.w");
   REQUIRE(after.has_value());
   CHECK(*after == Path{std::string("layers"), std::int64_t{3}, std::string("w")});
+  Path wrapped{std::string("optim"), std::string("_orig_mod.a.w"), std::string("exp_avg")};
+  after = path_after(wrapped, "optim._orig_mod.a.w.exp_avg", "optim.a.w.exp_avg");
+  REQUIRE(after.has_value());
+  CHECK(*after == Path{std::string("optim"), std::string("a.w"), std::string("exp_avg")});
   CHECK(path_after(Path{}, "a.0", "a.1")->empty());
   CHECK_FALSE(path_after(path, "another.name", "model.layers.1.mlp.w").has_value());
   CHECK_FALSE(path_after(indexed, "layers.0.w", "layers.three.w").has_value());

@@ -27,21 +27,22 @@ std::vector<Finding> look(CheckpointBuilder& builder, const char* json) {
 
 }  // namespace
 
-TEST_CASE("a tensor saved under a wrapper's name is missing, and its other name is said") {
+TEST_CASE("a tensor saved under a wrapper's name is renamed, and another is missing") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);
   add(builder, "module._orig_mod.layers.0.w", {2, 3}, Dtype::kFloat32);
   add(builder, "module._orig_mod.layers.1.w", {2, 3}, Dtype::kFloat32);
   auto findings = look(builder, R"({"model.layers.0.w": {"shape": [2, 3]},
                                     "model.layers.2.w": {"shape": [2, 3]}})");
-  REQUIRE(findings.size() == 2);
-  CHECK(findings[0].rule == "missing-key");
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].rule == "renamed-tensors");
   CHECK(findings[0].severity == Severity::kError);
-  CHECK(findings[0].subjects == std::vector<std::string>{"model.layers.0.w", "model.layers.2.w"});
-  CHECK(findings[0].cause.find("model.layers.0.w <- module._orig_mod.layers.0.w") !=
-        std::string::npos);
-  CHECK(findings[1].rule == "unexpected-key");
-  CHECK(findings[1].severity == Severity::kInfo);
+  CHECK(findings[0].subjects == std::vector<std::string>{"module._orig_mod.layers.0.w"});
+  CHECK(findings[1].rule == "missing-key");
+  CHECK(findings[1].severity == Severity::kError);
+  CHECK(findings[1].subjects == std::vector<std::string>{"model.layers.2.w"});
+  CHECK(findings[2].rule == "unexpected-key");
+  CHECK(findings[2].severity == Severity::kInfo);
 }
 
 TEST_CASE("a spec that covers a part gives one piece of information, whatever the number") {

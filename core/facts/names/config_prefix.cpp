@@ -1,0 +1,87 @@
+#include "core/facts/names/config_prefix.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/reference/config_laws.h"
+
+namespace shw {
+namespace {
+
+// Names of layers, with stars for numbers: a norm's or a head's may be those of another part.
+std::unordered_set<std::string> layer_names(const ModelPart& part) {
+  std::unordered_set<std::string> names;
+  for (const SizeLaw& law : part.laws->sizes) {
+    if (law.name.find('*') != std::string_view::npos) names.emplace(law.name);
+  }
+  return names;
+}
+
+// What stands before a layer's name; nothing where the name is of no layer.
+std::optional<std::string> before_layer(const std::unordered_set<std::string>& layers,
+                                        std::string_view fqn) {
+  std::string_view rest = fqn;
+  for (;;) {
+    if (layers.contains(with_stars(rest)))
+      return std::string(fqn.substr(0, fqn.size() - rest.size()));
+    const std::size_t dot = rest.find('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+bool is_root(const ModelPart& part, std::string_view prefix) {
+  return std::find(part.roots.begin(), part.roots.end(), prefix) != part.roots.end();
+}
+
+void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix& prefix,
+               const Progress* progress) {
+  const bool ends_right = prefix.found.ends_with(prefix.expected);
+  const std::string extra =
+      prefix.found.substr(0, prefix.found.size() - (ends_right ? prefix.expected.size() : 0));
+  bool all_have_extra = ends_right;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress))
+    all_have_extra = all_have_extra && checkpoint.fqn(tensor).starts_with(extra);
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (fqn.starts_with(prefix.found)) {
+      prefix.names.emplace_back(tensor,
+                                prefix.expected + std::string(fqn.substr(prefix.found.size())));
+      continue;
+    }
+    if (!ends_right || !fqn.starts_with(extra)) continue;
+    const std::string rest(fqn.substr(extra.size()));
+    const bool is_head = std::find(part.heads.begin(), part.heads.end(), rest) != part.heads.end();
+    if (all_have_extra || is_head) prefix.names.emplace_back(tensor, rest);
+  }
+}
+
+}  // namespace
+
+std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
+                                                const Progress* progress) {
+  if (checkpoint.directory() == nullptr) return std::nullopt;
+  auto config = read_model_config(*checkpoint.directory());
+  if (!config || !*config) return std::nullopt;
+  const std::vector<ModelPart> parts = known_parts(**config);
+  // Of several parts each stands behind a name of its own.
+  if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
+  const ModelPart& part = parts.front();
+  const auto layers = layer_names(part);
+  std::map<std::string, std::size_t> seen;
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    if (auto before = before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
+  }
+  if (seen.size() != 1 || is_root(part, seen.begin()->first)) return std::nullopt;
+  ConfigPrefix prefix;
+  prefix.found = seen.begin()->first;
+  prefix.expected = part.roots.front();
+  prefix.model_type = part.config->model_type;
+  prefix.layers = seen.begin()->second;
+  add_names(checkpoint, part, prefix, progress);
+  return prefix;
+}
+
+}  // namespace shw

@@ -1,0 +1,263 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/config_prefix.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/facts/reference/model_config.h"
+#include "core/rules/explained.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/names/plan_names.h"
+
+namespace shw {
+namespace {
+
+using NewTensorNames = std::vector<std::pair<TensorId, std::string>>;
+
+std::string_view first_part(std::string_view name) {
+  return name.substr(0, name.find('.'));
+}
+
+// Whether "module." before names is a wrapper's. It is where all names begin so; of some, where the
+// rest of the names begins as the others do without it.
+bool begins_with_front_mark(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+  std::set<std::string_view> without;
+  std::set<std::string> behind;
+  for (TensorId tensor : tensors) {
+    const Unwrapped bare = without_wrappers(c.fqn(tensor), true);
+    const bool front = std::any_of(bare.marks.begin(), bare.marks.end(),
+                                   [](const WrapperMark* mark) { return mark->front; });
+    if (front)
+      behind.emplace(first_part(bare.name));
+    else
+      without.insert(first_part(c.fqn(tensor)));
+  }
+  if (behind.empty() || without.empty()) return !behind.empty();
+  return std::any_of(behind.begin(), behind.end(),
+                     [&](const std::string& part) { return without.contains(part); });
+}
+
+bool has_file(const Facts& facts, const char* name) {
+  const auto& directory = facts.checkpoint.directory();
+  return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
+}
+
+// What others load by the model's own names: weights alone, or beside a model's config.
+bool is_for_others(const Facts& facts) {
+  return facts.states->empty() || has_file(facts, kConfigFile);
+}
+
+// Tensors that neither the spec nor the reference has under the name.
+std::vector<TensorId> undecided_tensors(const Facts& facts) {
+  std::vector<TensorId> tensors;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = facts.checkpoint.fqn(tensor);
+    const auto other = facts.reference != nullptr ? facts.counterparts[index_of(tensor)]
+                                                  : std::optional<TensorId>();
+    const bool as_expected =
+        (other && facts.reference->fqn(*other) == fqn) ||
+        (facts.reference == nullptr && facts.spec != nullptr && facts.spec->find(fqn) != nullptr);
+    if (!as_expected) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames names,
+                    std::size_t all, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  Finding finding;
+  finding.rule = kWrappedNames.id;
+  const bool for_others = is_for_others(facts);
+  finding.severity = for_others ? Severity::kWarning : Severity::kInfo;
+  std::vector<std::string> pairs;
+  for (const auto& [tensor, name] : names) {
+    finding.subjects.emplace_back(c.fqn(tensor));
+    pairs.push_back(fmt::format("{}: {}", c.fqn(tensor), name));
+  }
+  finding.cause =
+      fmt::format("{} of {} {}.", human_count(names.size()), plural(all, "name"), words);
+  finding.cause += for_others
+                       ? fmt::format(
+                             " A loader that asks for {} does not find it and starts with random "
+                             "values.",
+                             names.front().second)
+                       : " The trainer that wrote them may load them so; other loaders do not.";
+  finding.evidence = {
+      {"names", count_of(names.size())}, {"of", count_of(all)}, {"likely", capped(pairs)}};
+  if (for_others) plan_new_names(facts, std::move(names), finding);
+  findings.push_back(std::move(finding));
+}
+
+// "model." where one dict of a file holds all of it: {"model": state_dict}.
+std::string common_container(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+  if (!c.format().traits.one_piece) return "";
+  for (const char* container : {"model.", "state_dict.", "model_state_dict.", "module."}) {
+    const bool all = std::all_of(tensors.begin(), tensors.end(), [&](TensorId tensor) {
+      return c.fqn(tensor).starts_with(container + std::string("module."));
+    });
+    if (all) return container;
+  }
+  return "";
+}
+
+// Names with marks of wrappers in them; those of PEFT are told beside its adapters.
+bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
+                  std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const std::string container = common_container(c, tensors);
+  const bool with_front = !container.empty() || begins_with_front_mark(c, tensors);
+  std::map<std::string, std::size_t> marks;
+  NewTensorNames names;
+  for (TensorId tensor : tensors) {
+    Unwrapped bare = without_wrappers(c.fqn(tensor).substr(container.size()), with_front);
+    if (bare.marks.empty()) continue;
+    bare.name.insert(0, container);
+    for (const WrapperMark* mark : bare.marks) ++marks[mark_text(*mark)];
+    names.emplace_back(tensor, std::move(bare.name));
+  }
+  if (names.empty()) return false;
+  std::vector<std::string> texts;
+  for (const auto& [mark, count] : marks) texts.push_back(mark);
+  const std::string words = fmt::format("{} {} in {}", names.size() == 1 ? "has" : "have",
+                                        some_of(texts, 8), names.size() == 1 ? "it" : "them");
+  report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+  return true;
+}
+
+// Base weights of a model that PEFT has wrapped. An adapter's own file begins so as well.
+bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
+                     std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::size_t rooted = 0, based = 0, adapters = 0;
+  NewTensorNames names;
+  for (TensorId tensor : tensors) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (is_adapter_name(fqn)) {
+      ++adapters;
+      continue;
+    }
+    Unwrapped bare = without_wrappers(fqn, false);
+    const bool has_root = bare.name.starts_with(kPeftRoot);
+    if (has_root) bare.name.erase(0, kPeftRoot.size());
+    constexpr std::string_view kTrained = "modules_to_save.default.";
+    const std::size_t trained = bare.name.find(kTrained);
+    if (trained != std::string::npos) bare.name.erase(trained, kTrained.size());
+    const bool has_base = fqn.find(".base_layer.") != std::string_view::npos ||
+                          fqn.find(".original_module.") != std::string_view::npos;
+    rooted += has_root ? 1 : 0;
+    based += has_base ? 1 : 0;
+    if (has_root || has_base) names.emplace_back(tensor, std::move(bare.name));
+  }
+  if (names.empty()) return false;
+  std::vector<std::string> where;
+  if (rooted != 0) where.push_back(fmt::format("`{}` before {}", kPeftRoot, human_count(rooted)));
+  if (based != 0) where.push_back(fmt::format("`.base_layer.` in {}", human_count(based)));
+  std::string words = fmt::format("{} of an unmerged PEFT model: {}",
+                                  names.size() == 1 ? "is that" : "are those", some_of(where));
+  if (adapters == 0) {
+    report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+    return true;
+  }
+  words += fmt::format(", with {} of an adapter beside", plural(adapters, "tensor"));
+  report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+  Finding& finding = findings.back();
+  finding.diagnoses.clear();
+  finding.remedy.reset();
+  finding.cause +=
+      " Call merge_and_unload() on the model and save it again, so that what the "
+      "adapter learned is in the weights.";
+  finding.evidence.emplace_back("adapter_tensors", count_of(adapters));
+  return true;
+}
+
+bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tensors,
+                          std::vector<Finding>& findings) {
+  auto prefix = wrong_config_prefix(facts.checkpoint, facts.progress);
+  if (!prefix || prefix->names.empty()) return false;
+  const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
+  std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
+  if (prefix->names.empty()) return false;
+  const std::string words = fmt::format(
+      "{} not as config.json's {} has them: its layers stand behind `{}`, here behind "
+      "`{}`",
+      prefix->names.size() == 1 ? "is" : "are", prefix->model_type, prefix->expected,
+      prefix->found);
+  report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings);
+  return true;
+}
+
+// "policy." before all of "model.layers..." and "lm_head.weight": the names themselves say what the
+// model's own begin with.
+bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& tensors,
+                              std::vector<Finding>& findings) {
+  constexpr auto kBodies = std::to_array<std::string_view>(
+      {"model", "transformer", "gpt_neox", "backbone", "bert", "roberta", "encoder", "decoder"});
+  constexpr auto kHeads =
+      std::to_array<std::string_view>({"lm_head", "embed_out", "classifier", "score", "cls"});
+  const Checkpoint& c = facts.checkpoint;
+  if (!c.format().traits.one_piece || tensors.size() != c.tensor_count() || tensors.empty())
+    return false;
+  const std::string first = std::string(first_part(c.fqn(tensors.front()))) + ".";
+  bool has_body = false, has_head = false;
+  NewTensorNames names;
+  for (TensorId tensor : tensors) {
+    std::string_view fqn = c.fqn(tensor);
+    if (!fqn.starts_with(first)) return false;
+    fqn.remove_prefix(first.size());
+    const std::string_view second = first_part(fqn);
+    has_body = has_body || std::find(kBodies.begin(), kBodies.end(), second) != kBodies.end();
+    has_head = has_head || std::find(kHeads.begin(), kHeads.end(), second) != kHeads.end();
+    names.emplace_back(tensor, std::string(fqn));
+  }
+  if (!has_body || !has_head || first == "model.") return false;
+  const std::string words = fmt::format("{} with `{}`, before the body and the head of one model",
+                                        names.size() == 1 ? "begins" : "begin", first);
+  report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+  // Without a config nobody knows what loads it.
+  if (!has_file(facts, kConfigFile)) findings.back().severity = Severity::kInfo;
+  return true;
+}
+
+void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
+  if (!explained_by(findings, kRenamedTensors.id).empty()) return;
+  const std::vector<TensorId> tensors = undecided_tensors(facts);
+  if (tensors.empty() || has_file(facts, "adapter_config.json")) return;
+  report_unmerged(facts, tensors, findings) || report_marks(facts, tensors, findings) ||
+      report_config_prefix(facts, tensors, findings) ||
+      report_common_first_part(facts, tensors, findings);
+}
+
+}  // namespace
+
+const Rule kWrappedNames = {
+    .id = "wrapped-names",
+    .depth = Depth::kMetadata,
+    .title = "A wrapper's prefix stands in the names",
+    .teaches =
+        "torch.compile, DDP, FSDP, activation checkpointing and PEFT wrap a model, and each puts a "
+        "part of its own into the names of its tensors. A state dict that is taken from the "
+        "wrapper keeps these parts. Loaders of the plain model then find none of the names: most "
+        "start with random values and print a list of missing keys. The tensors are whole; the "
+        "repair drops the parts. Base weights of a PEFT model that still has its adapter are not "
+        "renamed: the adapter has to be merged first.",
+    .lesson = {.drawing = R"(
+  saved                                   the model's own name
+  _orig_mod.lm_head.weight                lm_head.weight
+  module.layers.0.mlp.up.weight           layers.0.mlp.up.weight
+  base_model.model.q_proj.base_layer.weight   q_proj.weight  and its adapter
+)",
+               .remedy = "`shardwright repair CHECKPOINT` drops the prefix. Save "
+                         "`model._orig_mod.state_dict()`, or unwrap the model before the save.",
+               .link = "https://github.com/karpathy/nanoGPT/issues/325"},
+    .words = {.text = "under a wrapper's name"},
+    .run = find_wrapped_names,
+};
+
+}  // namespace shw

@@ -1,0 +1,224 @@
+#include "core/spec/alike_names.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/until_cancelled.h"
+#include "core/model/state_names.h"
+
+namespace shw {
+namespace {
+
+// Tensors of one shape in one layer: a module has a dozen at most, experts have their numbers.
+constexpr std::size_t kMostAlike = 64;
+
+using Parts = std::vector<std::string_view>;
+
+Parts parts_of_name(std::string_view name) {
+  Parts parts;
+  for (;;) {
+    const std::size_t dot = name.find('.');
+    parts.push_back(name.substr(0, dot));
+    if (dot == std::string_view::npos) return parts;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+std::string starred(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    if (digit && !out.ends_with('*')) out += '*';
+  }
+  return out;
+}
+
+std::string joined(const Parts& parts, std::size_t begin, std::size_t end) {
+  std::string out;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i != begin) out += '.';
+    out += starred(parts[i]);
+  }
+  return out;
+}
+
+// Without all that may stand before a model's own names.
+std::string loose_name(std::string_view name) {
+  std::string out;
+  for (std::string_view part : parts_of_name(name)) {
+    const bool leads = part == "base_model" || part == "language_model" || part == "model" ||
+                       part == "module" || part == "transformer" || part == "backbone";
+    const bool wraps = part == "base_layer" || part == "original_module" || part == "_orig_mod" ||
+                       part == "_fsdp_wrapped_module" || part == "_checkpoint_wrapped_module" ||
+                       part == "_forward_module";
+    if (wraps || (out.empty() && leads)) continue;
+    if (!out.empty()) out += '.';
+    out += part;
+  }
+  return out;
+}
+
+// "3.12" of "layers.3.experts.12.w": a tensor keeps its numbers, whatever its words become.
+std::string numbers_and_shape(const NamedShape& tensor) {
+  std::string key;
+  for (char c : tensor.name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit) key += c;
+    if (!digit && !key.empty() && key.back() != ' ') key += ' ';
+  }
+  if (!key.ends_with(' ')) key += ' ';
+  return key + to_text(tensor.shape);
+}
+
+NameChange without_common(NameChange change) {
+  change.common = 0;
+  return change;
+}
+
+class AlikeNames {
+ public:
+  AlikeNames(std::span<const NamedShape> here, std::span<const NamedShape> there,
+             const Progress* progress)
+      : here_(here), there_(there), progress_(progress) {
+    found_.resize(here.size());
+    taken_.resize(there.size());
+  }
+
+  void match_loose() {
+    using ByName = std::unordered_map<std::string, std::optional<std::size_t>>;
+    auto by_name = [&](std::span<const NamedShape> tensors) {
+      ByName names;
+      for (std::size_t i = 0; i < tensors.size() && !is_cancelled(progress_); ++i) {
+        auto [found, added] = names.try_emplace(loose_name(tensors[i].name), i);
+        if (!added) found->second.reset();
+      }
+      return names;
+    };
+    const ByName here = by_name(here_), there = by_name(there_);
+    for (const auto& [name, one] : here) {
+      auto other = there.find(name);
+      if (one && other != there.end() && other->second) pair(*one, *other->second);
+    }
+  }
+
+  void match_replaced(std::span<const std::string_view> all_here,
+                      std::span<const std::string_view> all_there,
+                      const std::set<NameChange>& known) {
+    std::map<NameChange, std::vector<std::pair<std::size_t, std::size_t>>> changes;
+    std::unordered_map<std::string, std::vector<std::size_t>> alike;
+    for (std::size_t j = 0; j < there_.size() && !is_cancelled(progress_); ++j)
+      if (!taken_[j]) alike[numbers_and_shape(there_[j])].push_back(j);
+    for (std::size_t i = 0; i < here_.size() && !is_cancelled(progress_); ++i) {
+      auto others = found_[i] ? alike.end() : alike.find(numbers_and_shape(here_[i]));
+      if (others == alike.end() || others->second.size() > kMostAlike) continue;
+      for (std::size_t j : others->second) {
+        NameChange change = name_change(here_[i].name, there_[j].name);
+        const bool is_known = known.contains(without_common(change));
+        if (change.here != change.there && (is_known || shares_half(change, i, j))) {
+          changes[without_common(change)].emplace_back(i, j);
+        }
+      }
+    }
+    take_most(changes, known, words_of(all_here), words_of(all_there));
+  }
+
+  std::vector<std::optional<std::size_t>> take() && { return std::move(found_); }
+
+ private:
+  using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+  void pair(std::size_t i, std::size_t j) {
+    if (found_[i] || taken_[j] || parse_state_fqn(here_[i].name)) return;
+    found_[i] = j;
+    taken_[j] = true;
+  }
+
+  bool shares_half(const NameChange& change, std::size_t i, std::size_t j) const {
+    const auto dots = [](std::string_view name) {
+      return 1 + static_cast<std::size_t>(std::count(name.begin(), name.end(), '.'));
+    };
+    return 2 * change.common >= std::min(dots(here_[i].name), dots(there_[j].name));
+  }
+
+  static std::unordered_set<std::string> words_of(std::span<const std::string_view> names) {
+    std::unordered_set<std::string> words;
+    for (std::string_view name : names) {
+      for (std::string_view part : parts_of_name(name)) words.insert(starred(part));
+    }
+    return words;
+  }
+
+  // Sisters that each side lost one of are no rename: both models know both words.
+  static bool are_sisters(const NameChange& change, const std::unordered_set<std::string>& here,
+                          const std::unordered_set<std::string>& there) {
+    auto all_in = [](std::string_view text, const std::unordered_set<std::string>& words) {
+      if (text.empty()) return true;
+      const Parts parts = parts_of_name(text);
+      return std::all_of(parts.begin(), parts.end(),
+                         [&](std::string_view part) { return words.contains(std::string(part)); });
+    };
+    return !change.here.empty() && !change.there.empty() && all_in(change.here, there) &&
+           all_in(change.there, here);
+  }
+
+  void take_most(const std::map<NameChange, Pairs>& changes, const std::set<NameChange>& known,
+                 const std::unordered_set<std::string>& here,
+                 const std::unordered_set<std::string>& there) {
+    std::vector<const std::pair<const NameChange, Pairs>*> order;
+    for (const auto& change : changes) {
+      if ((change.second.size() >= 2 || known.contains(change.first)) &&
+          !are_sisters(change.first, here, there))
+        order.push_back(&change);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return a->second.size() > b->second.size();
+    });
+    for (const auto* change : order) {
+      std::map<std::size_t, std::size_t> of_here, of_there;
+      for (const auto& [i, j] : change->second) {
+        ++of_here[i];
+        ++of_there[j];
+      }
+      for (const auto& [i, j] : change->second) {
+        if (of_here[i] == 1 && of_there[j] == 1) pair(i, j);
+      }
+    }
+  }
+
+  std::span<const NamedShape> here_, there_;
+  const Progress* progress_;
+  std::vector<std::optional<std::size_t>> found_;
+  std::vector<bool> taken_;
+};
+
+}  // namespace
+
+NameChange name_change(std::string_view here, std::string_view there) {
+  const Parts a = parts_of_name(here), b = parts_of_name(there);
+  std::size_t end_a = a.size(), end_b = b.size(), front = 0;
+  while (end_a > 0 && end_b > 0 && a[end_a - 1] == b[end_b - 1]) {
+    --end_a;
+    --end_b;
+  }
+  while (front < end_a && front < end_b && a[front] == b[front]) ++front;
+  NameChange change{joined(a, front, end_a), joined(b, front, end_b)};
+  change.common = front + (a.size() - end_a);
+  if (front != 0) change.at = end_a == a.size() ? NameChange::At::kEnd : NameChange::At::kMiddle;
+  return change;
+}
+
+std::vector<std::optional<std::size_t>> match_alike_names(
+    std::span<const NamedShape> here, std::span<const NamedShape> there,
+    std::span<const std::string_view> all_here, std::span<const std::string_view> all_there,
+    const std::set<NameChange>& known, const Progress* progress) {
+  AlikeNames names(here, there, progress);
+  if (here.empty() || there.empty()) return std::move(names).take();
+  names.match_loose();
+  names.match_replaced(all_here, all_there, known);
+  return std::move(names).take();
+}
+
+}  // namespace shw

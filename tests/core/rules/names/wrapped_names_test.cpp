@@ -1,0 +1,163 @@
+// Names with a wrapper's parts in them: alone, beside a reference, beside a spec.
+#include "core/repair/plan/plan.h"
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+std::string in_layers(const std::string& name, const std::string& part) {
+  const std::size_t at = name.find("layers.");
+  return at == std::string::npos ? name : name.substr(0, at + 9) + part + name.substr(at + 9);
+}
+
+void check_is_repaired(const NamedTensors& tensors, const std::string& config, std::size_t count) {
+  const auto beside = config.empty() ? std::map<std::string, std::string>()
+                                     : std::map<std::string, std::string>{{"config.json", config}};
+  const CheckReport report = checked_tensors(tensors, beside);
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects.size() == count);
+  REQUIRE(finding->diagnoses.size() == count);
+  const NamedTensors healthy = llama_tensors(same_name);
+  for (const Diagnosis& diagnosis : finding->diagnoses)
+    CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
+}
+
+}  // namespace
+
+TEST_CASE("wrapped names: a model's own names raise nothing") {
+  CHECK(find(checked_tensors(llama_tensors(same_name), {{"config.json", kLlamaConfig}}),
+             "wrapped-names") == nullptr);
+  CHECK(find(checked_tensors(llama_tensors(same_name)), "wrapped-names") == nullptr);
+}
+
+TEST_CASE("wrapped names: a prefix before all names is dropped") {
+  for (const char* prefix : {"_orig_mod.", "module.", "_fsdp_wrapped_module.", "_forward_module.",
+                             "module._orig_mod.", "base_model.model."}) {
+    INFO(std::string(prefix));
+    const auto tensors = llama_tensors([&](const std::string& name) { return prefix + name; });
+    check_is_repaired(tensors, "", 11);
+    check_is_repaired(tensors, kLlamaConfig, 11);
+  }
+}
+
+TEST_CASE("wrapped names: a wrapper around each layer is dropped") {
+  check_is_repaired(llama_tensors([](const std::string& name) {
+                      return in_layers(name, "_checkpoint_wrapped_module.");
+                    }),
+                    "", 8);
+  check_is_repaired(llama_tensors([](const std::string& name) {
+                      return "_fsdp_wrapped_module." + in_layers(name, "_fsdp_wrapped_module.");
+                    }),
+                    "", 11);
+}
+
+TEST_CASE("wrapped names: what config.json's architecture does not begin with is dropped") {
+  check_is_repaired(llama_tensors([](const std::string& name) { return "policy." + name; }),
+                    kLlamaConfig, 11);
+  check_is_repaired(llama_tensors([](const std::string& name) { return "model." + name; }),
+                    kLlamaConfig, 11);
+}
+
+TEST_CASE("wrapped names: base weights beside an adapter are not renamed") {
+  NamedTensors tensors =
+      llama_tensors([](const std::string& name) { return "base_model.model." + name; });
+  tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight"] = {"F32",
+                                                                                       {2, 8}};
+  tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_B.default.weight"] = {"F32",
+                                                                                       {8, 2}};
+  const CheckReport report = checked_tensors(tensors);
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->diagnoses.empty());
+  CHECK(finding->cause.find("merge_and_unload") != std::string::npos);
+}
+
+TEST_CASE("wrapped names: names that would be there twice are not planned") {
+  NamedTensors tensors = llama_tensors(same_name);
+  tensors["_orig_mod.lm_head.weight"] = {"F32", {12, 8}};
+  const CheckReport report = checked_tensors(tensors);
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->diagnoses.empty());
+  CHECK(finding->cause.find("Two tensors would be") != std::string::npos);
+}
+
+TEST_CASE("renamed tensors: beside a reference all ways to differ are told and planned") {
+  const auto reference = opened_tensors(llama_tensors(same_name));
+  CheckOptions options;
+  options.reference = reference;
+  struct Way {
+    const char* words;
+    std::string (*rename)(const std::string&);
+  };
+  const Way ways[] = {
+      {"_orig_mod", [](const std::string& name) { return "_orig_mod." + name; }},
+      {"module.", [](const std::string& name) { return "module." + name; }},
+      {"policy.", [](const std::string& name) { return "policy." + name; }},
+      {"model.",
+       [](const std::string& name) { return name.starts_with("model.") ? name.substr(6) : name; }},
+      {"_checkpoint_wrapped_module",
+       [](const std::string& name) { return in_layers(name, "_checkpoint_wrapped_module."); }},
+      {"up_projection",
+       [](const std::string& name) {
+         std::string out = name;
+         const std::size_t at = out.find("up_proj.");
+         return at == std::string::npos ? out : out.replace(at, 8, "up_projection.");
+       }},
+  };
+  for (const Way& way : ways) {
+    INFO(std::string(way.words));
+    const auto renamed = opened_tensors(llama_tensors(way.rename));
+    const CheckReport report = looked(*renamed, options);
+    const Finding* finding = find(report, "renamed-tensors");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->cause.find(way.words) != std::string::npos);
+    CHECK(finding->diagnoses.size() == finding->subjects.size());
+    std::string rules;
+    for (const std::string& rule : rules_above_info(report)) rules += rule + " ";
+    CHECK(rules == "renamed-tensors ");
+    auto plan = make_plan(*renamed, report, {});
+    REQUIRE(plan.has_value());
+    CHECK(plan->tensors.size() == finding->subjects.size());
+  }
+}
+
+TEST_CASE("renamed tensors: equal names raise nothing beside a reference") {
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name));
+  CHECK(rules_above_info(looked(*opened_tensors(llama_tensors(same_name)), options)).empty());
+}
+
+TEST_CASE("renamed tensors: beside a spec a prefix is told with both counts") {
+  auto spec = std::make_shared<Spec>();
+  for (const auto& [name, tensor] : llama_tensors(same_name))
+    spec->entries[name].shape = tensor.shape;
+  CheckOptions options;
+  options.spec = spec;
+  const auto renamed =
+      opened_tensors(llama_tensors([](const std::string& name) { return "_orig_mod." + name; }));
+  const CheckReport report = looked(*renamed, options);
+  const Finding* finding = find(report, "renamed-tensors");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("11 of 11 names") != std::string::npos);
+  CHECK(finding->diagnoses.size() == 11);
+  CHECK(find(report, "missing-key") == nullptr);
+}
+
+TEST_CASE("expert suffix: the number goes to its place") {
+  NamedTensors tensors;
+  for (int i = 0; i < 4; ++i)
+    tensors[fmt::format("model.layers.0.mlp.experts.up_proj.weight{}", i)] = {"F32", {8, 4}};
+  const CheckReport report = checked_tensors(tensors);
+  const Finding* finding = find(report, "expert-suffix");
+  REQUIRE(finding != nullptr);
+  REQUIRE(finding->diagnoses.size() == 4);
+  CHECK(std::get<Renamed>(finding->diagnoses[3]).fqn ==
+        "model.layers.0.mlp.experts.3.up_proj.weight");
+}
