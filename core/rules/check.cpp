@@ -12,6 +12,7 @@
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
+#include "core/rules/names/adapter_base.h"
 #include "core/rules/reference/other_model.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
@@ -147,6 +148,12 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   }
   if (out.spec != nullptr) out.spec = with_states(checkpoint, out.spec, *states, progress);
   if (options.reference == nullptr) return out;
+  // An adapter has none of the base's tensors: its matrices are held against the base's sizes.
+  if (is_adapter_of_base(checkpoint, *options.reference)) {
+    for (Finding& finding : adapter_against_base(checkpoint, *options.reference, progress))
+      out.refused.push_back(std::move(finding));
+    return out;
+  }
   NameMap names = match_names(checkpoint, *options.reference, progress);
   if (auto other =
           other_model_in_reference(checkpoint, *options.reference, names.in_reference, progress)) {

@@ -18,7 +18,7 @@ const Rule* const kInOrder[] = {
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
     &kFlatShard,
     // Names, and what stands beside each other by name.
-    &kRenamedTensors, &kWrappedNames,
+    &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kZeroWeights,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,

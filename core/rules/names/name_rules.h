@@ -5,6 +5,6 @@
 
 namespace shw {
 
-extern const Rule kRenamedTensors, kWrappedNames;
+extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kZeroWeights;
 
 }  // namespace shw

@@ -1,0 +1,155 @@
+#include "core/facts/names/adapter_config.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/formats/common/python_json.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostAdapterConfig = std::uint64_t{4} << 20;
+constexpr std::int64_t kLargestRank = std::int64_t{1} << 32;
+
+std::vector<std::string> adapter_texts(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const Json& one : *found) {
+    if (one.is_string()) texts.push_back(one.get<std::string>());
+  }
+  return texts;
+}
+
+std::optional<std::int64_t> adapter_rank(const Json& value) {
+  if (!value.is_number_unsigned()) return std::nullopt;
+  const auto rank = value.get<std::uint64_t>();
+  if (rank == 0 || rank > static_cast<std::uint64_t>(kLargestRank)) return std::nullopt;
+  return static_cast<std::int64_t>(rank);
+}
+
+bool is_set(const Json& object, const char* key) {
+  auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  return !found->empty();
+}
+
+AdapterConfig adapter_config_in(const Json& object) {
+  AdapterConfig config;
+  if (auto type = object.find("peft_type"); type != object.end() && type->is_string())
+    config.peft_type = type->get<std::string>();
+  if (auto rank = object.find("r"); rank != object.end()) config.rank = adapter_rank(*rank);
+  if (auto ranks = object.find("rank_pattern"); ranks != object.end() && ranks->is_object()) {
+    for (const auto& [module, value] : ranks->items()) {
+      if (auto rank = adapter_rank(value)) config.rank_pattern.emplace_back(module, *rank);
+    }
+  }
+  config.targets = adapter_texts(object, "target_modules");
+  config.saved = adapter_texts(object, "modules_to_save");
+  config.use_dora = is_set(object, "use_dora");
+  for (const char* key :
+       {"use_qalora", "use_bdlora", "target_parameters", "layer_replication", "megatron_config"})
+    config.has_other_rows = config.has_other_rows || is_set(object, key);
+  return config;
+}
+
+bool is_literal(std::string_view pattern) {
+  return pattern.find_first_of("\\*+?()[]{}|^$") == std::string_view::npos;
+}
+
+struct LoraStem {
+  std::string_view text;
+  LoraPart part;
+};
+constexpr auto kLoraStems = std::to_array<LoraStem>({
+    {".lora_A", LoraPart::kA},
+    {".lora_B", LoraPart::kB},
+    {".lora_embedding_A", LoraPart::kEmbeddingA},
+    {".lora_embedding_B", LoraPart::kEmbeddingB},
+    {".lora_magnitude_vector", LoraPart::kMagnitude},
+});
+
+void erase_all(std::string& text, std::string_view part) {
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part))
+    text.erase(at, part.size());
+}
+
+}  // namespace
+
+Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& directory) {
+  if (directory.stat(kAdapterConfigFile).kind != EntryKind::kFile) return std::nullopt;
+  auto unusable = [](std::string why) {
+    return fail(ErrorKind::kDamaged, std::move(why), Place{.file = kAdapterConfigFile});
+  };
+  SHW_TRY(auto source, directory.open(kAdapterConfigFile));
+  if (source->size() > kMostAdapterConfig) return unusable("is too large for a config");
+  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  const std::string text =
+      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 32; };
+  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
+  if (!parsed.problem.empty() || !parsed.tree.is_object()) return unusable("is not a JSON object");
+  return adapter_config_in(parsed.tree);
+}
+
+bool ends_in_module(std::string_view module, std::string_view target) {
+  if (!module.ends_with(target)) return false;
+  return module.size() == target.size() || module[module.size() - target.size() - 1] == '.';
+}
+
+std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module) {
+  for (const auto& [pattern, rank] : config.rank_pattern) {
+    if (!is_literal(pattern)) return std::nullopt;
+    if (ends_in_module(module, pattern)) return rank;
+  }
+  return config.rank;
+}
+
+std::optional<LoraName> lora_name(std::string_view fqn) {
+  for (const LoraStem& stem : kLoraStems) {
+    const std::size_t at = fqn.rfind(stem.text);
+    if (at == std::string_view::npos) continue;
+    const std::size_t end = at + stem.text.size();
+    if (end != fqn.size() && fqn[end] != '.') continue;
+    std::string module(fqn.substr(0, at));
+    while (module.starts_with(kPeftRoot)) module.erase(0, kPeftRoot.size());
+    return LoraName{stem.part, std::move(module)};
+  }
+  return std::nullopt;
+}
+
+std::string adapter_file_name(std::string_view fqn) {
+  std::string name = without_wrappers(fqn, true).name;
+  while (name.starts_with(kPeftRoot)) name.erase(0, kPeftRoot.size());
+  // The adapter's own name is dropped when PEFT writes the file.
+  for (const LoraStem& stem : kLoraStems) {
+    const std::size_t at = name.rfind(stem.text);
+    if (at == std::string::npos) continue;
+    const std::size_t end = at + stem.text.size();
+    const std::string rest = name.substr(end);
+    const bool has_own_name = rest.ends_with(".weight") && rest.size() > 7;
+    if (has_own_name) name.replace(end, rest.size(), ".weight");
+    break;
+  }
+  erase_all(name, ".modules_to_save.default");
+  erase_all(name, ".modules_to_save");
+  return std::string(kPeftRoot) + name;
+}
+
+bool is_adapter(const Checkpoint& checkpoint) {
+  const auto tensors = checkpoint.tensors();
+  if (checkpoint.tensor_count() == 0) return false;
+  const bool has_config = checkpoint.directory() != nullptr &&
+                          checkpoint.directory()->stat(kAdapterConfigFile).kind == EntryKind::kFile;
+  std::size_t adapters = 0;
+  for (TensorId tensor : tensors) adapters += is_adapter_name(checkpoint.fqn(tensor)) ? 1 : 0;
+  return adapters == checkpoint.tensor_count() || (has_config && adapters != 0);
+}
+
+}  // namespace shw

@@ -1,0 +1,264 @@
+// What adapter_config.json and the names of an adapter say of each other.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/adapter_config.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/names/plan_names.h"
+
+namespace shw {
+namespace {
+
+struct AdapterModule {
+  std::map<LoraPart, TensorId> parts;
+};
+struct Adapter {
+  AdapterConfig config;
+  std::map<std::string, AdapterModule> modules;
+};
+
+Finding adapter_finding(std::string cause, std::vector<std::string> subjects,
+                        std::vector<std::string> details) {
+  Finding finding;
+  finding.rule = kAdapterContradicts.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
+  finding.subjects = std::move(subjects);
+  return finding;
+}
+
+// PEFT puts "base_model.model." before every name and takes the adapter's own name out.
+void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<std::pair<TensorId, std::string>> names;
+  std::vector<std::string> subjects, details;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const bool is_doubled = fqn.starts_with(std::string(kPeftRoot) + std::string(kPeftRoot));
+    if (!is_adapter_name(fqn) && !is_doubled &&
+        fqn.find(".modules_to_save.") == std::string_view::npos)
+      continue;
+    // Prompts and prefixes stand under names of their own.
+    if (!lora_name(fqn) && !is_doubled) continue;
+    std::string name = adapter_file_name(fqn);
+    if (name == fqn) continue;
+    subjects.emplace_back(fqn);
+    details.push_back(fmt::format("{}: {}", fqn, name));
+    names.emplace_back(tensor, std::move(name));
+  }
+  if (names.empty()) return;
+  const std::string cause = fmt::format(
+      "{} of {} {} not as PEFT's loader asks (for example {}). The loader takes names that begin "
+      "with `base_model.model.` once and do not have the adapter's own name in them. All others "
+      "are left out, and their modules keep their first values.",
+      human_count(names.size()), plural(c.tensor_count(), "name"), names.size() == 1 ? "is" : "are",
+      subjects.front());
+  Finding finding = adapter_finding(cause, std::move(subjects), std::move(details));
+  plan_new_names(facts, std::move(names), finding);
+  findings.push_back(std::move(finding));
+}
+
+// Rows of A and columns of B are the rank.
+void report_ranks(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (adapter.config.has_other_rows || adapter.config.peft_type != "LORA") return;
+  std::vector<std::string> subjects, details;
+  for (const auto& [module, one] : adapter.modules) {
+    const auto said = rank_of_module(adapter.config, module);
+    for (const auto& [part, tensor] : one.parts) {
+      const ExtentsView shape = c.shape(tensor);
+      if (part == LoraPart::kMagnitude || shape.size() < 2 || volume(shape) == 0) continue;
+      const std::size_t axis = part == LoraPart::kA || part == LoraPart::kEmbeddingA ? 0 : 1;
+      if (!said || shape[axis] == *said) continue;
+      subjects.emplace_back(c.fqn(tensor));
+      details.push_back(fmt::format("{} {}, r {}", c.fqn(tensor), to_text(shape), *said));
+    }
+  }
+  if (subjects.empty()) return;
+  const std::string cause = fmt::format(
+      "{} of the adapter {} another rank than adapter_config.json says ({}). PEFT makes the "
+      "modules "
+      "by the config and then refuses the shapes.",
+      plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have", details.front());
+  findings.push_back(adapter_finding(cause, std::move(subjects), details));
+}
+
+// Single ones are reported as pairs that lost a matrix (half_adapters.h).
+void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
+  if (adapter.config.peft_type != "LORA") return;
+  std::vector<std::string> halves;
+  for (const auto& [module, one] : adapter.modules) {
+    const bool a = one.parts.contains(LoraPart::kA) || one.parts.contains(LoraPart::kEmbeddingA);
+    const bool b = one.parts.contains(LoraPart::kB) || one.parts.contains(LoraPart::kEmbeddingB);
+    if (a != b) halves.emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
+  }
+  const std::size_t whole = adapter.modules.size() - halves.size();
+  if (halves.size() <= whole) return;
+  findings.push_back(adapter_finding(
+      fmt::format("{} of {} of the adapter have one LoRA matrix of two ({}). PEFT starts the other "
+                  "anew, so that what was learned is lost without an error.",
+                  human_count(halves.size()), plural(adapter.modules.size(), "module"),
+                  some_of(halves)),
+      halves, halves));
+}
+
+// Of query, key and value projections a model that has one has all three.
+bool is_surely_there(const Adapter& adapter, const std::string& target) {
+  constexpr auto kAttention = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
+  if (std::find(kAttention.begin(), kAttention.end(), target) == kAttention.end()) return false;
+  return std::any_of(adapter.modules.begin(), adapter.modules.end(), [&](const auto& module) {
+    return std::any_of(kAttention.begin(), kAttention.end(),
+                       [&](std::string_view other) { return ends_in_module(module.first, other); });
+  });
+}
+
+void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
+  std::vector<std::string> without, sure, strangers;
+  for (const std::string& target : adapter.config.targets) {
+    const bool is_met =
+        std::any_of(adapter.modules.begin(), adapter.modules.end(),
+                    [&](const auto& module) { return ends_in_module(module.first, target); });
+    if (is_met || target == "all-linear") continue;
+    (is_surely_there(adapter, target) ? sure : without).push_back(target);
+  }
+  if (!adapter.config.targets.empty() && !adapter.config.has_other_rows) {
+    for (const auto& [module, one] : adapter.modules) {
+      const bool is_target = std::any_of(
+          adapter.config.targets.begin(), adapter.config.targets.end(),
+          [&module = module](const auto& target) { return ends_in_module(module, target); });
+      if (!is_target) strangers.emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
+    }
+  }
+  const bool none = !adapter.config.targets.empty() &&
+                    sure.size() + without.size() == adapter.config.targets.size();
+  if (none) sure.insert(sure.end(), without.begin(), without.end());
+  if (!sure.empty())
+    findings.push_back(adapter_finding(
+        fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
+                    "tensor. PEFT makes these modules and leaves them as if never trained.",
+                    some_of(sure)),
+        {kAdapterConfigFile}, sure));
+  else if (!without.empty()) {
+    findings.push_back(adapter_finding(
+        fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
+                    "tensor: right where the base model has no such module.",
+                    some_of(without)),
+        {kAdapterConfigFile}, without));
+    findings.back().severity = Severity::kInfo;
+  }
+  if (strangers.empty()) return;
+  const std::string words = fmt::format(
+      "{} of the adapter {} to no module that adapter_config.json's target_modules lists ({}). "
+      "PEFT does not make these modules, and their tensors are left out.",
+      plural(strangers.size(), "module"), strangers.size() == 1 ? "belongs" : "belong",
+      some_of(adapter.config.targets, 8));
+  findings.push_back(adapter_finding(words, strangers, strangers));
+}
+
+void report_saved_modules(const Facts& facts, const Adapter& adapter,
+                          std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::vector<std::string> missing;
+  for (const std::string& saved : adapter.config.saved) {
+    bool found = false;
+    for (TensorId tensor : each_tensor(facts)) {
+      const std::string name = "." + std::string(c.fqn(tensor)) + ".";
+      found =
+          found || (!is_adapter_name(name) && name.find("." + saved + ".") != std::string::npos);
+    }
+    if (!found) missing.push_back(saved);
+  }
+  if (missing.empty()) return;
+  findings.push_back(adapter_finding(
+      fmt::format("adapter_config.json's modules_to_save lists {}, and no tensor of {} is there: "
+                  "what was trained of {} is lost, and PEFT keeps the base model's.",
+                  some_of(missing), missing.size() == 1 ? "it" : "them",
+                  missing.size() == 1 ? "it" : "them"),
+      {kAdapterConfigFile}, missing));
+}
+
+void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
+  std::vector<std::string> without, with;
+  for (const auto& [module, one] : adapter.modules) {
+    const bool has = one.parts.contains(LoraPart::kMagnitude);
+    (has ? with : without).emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
+  }
+  const bool lacks = adapter.config.use_dora || with.size() > without.size();
+  if (with.empty() && !adapter.config.use_dora) return;
+  if (lacks && !without.empty())
+    findings.push_back(adapter_finding(
+        fmt::format("{} of {} lack DoRA's magnitude vector (lora_magnitude_vector): PEFT starts it "
+                    "anew from the base weights.",
+                    human_count(without.size()), plural(adapter.modules.size(), "module")),
+        without, without));
+  if (!with.empty() && !adapter.config.use_dora)
+    findings.push_back(adapter_finding(
+        fmt::format("{} have DoRA's magnitude vector (lora_magnitude_vector), and "
+                    "adapter_config.json does not say use_dora: PEFT leaves the vectors out, and "
+                    "the adapter does something else than it learned.",
+                    plural(with.size(), "module")),
+        with, with));
+}
+
+void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (c.directory() == nullptr || c.tensor_count() == 0) return;
+  auto config = read_adapter_config(*c.directory());
+  if (!config) {
+    findings.push_back(adapter_finding(
+        fmt::format("adapter_config.json {}: no loader makes the adapter's modules without it.",
+                    config.error().message),
+        {kAdapterConfigFile}, {}));
+    return;
+  }
+  if (!*config || !is_adapter(c)) return;
+  Adapter adapter{std::move(**config), {}};
+  for (TensorId tensor : each_tensor(facts)) {
+    if (auto name = lora_name(c.fqn(tensor)))
+      adapter.modules[name->module].parts.emplace(name->part, tensor);
+  }
+  report_names_in_file(facts, findings);
+  report_saved_modules(facts, adapter, findings);
+  if (adapter.modules.empty()) return;
+  report_halves(facts, adapter, findings);
+  report_ranks(facts, adapter, findings);
+  report_targets(facts, adapter, findings);
+  report_magnitudes(facts, adapter, findings);
+}
+
+}  // namespace
+
+const Rule kAdapterContradicts = {
+    .id = "adapter-contradicts",
+    .depth = Depth::kMetadata,
+    .title = "An adapter and its adapter_config.json contradict each other",
+    .teaches =
+        "PEFT makes an adapter's modules by adapter_config.json: which modules (target_modules), "
+        "of which rank (r, rank_pattern), with which whole modules beside (modules_to_save). Then "
+        "it loads the tensors by their names. A tensor that fits no module is left out with a "
+        "line in the log, and a module that gets no tensor stays as if it was never trained. Names "
+        "have to begin with `base_model.model.` once and must not have the adapter's own name "
+        "(`default`) in them. The repair sets names right; a rank or a list is mended in the "
+        "config, by who knows what was trained.",
+    .lesson = {.drawing = R"(
+  adapter_config.json        adapter_model.safetensors
+  r: 8                       q_proj.lora_A.weight  [8, 4096]
+                             v_proj.lora_A.weight  [4, 4096]     another rank
+  target_modules: q, k, v    no tensor of k_proj                 left untrained
+)",
+               .remedy = "Save the adapter again with `model.save_pretrained()`. Where names alone "
+                         "are wrong, `shardwright repair CHECKPOINT` renames the tensors."},
+    .words = {.text = "left out when the adapter is loaded"},
+    .run = find_adapter_names,
+};
+
+}  // namespace shw

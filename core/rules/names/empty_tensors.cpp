@@ -1,0 +1,164 @@
+// Checkpoints without a tensor, without a weight, or with weights that have no element.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/name_families.h"
+#include "core/rules/explained.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+bool is_empty_tensor(const Checkpoint& c, TensorId tensor) {
+  return volume(c.shape(tensor)) == 0;
+}
+
+bool is_number_of_weights(Dtype dtype) {
+  return dtype != Dtype::kBool && dtype != Dtype::kInt64 && dtype != Dtype::kUint64 &&
+         dtype != Dtype::kInt16 && dtype != Dtype::kUint16;
+}
+
+// Generators' states, steps and counters are vectors and single numbers; a weight file has at least
+// one float, or the bytes of a quantised matrix.
+bool could_be_weight(const Checkpoint& c, TensorId tensor) {
+  const Dtype dtype = c.dtype(tensor);
+  const bool is_bytes = dtype == Dtype::kUint8 || dtype == Dtype::kInt8 || dtype == Dtype::kInt32 ||
+                        dtype == Dtype::kUint32;
+  return is_number_of_weights(dtype) && (!is_bytes || c.shape(tensor).size() >= 2);
+}
+
+Finding nothing_finding(std::string cause) {
+  Finding finding;
+  finding.rule = kEmptyTensors.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+std::vector<std::string> files_read(const Checkpoint& c) {
+  std::vector<std::string> files;
+  for (const FileRow& file : c.files()) {
+    if (file.referenced) files.push_back(file.path);
+  }
+  return files;
+}
+
+void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const std::size_t entries = c.objects().size();
+  std::string cause = "The checkpoint holds no tensor";
+  cause += entries == 0 ? ": nothing is in it that a model could load."
+                        : fmt::format(": {} that {} not, so that no weight can be loaded from it.",
+                                      entries == 1 ? "1 entry" : human_count(entries) + " entries",
+                                      entries == 1 ? "is" : "are");
+  cause +=
+      " It is the state of something else (a scheduler, arguments, a generator), a module that "
+      "was pickled whole, or a save that wrote nothing.";
+  Finding finding = nothing_finding(std::move(cause));
+  finding.subjects = files_read(c);
+  finding.evidence = {{"tensors", std::int64_t{0}}, {"entries", count_of(entries)}};
+  findings.push_back(std::move(finding));
+}
+
+// One file of torch.save: an optimizer's or a generator's, beside which the weights lie elsewhere.
+void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!c.format().traits.one_piece) return;
+  std::size_t states = 0, others = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const bool is_state = parse_state_fqn(c.fqn(tensor)).has_value();
+    states += is_state ? 1 : 0;
+    others += !is_state && could_be_weight(c, tensor) ? 1 : 0;
+  }
+  if (others != 0) return;
+  Finding finding = nothing_finding(
+      states != 0
+          ? fmt::format("All {} are states of an optimizer: the checkpoint holds no weight of the "
+                        "model, and no model can be loaded from it.",
+                        plural(states, "tensor"))
+          : fmt::format("None of {} is a weight: they are counters or the states of random "
+                        "generators, and no model can be loaded from them.",
+                        plural(c.tensor_count(), "tensor")));
+  finding.subjects = files_read(c);
+  finding.evidence = {{"tensors", count_of(c.tensor_count())}, {"states", count_of(states)}};
+  findings.push_back(std::move(finding));
+}
+
+bool is_named_as_weight(std::string_view fqn) {
+  const std::string_view last = fqn.substr(fqn.rfind('.') + 1);
+  return last == "weight" || last == "bias" || fqn.find(".lora_") != std::string_view::npos;
+}
+
+// Tensors without an element where others of their family have some, or whose names say that they
+// are weights.
+std::vector<std::string> empty_weights(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  std::unordered_map<std::string, bool> has_full;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!is_empty_tensor(c, tensor)) has_full[without_numbers(c.fqn(tensor))] = true;
+  }
+  std::vector<std::string> empty;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (!is_empty_tensor(c, tensor) || parse_state_fqn(fqn)) continue;
+    if (is_named_as_weight(fqn) || has_full.contains(without_numbers(fqn))) empty.emplace_back(fqn);
+  }
+  return empty;
+}
+
+void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (c.directory() == nullptr) return;
+  if (c.tensor_count() == 0) return report_no_tensor(facts, findings);
+  report_no_weight(facts, findings);
+  std::vector<std::string> empty = empty_weights(facts);
+  const auto explained = explained_by(findings, kFlatShard.id);
+  std::erase_if(empty, [&](const std::string& fqn) { return explained.contains(fqn); });
+  if (empty.empty()) return;
+  const bool all = empty.size() == c.tensor_count();
+  std::string cause =
+      fmt::format("{} of {} {} empty: shape {}, no element ({}).", human_count(empty.size()),
+                  plural(c.tensor_count(), "tensor"), empty.size() == 1 ? "is" : "are",
+                  to_text(c.shape(*c.find(empty.front()))), some_of(empty));
+  cause +=
+      " Their elements lay on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
+  cause += all ? " Nothing that was trained is in the file."
+               : " A loader stops at the shape, or leaves these weights at random values.";
+  Finding finding = nothing_finding(std::move(cause));
+  finding.severity = all ? Severity::kError : Severity::kWarning;
+  finding.evidence = {{"empty", count_of(empty.size())}, {"tensors", count_of(c.tensor_count())}};
+  finding.subjects = std::move(empty);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kEmptyTensors = {
+    .id = "empty-tensors",
+    .depth = Depth::kMetadata,
+    .title = "No tensor, no weight, or weights without an element",
+    .teaches =
+        "Under ZeRO-3 and FSDP a rank's copy of the model has placeholders of shape [0] where its "
+        "parameters are sharded. A save that does not gather them first writes the placeholders. "
+        "A file without any tensor is the state of something else: a scheduler, arguments, a "
+        "generator, or a module that was pickled as a whole. Nothing can be brought back from such "
+        "a file; the weights have to come from another one, or from the run.",
+    .lesson = {.drawing = R"(
+  q_proj.lora_A.weight     [0]        gathered: [8, 4096]
+  q_proj.lora_B.weight     [0]        gathered: [4096, 8]
+)",
+               .remedy = "Gather before the save: `stage3_gather_16bit_weights_on_model_save` for "
+                         "ZeRO-3, FULL_STATE_DICT or the state dict API of torch for FSDP.",
+               .link = "https://github.com/huggingface/safetensors/issues/498"},
+    .words = {.text = "without an element"},
+    .outcome = RunOutcome::kLosesElements,
+    .run = find_empty_tensors,
+};
+
+}  // namespace shw

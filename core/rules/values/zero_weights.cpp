@@ -1,0 +1,217 @@
+// Matrices of nothing but zeros where their siblings are not, and adapters of which one rank's rows
+// alone are there.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/adapter_config.h"
+#include "core/facts/names/name_families.h"
+#include "core/rules/names/name_rules.h"
+#include "core/tensor/float_counts.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kEnoughZeros = 64;
+
+std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
+  FloatCounts counts;
+  if (!can_be_counted(facts.checkpoint.dtype(tensor)) ||
+      facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
+    return std::nullopt;
+  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
+    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
+    const Result<DataCheck>& data = facts.data[index_of(chunk)];
+    if (!data || !data->floats) return std::nullopt;
+    counts += *data->floats;
+  }
+  return counts;
+}
+
+bool is_matrix_of_weights(const Checkpoint& c, TensorId tensor) {
+  const std::string_view fqn = c.fqn(tensor);
+  return c.shape(tensor).size() >= 2 && fqn.find("bias") == std::string_view::npos &&
+         !parse_state_fqn(fqn) && !lora_name(fqn);
+}
+
+// Experts of a stacked tensor that are all zeros: as many zeros as whole experts hold, and hardly
+// one more. None where all are zeros.
+std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCounts& counts) {
+  const ExtentsView shape = c.shape(tensor);
+  if (shape.size() != 3 || shape[0] < 2 || c.fqn(tensor).find("experts") == std::string_view::npos)
+    return 0;
+  const std::int64_t expert = counts.count / shape[0];
+  if (expert < kEnoughZeros || counts.zero == counts.count) return 0;
+  return (counts.zero % expert) * 100 <= expert ? counts.zero / expert : 0;
+}
+
+struct ZeroFamily {
+  std::size_t members = 0;
+  std::vector<std::string_view> zero;
+};
+
+void report_zero_experts(const std::vector<std::string>& subjects,
+                         const std::vector<std::string>& details, std::vector<Finding>& findings) {
+  if (subjects.empty()) return;
+  Finding finding;
+  finding.rule = kZeroWeights.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "In {} of stacked experts whole experts are zeros ({}). They were never written, or one "
+      "rank's experts were saved and the rest filled with zeros; a model computes with them "
+      "without "
+      "an error.",
+      plural(subjects.size(), "tensor"), some_of(details));
+  finding.evidence = {{"experts", capped(details)}, {"count", count_of(subjects.size())}};
+  finding.subjects = subjects;
+  findings.push_back(std::move(finding));
+}
+
+// Layers and experts that were never written: their siblings have values. A family that begins at
+// zero by design (the last matrix of a block) does so in most members.
+void find_zero_matrices(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string, ZeroFamily> families;
+  std::vector<std::string> stacked, stacked_details;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!is_matrix_of_weights(c, tensor)) continue;
+    const auto counts = zeros_counted(facts, tensor);
+    if (!counts || counts->count < kEnoughZeros) continue;
+    if (const std::int64_t experts = zero_experts(c, tensor, *counts); experts != 0) {
+      stacked.emplace_back(c.fqn(tensor));
+      stacked_details.push_back(
+          fmt::format("{}: {} of {} experts", c.fqn(tensor), experts, c.shape(tensor)[0]));
+    }
+    ZeroFamily& family = families[without_numbers(c.fqn(tensor))];
+    ++family.members;
+    if (counts->zero == counts->count) family.zero.push_back(c.fqn(tensor));
+  }
+  report_zero_experts(stacked, stacked_details, findings);
+  Finding finding;
+  finding.rule = kZeroWeights.id;
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> details;
+  for (const auto& [name, family] : families) {
+    if (family.zero.empty() || family.zero.size() * 2 > family.members || family.members < 2)
+      continue;
+    details.push_back(fmt::format("{}: {} of {}", name, family.zero.size(), family.members));
+    for (std::string_view fqn : family.zero) finding.subjects.emplace_back(fqn);
+  }
+  if (finding.subjects.empty()) return;
+  finding.cause = fmt::format(
+      "{} {} of nothing but zeros, while the same {} of other layers or experts {} not ({}). They "
+      "were never written, or filled with zeros where a part was missing; a model computes with "
+      "them without an error.",
+      plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "is" : "are",
+      finding.subjects.size() == 1 ? "one" : "ones", finding.subjects.size() == 1 ? "is" : "are",
+      some_of(finding.subjects));
+  finding.evidence = {{"families", capped(details)}, {"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+struct AdapterZeros {
+  std::vector<std::string> partly, all_b;
+  std::size_t tensors = 0, b = 0;
+  std::int64_t parts = 0;  // the number of ranks that fits the last one
+};
+
+// Rows that are there of a matrix whose other rows are exact zeros, as one part of `n` equal parts;
+// 0 where none fits.
+std::int64_t parts_of_rows(ExtentsView shape, const FloatCounts& counts) {
+  if (shape.size() < 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
+  const std::int64_t rows = shape[0], row = counts.count / rows;
+  const std::int64_t kept = counts.count - counts.zero;
+  for (std::int64_t n = 2; n <= 64 && n <= rows; ++n) {
+    const std::int64_t part = (rows + n - 1) / n * row;
+    // Single zeros among trained values are rare.
+    if (kept <= part && kept * 50 >= part * 49) return n;
+  }
+  return 0;
+}
+
+void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  AdapterZeros seen;
+  for (TensorId tensor : each_tensor(facts)) {
+    const auto name = parse_state_fqn(c.fqn(tensor)) ? std::nullopt : lora_name(c.fqn(tensor));
+    const auto counts = name ? zeros_counted(facts, tensor) : std::nullopt;
+    if (!counts || counts->count == 0 || name->part == LoraPart::kMagnitude) continue;
+    const bool is_b = name->part == LoraPart::kB || name->part == LoraPart::kEmbeddingA;
+    ++seen.tensors;
+    seen.b += is_b ? 1 : 0;
+    if (is_b && counts->zero == counts->count) seen.all_b.emplace_back(c.fqn(tensor));
+    const std::int64_t parts = parts_of_rows(c.shape(tensor), *counts);
+    if (parts == 0) continue;
+    seen.parts = parts;
+    seen.partly.push_back(
+        fmt::format("{}: {} of {} elements are zeros", c.fqn(tensor), counts->zero, counts->count));
+  }
+  if (seen.partly.size() >= 2 && seen.partly.size() * 4 >= seen.tensors) {
+    Finding finding;
+    finding.rule = kZeroWeights.id;
+    finding.severity = Severity::kWarning;
+    finding.cause = fmt::format(
+        "In {} of {} of the adapter {} of {} equal parts of the rows are exact zeros ({}). One "
+        "rank's part was saved and the rest filled with zeros; the adapter applies that part "
+        "alone.",
+        human_count(seen.partly.size()), plural(seen.tensors, "tensor"), seen.parts - 1, seen.parts,
+        seen.partly.front());
+    for (const std::string& one : seen.partly)
+      finding.subjects.push_back(one.substr(0, one.find(": ")));
+    finding.evidence = {{"tensors", capped(seen.partly)},
+                        {"count", count_of(seen.partly.size())},
+                        {"parts", seen.parts}};
+    findings.push_back(std::move(finding));
+  }
+  if (seen.b == 0 || seen.all_b.empty()) return;
+  Finding finding;
+  finding.rule = kZeroWeights.id;
+  const bool all = seen.all_b.size() == seen.b;
+  // A layer that the run did not reach is possible.
+  finding.severity = Severity::kInfo;
+  finding.cause =
+      fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
+                  human_count(seen.all_b.size()), plural(seen.b, "lora_B tensor"),
+                  seen.all_b.size() == 1 ? "is" : "are",
+                  all ? "it was never trained, or what it learned was not saved"
+                      : "these modules were never trained");
+  finding.evidence = {{"count", count_of(seen.all_b.size())}, {"of", count_of(seen.b)}};
+  finding.subjects = std::move(seen.all_b);
+  findings.push_back(std::move(finding));
+}
+
+void find_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
+  find_zero_matrices(facts, findings);
+  find_adapter_zeros(facts, findings);
+}
+
+}  // namespace
+
+const Rule kZeroWeights = {
+    .id = "zero-weights",
+    .depth = Depth::kData,
+    .title = "Weights of nothing but zeros",
+    .teaches =
+        "A matrix of a trained model has no reason to be all zeros where its siblings in other "
+        "layers, or other experts, are not: it was allocated and never written, or a tool put "
+        "zeros where a part was missing. The same in rows: where one of four parts of each matrix "
+        "of an adapter has values and three parts are exact zeros, one rank of four saved its part "
+        "as the whole. Matrices that begin at zero by design (LoRA's B, the last one of a residual "
+        "block) do so in all layers, and are not reported above info.",
+    .lesson = {.drawing = R"(
+  experts.5.gate_proj.weight     0.013  -0.207   0.090
+  experts.6.gate_proj.weight     0       0       0         never written
+  experts.7.gate_proj.weight     0.051   0.120  -0.044
+)",
+               .remedy = "Take the tensors from an earlier checkpoint or from the ranks that hold "
+                         "them; nothing in this one says what they were."},
+    .words = {.text = "nothing but zeros"},
+    .outcome = RunOutcome::kLosesElements,
+    .run = find_zero_weights,
+};
+
+}  // namespace shw

@@ -1,0 +1,152 @@
+// Adapters of PEFT beside their adapter_config.json, and beside their base.
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kRoot = "base_model.model.";
+const std::string kFile = "adapter_model.safetensors";
+const std::string kConfig =
+    R"({"peft_type": "LORA", "r": 4, "target_modules": ["q_proj", "v_proj"],
+        "modules_to_save": null, "rank_pattern": {}, "use_dora": false})";
+
+NamedTensors adapter_tensors() {
+  NamedTensors out;
+  for (int i = 0; i < 2; ++i) {
+    for (const char* module : {"q_proj", "v_proj"}) {
+      const std::string name = fmt::format("{}model.layers.{}.self_attn.{}.", kRoot, i, module);
+      out[name + "lora_A.weight"] = {"F32", {4, 8}};
+      out[name + "lora_B.weight"] = {"F32", {8, 4}};
+    }
+  }
+  return out;
+}
+
+CheckReport checked_adapter(const NamedTensors& tensors, const std::string& config = kConfig,
+                            Depth depth = Depth::kHeaders) {
+  return checked_tensors(tensors, {{"adapter_config.json", config}}, depth, kFile);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+template <class Rename>
+NamedTensors renamed_adapter(Rename rename) {
+  NamedTensors out;
+  for (const auto& [name, tensor] : adapter_tensors()) out[rename(name)] = tensor;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("adapter: one that fits its config raises nothing") {
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), kConfig, Depth::kData)).empty());
+}
+
+TEST_CASE("adapter: tensors without an element are reported") {
+  NamedTensors tensors = adapter_tensors();
+  for (auto& [name, tensor] : tensors) tensor.shape = {0};
+  const CheckReport report = checked_adapter(tensors);
+  const Finding* finding = find(report, "empty-tensors");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->cause.find("8 of 8 tensors are empty") != std::string::npos);
+}
+
+TEST_CASE("adapter: a rank that is not r is reported with both numbers") {
+  NamedTensors tensors = adapter_tensors();
+  tensors[kRoot + "model.layers.0.self_attn.q_proj.lora_A.weight"].shape = {2, 8};
+  const CheckReport report = checked_adapter(tensors);
+  CHECK(all_causes(report, "adapter-contradicts").find("[2, 8], r 4") != std::string::npos);
+}
+
+TEST_CASE("adapter: a rank pattern is the rank of its modules") {
+  NamedTensors tensors = adapter_tensors();
+  for (auto& [name, tensor] : tensors) {
+    if (name.find("q_proj") == std::string::npos) continue;
+    tensor.shape = name.find("lora_A") != std::string::npos ? Extents{2, 8} : Extents{8, 2};
+  }
+  const std::string config =
+      replaced(kConfig, "\"rank_pattern\": {}", R"("rank_pattern": {"q_proj": 2})");
+  CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
+}
+
+TEST_CASE("adapter: a target module without a tensor is reported") {
+  const std::string config = replaced(kConfig, "\"q_proj\"", R"("q_proj", "k_proj")");
+  CHECK(all_causes(checked_adapter(adapter_tensors(), config), "adapter-contradicts")
+            .find("k_proj") != std::string::npos);
+}
+
+TEST_CASE("adapter: a target that the base may lack is only an info") {
+  const std::string config = replaced(kConfig, "\"q_proj\"", R"("q_proj", "W_pack")");
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), config)).empty());
+}
+
+TEST_CASE("adapter: a module that is saved whole and not there is reported") {
+  const std::string config =
+      replaced(kConfig, "\"modules_to_save\": null", R"("modules_to_save": ["lm_head"])");
+  CHECK(all_causes(checked_adapter(adapter_tensors(), config), "adapter-contradicts")
+            .find("lm_head") != std::string::npos);
+}
+
+TEST_CASE("adapter: magnitude vectors that the config asks for are reported where they lack") {
+  const std::string config = replaced(kConfig, "\"use_dora\": false", "\"use_dora\": true");
+  CHECK(find(checked_adapter(adapter_tensors(), config), "adapter-contradicts") != nullptr);
+}
+
+TEST_CASE("adapter: names that PEFT does not read are renamed") {
+  auto doubled = renamed_adapter([](const std::string& name) { return kRoot + name; });
+  auto bare = renamed_adapter([](const std::string& name) { return name.substr(kRoot.size()); });
+  auto own = renamed_adapter(
+      [](const std::string& name) { return replaced(name, ".weight", ".default.weight"); });
+  auto compiled = renamed_adapter(
+      [](const std::string& name) { return replaced(name, kRoot, kRoot + "_orig_mod."); });
+  const NamedTensors healthy = adapter_tensors();
+  for (const NamedTensors& tensors : {doubled, bare, own, compiled}) {
+    INFO(tensors.begin()->first);
+    const CheckReport report = checked_adapter(tensors);
+    const Finding* finding = find(report, "adapter-contradicts");
+    REQUIRE(finding != nullptr);
+    REQUIRE(finding->diagnoses.size() == 8);
+    for (const Diagnosis& diagnosis : finding->diagnoses)
+      CHECK(healthy.contains(std::get<Renamed>(diagnosis).fqn));
+  }
+}
+
+TEST_CASE("adapter: one rank's rows among zeros are reported") {
+  NamedTensors tensors = adapter_tensors();
+  for (auto& [name, tensor] : tensors) tensor.rows_with_value = tensor.shape[0] / 2;
+  const CheckReport report = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(all_causes(report, "zero-weights").find("1 of 2 equal parts") != std::string::npos);
+}
+
+TEST_CASE("adapter: second matrices as LoRA starts them are only an info") {
+  NamedTensors tensors = adapter_tensors();
+  for (auto& [name, tensor] : tensors)
+    if (name.find("lora_B") != std::string::npos) tensor.value = 0;
+  const CheckReport report = checked_adapter(tensors, kConfig, Depth::kData);
+  CHECK(rules_above_info(report).empty());
+  CHECK(find(report, "zero-weights") != nullptr);
+}
+
+TEST_CASE("adapter: beside its base the sizes and modules are compared") {
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name));
+  NamedTensors tensors;
+  const std::string name = kRoot + "model.layers.0.self_attn.q_proj.";
+  tensors[name + "lora_A.weight"] = {"F32", {4, 8}};
+  tensors[name + "lora_B.weight"] = {"F32", {8, 4}};
+  CHECK(rules_above_info(looked(*opened_tensors(tensors, {}, kFile), options)).empty());
+  tensors[name + "lora_A.weight"].shape = {4, 6};
+  CHECK(all_causes(looked(*opened_tensors(tensors, {}, kFile), options), "adapter-contradicts")
+            .find("[4, 6]") != std::string::npos);
+  tensors[kRoot + "model.layers.9.self_attn.q_proj.lora_A.weight"] = {"F32", {4, 8}};
+  CHECK(all_causes(looked(*opened_tensors(tensors, {}, kFile), options), "adapter-contradicts")
+            .find("layers.9") != std::string::npos);
+}

@@ -1,0 +1,60 @@
+// Checkpoints that hold nothing that a model could load, and weights that were never written.
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("empty tensors: a file without a tensor is reported") {
+  CHECK(rules_above_info(checked_tensors({})) == std::vector<std::string>{"empty-tensors"});
+}
+
+TEST_CASE("empty tensors: some weights without an element are reported") {
+  NamedTensors tensors = llama_tensors(same_name);
+  tensors["model.norm.weight"].shape = {0};
+  const CheckReport report = checked_tensors(tensors);
+  const Finding* finding = find(report, "empty-tensors");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects == std::vector<std::string>{"model.norm.weight"});
+}
+
+TEST_CASE("empty tensors: the states of an optimizer alone are reported") {
+  CHECK(rules_above_info(
+            checked_tensors({{"optimizer.state.layers.0.weight.exp_avg", {"F32", {4, 4}}},
+                             {"optimizer.state.layers.0.weight.exp_avg_sq", {"F32", {4, 4}}}})) ==
+        std::vector<std::string>{"empty-tensors"});
+}
+
+TEST_CASE("empty tensors: counters and generators alone are reported") {
+  CHECK(rules_above_info(checked_tensors({{"cpu", {"U8", {5056}}}, {"cuda", {"U8", {16}}}})) ==
+        std::vector<std::string>{"empty-tensors"});
+}
+
+TEST_CASE("zero weights: an expert of zeros among others is reported") {
+  NamedTensors tensors;
+  for (int i = 0; i < 4; ++i)
+    tensors[fmt::format("layers.0.experts.{}.up_proj.weight", i)] = {
+        "F32", {16, 8}, 0.5F + static_cast<float>(i)};
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["layers.0.experts.2.up_proj.weight"].value = 0;
+  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+  const Finding* finding = find(report, "zero-weights");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects == std::vector<std::string>{"layers.0.experts.2.up_proj.weight"});
+}
+
+TEST_CASE("zero weights: matrices that begin at zero in all layers raise nothing") {
+  NamedTensors tensors;
+  for (int i = 0; i < 4; ++i)
+    tensors[fmt::format("layers.{}.out_proj.weight", i)] = {"F32", {16, 8}, 0};
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+}
+
+TEST_CASE("zero weights: experts of zeros in a stacked tensor are counted") {
+  NamedTensors tensors;
+  tensors["layers.0.mlp.experts.up_proj"] = {"F32", {4, 8, 8}};
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["layers.0.mlp.experts.up_proj"].rows_with_value = 1;
+  CHECK(all_causes(checked_tensors(tensors, {}, Depth::kData), "zero-weights")
+            .find("3 of 4 experts") != std::string::npos);
+}
