@@ -1,5 +1,5 @@
-#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
+#include "core/rules/names/name_rules.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -19,6 +19,7 @@ const Rule* const kInOrder[] = {
     &kFlatShard,
     // Names, and what stands beside each other by name.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kZeroWeights,
+    &kQuantisedPairs,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,

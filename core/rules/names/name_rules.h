@@ -5,6 +5,7 @@
 
 namespace shw {
 
-extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kZeroWeights;
+extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kZeroWeights,
+    kQuantisedPairs;
 
 }  // namespace shw

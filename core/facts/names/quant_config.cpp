@@ -1,0 +1,93 @@
+#include "core/facts/names/quant_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/facts/reference/model_config.h"
+#include "core/formats/common/python_json.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostQuantConfig = std::uint64_t{4} << 20;
+constexpr std::int64_t kLargestGroup = std::int64_t{1} << 32;
+
+const Json* object_in(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_object() ? &*found : nullptr;
+}
+
+std::optional<std::int64_t> quant_size(const Json& object, const char* key) {
+  auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::uint64_t{1} << 32)
+    return std::nullopt;
+  const auto size = found->get<std::int64_t>();
+  if (size == -1) return size;
+  return size > 0 && size <= kLargestGroup ? std::optional(size) : std::nullopt;
+}
+
+void add_names_in(const Json& object, const char* key, std::vector<std::string>& out) {
+  auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return;
+  for (const Json& one : *found) {
+    if (!one.is_string()) continue;
+    const auto name = one.get<std::string>();
+    const bool is_pattern =
+        name.starts_with("re:") || name.find_first_of("*?[(\\^$") != std::string::npos;
+    if (!is_pattern && !name.empty()) out.push_back(name);
+  }
+}
+
+QuantConfig quant_config_in(const Json& object) {
+  QuantConfig config;
+  if (auto method = object.find("quant_method"); method != object.end() && method->is_string())
+    config.method = method->get<std::string>();
+  config.bits = quant_size(object, "bits");
+  if (!config.bits) config.bits = quant_size(object, "w_bit");
+  config.group = quant_size(object, "group_size");
+  if (!config.group) config.group = quant_size(object, "q_group_size");
+  if (auto block = object.find("weight_block_size");
+      block != object.end() && block->is_array() && block->size() == 2 &&
+      (*block)[0].is_number_unsigned() && (*block)[1].is_number_unsigned()) {
+    const auto rows = (*block)[0].get<std::uint64_t>(), columns = (*block)[1].get<std::uint64_t>();
+    const bool is_sane = rows != 0 && columns != 0 && rows < (1U << 31) && columns < (1U << 31);
+    if (is_sane)
+      config.block = {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+  }
+  for (const char* key : {"modules_to_not_convert", "ignore", "llm_int8_skip_modules",
+                          "ignored_layers", "exclude_modules"})
+    add_names_in(object, key, config.unconverted);
+  if (auto dynamic = object.find("dynamic"); dynamic != object.end())
+    config.has_overrides = dynamic->is_object() && !dynamic->empty();
+  return config;
+}
+
+}  // namespace
+
+std::optional<QuantConfig> read_quant_config(const Directory& directory) {
+  if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
+  auto source = directory.open(kConfigFile);
+  if (!source || (*source)->size() > kMostQuantConfig) return std::nullopt;
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) return std::nullopt;
+  const std::string text =
+      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 64; };
+  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
+  if (!parsed.problem.empty() || !parsed.tree.is_object()) return std::nullopt;
+  const Json& tree = parsed.tree;
+  if (const Json* object = object_in(tree, "quantization_config")) return quant_config_in(*object);
+  if (const Json* object = object_in(tree, "compression_config")) return quant_config_in(*object);
+  const Json* mlx = object_in(tree, "quantization");
+  if (mlx == nullptr) return std::nullopt;
+  QuantConfig config = quant_config_in(*mlx);
+  config.method = "mlx";
+  for (const auto& [key, value] : mlx->items())
+    config.has_overrides = config.has_overrides || value.is_object();
+  return config;
+}
+
+}  // namespace shw

@@ -1,0 +1,320 @@
+#include "core/facts/names/quant_schemes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/base/checked.h"
+
+namespace shw {
+namespace {
+
+using Shape = std::optional<Extents>;
+
+bool is_float8(Dtype dtype) {
+  return dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E5m2 ||
+         dtype == Dtype::kFloat8E4m3fnuz || dtype == Dtype::kFloat8E5m2fnuz;
+}
+
+bool is_float8_or_int8(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && (is_float8(dtype) || dtype == Dtype::kInt8);
+}
+bool is_int32(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && dtype == Dtype::kInt32;
+}
+bool is_bytes(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && dtype == Dtype::kUint8;
+}
+bool is_byte_column(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && shape[1] == 1 && dtype == Dtype::kUint8;
+}
+bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && dtype == Dtype::kInt8;
+}
+bool is_uint32(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && dtype == Dtype::kUint32;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+// Blocks of the last two axes; without a block in the config any scale is right.
+Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.block || weight.size() < 2) return std::nullopt;
+  Extents shape(weight.begin(), weight.end());
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::int64_t& extent = shape[shape.size() - 2 + i];
+    extent = ceil_div(extent, (*config.block)[i]);
+  }
+  return shape;
+}
+
+// All but the last axis: each group of 32 elements has one.
+Shape scale_of_mx_blocks(const QuantConfig&, ExtentsView weight, ExtentsView) {
+  return Extents(weight.begin(), weight.end() - 1);
+}
+
+Shape single_number(const QuantConfig&, ExtentsView, ExtentsView companion) {
+  return volume(companion) == 1 ? std::nullopt : Shape(Extents{});
+}
+
+// GPTQ packs 32 / bits rows into one.
+Shape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!config.bits || config.has_overrides || weight.size() != 2) return std::nullopt;
+  auto bits = checked_mul(weight[0], std::int64_t{32});
+  return bits ? Shape(Extents{*bits / *config.bits}) : std::nullopt;
+}
+
+Shape grouped(std::int64_t rows, std::int64_t columns, const QuantConfig& config) {
+  const std::int64_t groups =
+      !config.group || *config.group < 1 ? 1 : ceil_div(rows, *config.group);
+  return Extents{groups, columns};
+}
+
+bool is_awq(const QuantConfig& config) {
+  return config.method == "awq";
+}
+
+bool says_groups(const QuantConfig& config, ExtentsView weight) {
+  const bool known = config.method == "gptq" || config.method == "awq";
+  return known && config.bits && *config.bits > 0 && *config.bits <= 32 && config.group &&
+         !config.has_overrides && weight.size() == 2;
+}
+
+Shape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!says_groups(config, weight)) return std::nullopt;
+  const std::int64_t bits = *config.bits;
+  auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
+  if (!unpacked) return std::nullopt;
+  return is_awq(config) ? grouped(weight[0], *unpacked / bits, config)
+                        : grouped(*unpacked / bits, weight[1], config);
+}
+
+Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+  if (!says_groups(config, weight)) return std::nullopt;
+  const std::int64_t bits = *config.bits;
+  auto unpacked = checked_mul(weight[0], std::int64_t{32});
+  auto packed = checked_mul(weight[1], bits);
+  if (!unpacked || !packed) return std::nullopt;
+  return is_awq(config) ? grouped(weight[0], weight[1], config)
+                        : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
+}
+
+// MLX packs columns; bits and group may be a module's own, so that the rows alone are sure.
+Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
+  Extents shape(weight.begin(), weight.end());
+  const bool says =
+      config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
+  auto unpacked = checked_mul(shape.back(), std::int64_t{32});
+  if (says && unpacked)
+    shape.back() = ceil_div(*unpacked / *config.bits, *config.group);
+  else if (companion.size() == weight.size())
+    shape.back() = companion.back();
+  return shape;
+}
+
+// One for each block of elements, of which a byte holds two; the block is a power of two.
+Shape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  const auto elements = checked_mul(weight[0], std::int64_t{2});
+  if (!elements) return std::nullopt;
+  for (std::int64_t block = 32; block <= 4096; block *= 2)
+    if (volume(companion) == ceil_div(*elements, block)) return std::nullopt;
+  return Extents{ceil_div(*elements, std::int64_t{64})};
+}
+
+Shape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return volume(companion) == weight[0] ? std::nullopt : Shape(Extents{weight[0]});
+}
+
+using enum CompanionNeed;
+constexpr QuantCompanion kScaled[] = {
+    {".weight_scale_inv|.weight_scale|.scale_weight", kAlways, true, scale_of_blocks},
+    {".input_scale|.activation_scale", kAsOthers, true, nullptr},
+};
+// Fused experts are parameters, not modules.
+constexpr QuantCompanion kScaledParameter[] = {
+    {"_scale_inv|_scale", kAlways, true, scale_of_blocks},
+};
+constexpr QuantCompanion kPacked[] = {
+    {".weight_scale", kAlways, true, nullptr},
+    {".weight_shape", kAlways, false, nullptr},
+    {".weight_zero_point", kAsOthers, false, nullptr},
+    {".weight_g_idx", kAsOthers, false, nullptr},
+};
+constexpr QuantCompanion kPackedBytes[] = {
+    {".weight_scale", kAlways, true, nullptr},
+    {".weight_global_scale", kAsOthers, true, nullptr},
+    {".input_global_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kGrouped[] = {
+    {".scales", kAlways, true, scales_of_groups},
+    {".qzeros", kAlways, false, zeros_of_groups},
+    {".g_idx", kAsOthers, false, one_per_row_of_gptq},
+};
+constexpr QuantCompanion kNf4[] = {
+    {".weight.absmax", kAlways, false, absmax_of_blocks},
+    {".weight.quant_map", kAlways, false, nullptr},
+    {".weight.quant_state.bitsandbytes__nf4|.weight.quant_state.bitsandbytes__fp4", kAlways, false,
+     nullptr},
+    {".weight.nested_absmax", kOfBytes, true, nullptr},
+    {".weight.nested_quant_map", kOfBytes, false, nullptr},
+};
+constexpr QuantCompanion kInt8Rows[] = {
+    {".SCB", kAlways, true, one_per_row},
+    {".weight_format", kAsOthers, false, nullptr},
+};
+constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_blocks}};
+constexpr QuantCompanion kTwoLevels[] = {
+    {".weight_scale", kAlways, true, nullptr},
+    {".weight_scale_2", kAlways, true, single_number},
+    {".input_scale", kAsOthers, true, nullptr},
+};
+constexpr QuantCompanion kMlx[] = {
+    {".scales", kAlways, true, scales_of_mlx},
+    {".biases", kAsOthers, false, scales_of_mlx},
+};
+
+constexpr QuantScheme kSchemes[] = {
+    {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax"},
+    {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB"},
+    {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2"},
+    {"8-bit",
+     "fp8|compressed-tensors|modelopt|fbgemm_fp8",
+     ".weight",
+     is_float8_or_int8,
+     kScaled,
+     {}},
+    {"8-bit", "fp8|compressed-tensors", "", is_float8_or_int8, kScaledParameter, {}},
+    {"packed", "compressed-tensors", ".weight_packed", is_int32, kPacked, {}},
+    {"packed FP4", "compressed-tensors", ".weight_packed", is_bytes, kPackedBytes, {}},
+    {"grouped", "gptq|awq", ".qweight", is_int32, kGrouped, {}},
+    {"MXFP4", "mxfp4", "_blocks", is_bytes, kMxBlocks, {}},
+    {"MLX", "mlx", ".weight", is_uint32, kMlx, {}},
+};
+
+bool names_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
+  if (!config) return false;
+  const auto methods = alternatives_of(scheme.methods);
+  return std::find(methods.begin(), methods.end(), config->method) != methods.end();
+}
+
+bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
+  for (const QuantCompanion& companion : scheme.companions) {
+    for (std::string_view ending : alternatives_of(companion.endings)) {
+      if (fqn.ends_with(ending)) return true;
+    }
+  }
+  return false;
+}
+
+QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weight) {
+  QuantPair pair{weight, std::string(c.fqn(weight)), {}, {}};
+  pair.stem.resize(pair.stem.size() - scheme.weight.size());
+  for (const QuantCompanion& companion : scheme.companions) {
+    std::optional<TensorId> found;
+    std::string_view under;
+    for (std::string_view ending : alternatives_of(companion.endings)) {
+      auto there = found ? std::nullopt : c.find(pair.stem + std::string(ending));
+      if (!there) continue;
+      found = there;
+      under = ending;
+    }
+    pair.beside.push_back(found);
+    pair.ending.push_back(under);
+  }
+  return pair;
+}
+
+// A scheme is in use where a weight has what is its own, or where the config says so.
+QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
+                      const std::set<TensorId>& taken) {
+  const Checkpoint& c = input.checkpoint;
+  QuantFamily family{&scheme, is_said, {}, {}};
+  std::size_t marked = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const bool has_ending =
+        fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
+    if (!has_ending || taken.contains(tensor) || parse_state_fqn(fqn) ||
+        !scheme.is_weight(c.dtype(tensor), c.shape(tensor)) || is_companion_ending(scheme, fqn))
+      continue;
+    family.pairs.push_back(pair_of(c, scheme, tensor));
+    const QuantPair& pair = family.pairs.back();
+    const bool has_marker =
+        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
+    const bool has_any = std::any_of(pair.beside.begin(), pair.beside.end(),
+                                     [](const auto& one) { return one.has_value(); });
+    marked += has_marker && has_any ? 1 : 0;
+  }
+  if (marked == 0 && !is_said) family.pairs.clear();
+  return family;
+}
+
+// Endings that no tensor has for any other reason.
+bool is_of_quantised_alone(std::string_view ending) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".weight_scale_inv", ".qzeros", ".weight.quant_map", ".SCB", ".weight_scale_2"});
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, QuantFamily& family) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId tensor : each_tensor(input)) {
+    const std::string_view fqn = c.fqn(tensor);
+    for (const QuantCompanion& companion : family.scheme->companions) {
+      if (companion.need != CompanionNeed::kAlways) continue;
+      for (std::string_view ending : alternatives_of(companion.endings)) {
+        const bool can_tell =
+            !family.pairs.empty() || family.is_said || is_of_quantised_alone(ending);
+        if (!can_tell || !fqn.ends_with(ending) || fqn.size() == ending.size()) continue;
+        std::string weight(fqn.substr(0, fqn.size() - ending.size()));
+        weight += family.scheme->weight;
+        const auto there = c.find(weight);
+        const bool is_weight = there && family.scheme->is_weight(c.dtype(*there), c.shape(*there));
+        const bool is_taken = there && taken.contains(*there);
+        if (!is_weight && !is_taken) family.orphans.push_back({tensor, std::move(weight), there});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> alternatives_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find('|');
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<QuantFamily> quant_families(const CheckInput& input,
+                                        const std::optional<QuantConfig>& config) {
+  std::vector<QuantFamily> families;
+  std::set<TensorId> taken;
+  for (const QuantScheme& scheme : kSchemes) {
+    QuantFamily family = family_of(input, scheme, names_method(scheme, config), taken);
+    for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
+    families.push_back(std::move(family));
+  }
+  std::set<TensorId> told;  // or paired, of whatever scheme
+  for (const QuantFamily& family : families) {
+    for (const QuantPair& pair : family.pairs)
+      for (const auto& one : pair.beside)
+        if (one) told.insert(*one);
+  }
+  for (QuantFamily& family : families) {
+    add_orphans(input, taken, family);
+    std::erase_if(family.orphans,
+                  [&](const auto& orphan) { return !told.insert(orphan.companion).second; });
+  }
+  std::erase_if(families, [](const QuantFamily& family) {
+    return family.pairs.empty() && family.orphans.empty();
+  });
+  return families;
+}
+
+}  // namespace shw

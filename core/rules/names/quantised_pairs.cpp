@@ -1,0 +1,357 @@
+// Quantised weights beside their scales, zero points and what else their scheme asks for.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/quant_schemes.h"
+#include "core/rules/names/name_rules.h"
+#include "core/tensor/float_counts.h"
+
+namespace shw {
+namespace {
+
+struct QuantCheck {
+  const Facts& facts;
+  std::optional<QuantConfig> config;
+  std::vector<Finding>& findings;
+
+  std::string fqn(TensorId tensor) const { return std::string(facts.checkpoint.fqn(tensor)); }
+
+  void report(std::string cause, std::vector<std::string> subjects,
+              std::vector<std::string> details) {
+    Finding finding;
+    finding.rule = kQuantisedPairs.id;
+    finding.severity = Severity::kWarning;
+    finding.cause = std::move(cause);
+    finding.evidence = {{"count", count_of(subjects.size())}, {"details", capped(details)}};
+    finding.subjects = std::move(subjects);
+    findings.push_back(std::move(finding));
+  }
+};
+
+std::string bare_ending(std::string_view ending) {
+  return std::string(ending.substr(ending.starts_with('.') || ending.starts_with('_') ? 1 : 0));
+}
+
+std::string any_of_endings(const QuantCompanion& companion) {
+  std::vector<std::string> names;
+  for (std::string_view ending : alternatives_of(companion.endings))
+    names.push_back("`" + bare_ending(ending) + "`");
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " or ") + name;
+  return text;
+}
+
+// A file that was not read may hold what looks missing.
+bool is_read_whole(const Checkpoint& c) {
+  for (const FileRow& file : c.files()) {
+    if (file.referenced && file.kind != EntryKind::kFile) return false;
+  }
+  return std::none_of(c.opening_findings().begin(), c.opening_findings().end(),
+                      [](const Finding& one) { return one.severity == Severity::kError; });
+}
+
+void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  const QuantCompanion& companion = family.scheme->companions[k];
+  const Checkpoint& c = check.facts.checkpoint;
+  std::vector<std::string> without;
+  for (const QuantPair& pair : family.pairs) {
+    const bool is_needed = companion.need != CompanionNeed::kOfBytes ||
+                           (pair.beside[0] && c.dtype(*pair.beside[0]) == Dtype::kUint8);
+    if (is_needed && !pair.beside[k]) without.push_back(check.fqn(pair.weight));
+  }
+  const std::size_t with = family.pairs.size() - without.size();
+  const bool as_others = companion.need == CompanionNeed::kAsOthers;
+  if (without.empty() || (as_others && without.size() * 4 > family.pairs.size())) return;
+  // Weights that were only stored in few bits have no scale, in none of them.
+  if (k == 0 && !family.is_said && with * 4 < family.pairs.size()) return;
+  std::string cause = fmt::format(
+      "{} of {} {} no {} ({}).", human_count(without.size()),
+      plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
+      without.size() == 1 ? "has" : "have", any_of_endings(companion), some_of(without));
+  cause += companion.is_scale
+               ? " A loader stops there, or multiplies the weight with 1 and computes nonsense."
+               : " A loader cannot unpack these weights without it.";
+  check.report(std::move(cause), without, without);
+}
+
+// The ending that the config's method asks for; empty where nobody says.
+std::string_view ending_said(const QuantCheck& check) {
+  if (!check.config || check.config->method != "fp8") return {};
+  return ".weight_scale_inv";
+}
+
+void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  std::map<std::string_view, std::vector<std::size_t>> by_ending;
+  for (std::size_t i = 0; i < family.pairs.size(); ++i)
+    if (family.pairs[i].beside[k]) by_ending[family.pairs[i].ending[k]].push_back(i);
+  if (by_ending.empty()) return;
+  const std::string_view said = ending_said(check);
+  const bool is_of_scheme = family.scheme->companions[k].endings.starts_with(said);
+  const bool only_other =
+      !said.empty() && is_of_scheme && by_ending.size() == 1 && by_ending.begin()->first != said;
+  if (by_ending.size() < 2 && !only_other) return;
+  std::string_view usual = by_ending.begin()->first;
+  for (const auto& [ending, pairs] : by_ending)
+    if (pairs.size() > by_ending.at(usual).size()) usual = ending;
+  if (!said.empty() && is_of_scheme) usual = said;
+  std::vector<std::string> subjects, words;
+  for (const auto& [ending, pairs] : by_ending) {
+    words.push_back(
+        fmt::format("{} have it as `{}`", human_count(pairs.size()), bare_ending(ending)));
+    if (ending == usual) continue;
+    for (std::size_t i : pairs) subjects.push_back(check.fqn(*family.pairs[i].beside[k]));
+  }
+  std::string cause = fmt::format(
+      "Of {} with a scale {}.",
+      plural(family.pairs.size(), std::string(family.scheme->title) + " weight"), some_of(words));
+  cause += usual == said ? fmt::format(" config.json's quant_method {} asks for `{}`.",
+                                       check.config->method, bare_ending(said))
+                         : std::string(" A loader asks for one of them.");
+  cause += " The others are left out as unexpected, and their weights go without a scale.";
+  check.report(std::move(cause), subjects, subjects);
+}
+
+void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  const QuantCompanion& companion = family.scheme->companions[k];
+  if (companion.shape == nullptr) return;
+  const Checkpoint& c = check.facts.checkpoint;
+  std::vector<std::string> subjects, details;
+  for (const QuantPair& pair : family.pairs) {
+    if (!pair.beside[k]) continue;
+    const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
+    auto expected = companion.shape(check.config.value_or(QuantConfig{}), weight, shape);
+    if (!expected || same(*expected, shape)) continue;
+    subjects.push_back(check.fqn(*pair.beside[k]));
+    details.push_back(fmt::format("{} is {}, expected {} for {} {}", subjects.back(),
+                                  to_text(shape), to_text(*expected), check.fqn(pair.weight),
+                                  to_text(weight)));
+  }
+  if (subjects.empty()) return;
+  check.report(
+      fmt::format("{} {} not the shape that the weight and its {} make: {}. Scales of "
+                  "other blocks or groups are applied to the wrong elements, or the load "
+                  "stops.",
+                  plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
+                  check.config && check.config->block ? "blocks" : "groups", details.front()),
+      subjects, details);
+}
+
+// How many elements of the weight one number of the scale is for, along an axis; the one that three
+// of four weights have.
+std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& family,
+                                       std::size_t k, std::size_t axis) {
+  std::map<std::int64_t, std::size_t> steps;
+  std::size_t all = 0;
+  for (const QuantPair& pair : family.pairs) {
+    if (!pair.beside[k]) continue;
+    const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
+    if (shape.size() != weight.size() || shape.size() <= axis || shape[axis] <= 0 ||
+        weight[axis] < shape[axis] || shape[axis] == 1)
+      return {};
+    ++all;
+    ++steps[weight[axis] / shape[axis] + (weight[axis] % shape[axis] != 0 ? 1 : 0)];
+  }
+  for (const auto& [step, count] : steps)
+    if (all >= 4 && count * 4 >= all * 3 && step > 0) return step;
+  return std::nullopt;
+}
+
+// Where no config says a block or group, the other weights do.
+void report_unlike_others(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  const QuantCompanion& companion = family.scheme->companions[k];
+  if (!companion.is_scale || (check.config && (check.config->block || check.config->has_overrides)))
+    return;
+  const Checkpoint& c = check.facts.checkpoint;
+  std::vector<std::string> subjects, details;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto step = usual_step(c, family, k, axis);
+    if (!step) continue;
+    for (const QuantPair& pair : family.pairs) {
+      if (!pair.beside[k]) continue;
+      const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
+      const std::int64_t expected = weight[axis] / *step + (weight[axis] % *step != 0 ? 1 : 0);
+      if (shape[axis] == expected) continue;
+      subjects.push_back(check.fqn(*pair.beside[k]));
+      details.push_back(fmt::format("{} {} beside {}, {} along axis {} expected", subjects.back(),
+                                    to_text(shape), to_text(weight), expected, axis));
+    }
+  }
+  if (subjects.empty()) return;
+  check.report(
+      fmt::format("{} of {} ({}) {} of another size than the others make it: {}.",
+                  human_count(subjects.size()), plural(family.pairs.size(), "scale"),
+                  any_of_endings(companion), subjects.size() == 1 ? "is" : "are", details.front()),
+      subjects, details);
+}
+
+std::optional<FloatCounts> scale_counts(const Facts& facts, TensorId tensor) {
+  FloatCounts counts;
+  for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
+    if (index_of(chunk) >= facts.data.size()) return std::nullopt;
+    const Result<DataCheck>& data = facts.data[index_of(chunk)];
+    if (!data || !data->floats) return std::nullopt;
+    counts += *data->floats;
+  }
+  return counts;
+}
+
+void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  if (!family.scheme->companions[k].is_scale) return;
+  const Checkpoint& c = check.facts.checkpoint;
+  std::vector<std::string> subjects, details;
+  for (const QuantPair& pair : family.pairs) {
+    if (!pair.beside[k] || !can_be_counted(c.dtype(*pair.beside[k]))) continue;
+    const auto counts = scale_counts(check.facts, *pair.beside[k]);
+    if (!counts || counts->count == 0) continue;
+    const std::int64_t broken = counts->nan + counts->infinite + counts->zero;
+    if (broken == 0) continue;
+    subjects.push_back(check.fqn(*pair.beside[k]));
+    details.push_back(fmt::format("{}: {} of {}", subjects.back(), broken, counts->count));
+  }
+  if (subjects.empty()) return;
+  check.report(fmt::format("{} of {} ({}) {} 0, NaN or infinity ({}). Every element that is "
+                           "multiplied with such a number is lost.",
+                           human_count(subjects.size()), plural(family.pairs.size(), "scale"),
+                           any_of_endings(family.scheme->companions[k]),
+                           subjects.size() == 1 ? "holds" : "hold", details.front()),
+               subjects, details);
+}
+
+void report_dtypes(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  const Checkpoint& c = check.facts.checkpoint;
+  std::map<Dtype, std::vector<std::string>> by_dtype;
+  for (const QuantPair& pair : family.pairs)
+    if (pair.beside[k]) by_dtype[c.dtype(*pair.beside[k])].push_back(check.fqn(*pair.beside[k]));
+  if (by_dtype.size() != 2 || !family.scheme->companions[k].is_scale) return;
+  auto few = by_dtype.begin(), many = std::next(few);
+  if (few->second.size() > many->second.size()) std::swap(few, many);
+  if (few->second.size() * 4 > many->second.size()) return;
+  check.report(fmt::format("{} of the scales {} {}, the other {} {}: they were cast after "
+                           "quantising, and lost digits or range that the weights need.",
+                           human_count(few->second.size()), few->second.size() == 1 ? "is" : "are",
+                           name(few->first), human_count(many->second.size()), name(many->first)),
+               few->second, few->second);
+}
+
+void report_orphans(QuantCheck& check, const QuantFamily& family) {
+  std::vector<std::string> gone, floats, left;
+  for (const QuantFamily::Orphan& orphan : family.orphans) {
+    (orphan.unquantised ? left : gone).push_back(check.fqn(orphan.companion));
+    if (orphan.unquantised) floats.push_back(orphan.weight);
+  }
+  if (!gone.empty())
+    check.report(fmt::format("{} of quantised weights {} without the weight: {}. Each says how to "
+                             "read a weight that is not there under the name that belongs to it.",
+                             plural(gone.size(), "companion"), gone.size() == 1 ? "is" : "are",
+                             some_of(gone)),
+                 gone, gone);
+  if (!left.empty())
+    check.report(fmt::format("{} {} not quantised any more and still {} the scale beside {}: {}. "
+                             "A loader that finds the scale multiplies with it once more.",
+                             plural(floats.size(), "weight"), floats.size() == 1 ? "is" : "are",
+                             floats.size() == 1 ? "has" : "have",
+                             floats.size() == 1 ? "it" : "them", some_of(floats)),
+                 floats, left);
+}
+
+// "lm_head" of modules_to_not_convert, as a whole part of the weight's name.
+bool is_of_module(std::string_view fqn, const std::string& module) {
+  const std::string name = "." + std::string(fqn) + ".";
+  return name.find("." + module + ".") != std::string::npos;
+}
+
+void report_unconverted(QuantCheck& check, const QuantFamily& family) {
+  if (!check.config) return;
+  std::vector<std::string> weights, details;
+  for (const QuantPair& pair : family.pairs) {
+    const std::string fqn = check.fqn(pair.weight);
+    for (const std::string& module : check.config->unconverted) {
+      if (!is_of_module(fqn, module)) continue;
+      weights.push_back(fqn);
+      details.push_back(fmt::format("{}: {}", fqn, module));
+      break;
+    }
+  }
+  if (weights.empty()) return;
+  check.report(fmt::format("{} {} quantised, and config.json lists {} as not quantised ({}). A "
+                           "loader makes a plain module there and reads the packed numbers as "
+                           "weights, or stops.",
+                           plural(weights.size(), "weight"), weights.size() == 1 ? "is" : "are",
+                           weights.size() == 1 ? "it" : "them", details.front()),
+               weights, details);
+}
+
+// A router adds this bias to scores before it chooses: in 16 bits experts that are close change
+// places. A model that has it in 16 bits everywhere was made so.
+void report_router_bias(QuantCheck& check) {
+  const Checkpoint& c = check.facts.checkpoint;
+  std::vector<std::string> narrow;
+  std::size_t whole = 0;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    if (!c.fqn(tensor).ends_with("e_score_correction_bias")) continue;
+    if (c.dtype(tensor) == Dtype::kFloat32)
+      ++whole;
+    else
+      narrow.emplace_back(c.fqn(tensor));
+  }
+  if (narrow.empty() || whole == 0) return;
+  check.report(
+      fmt::format("{} of routers {} {}, and {} in float32 ({}). In fewer bits experts with "
+                  "close scores change places.",
+                  plural(narrow.size(), "bias"), narrow.size() == 1 ? "is" : "are",
+                  name(c.dtype(*c.find(narrow.front()))),
+                  human_count(whole) + (whole == 1 ? " is" : " are"), some_of(narrow)),
+      narrow, narrow);
+}
+
+void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  QuantCheck check{facts, {}, findings};
+  if (c.directory() != nullptr) check.config = read_quant_config(*c.directory());
+  const bool is_whole = is_read_whole(c);
+  for (const QuantFamily& family : quant_families(facts, check.config)) {
+    for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
+      if (is_whole) report_missing(check, family, k);
+      report_endings(check, family, k);
+      report_shapes(check, family, k);
+      report_unlike_others(check, family, k);
+      report_dtypes(check, family, k);
+      report_values(check, family, k);
+    }
+    if (is_whole) report_orphans(check, family);
+    report_unconverted(check, family);
+  }
+  report_router_bias(check);
+}
+
+}  // namespace
+
+const Rule kQuantisedPairs = {
+    .id = "quantised-pairs",
+    .depth = Depth::kMetadata,
+    .title = "A quantised weight without what belongs to it",
+    .teaches =
+        "A quantised weight is some packed numbers and the tensors that say how to read them: a "
+        "scale for each block, row or group, zero points, an order of groups. Every scheme has its "
+        "own names (FP8, GPTQ, AWQ, bitsandbytes, compressed-tensors, MXFP4, NVFP4, MLX), and a "
+        "loader looks for exactly those. A tool that requantises a part, renames modules or drops "
+        "what it does not know leaves weights without their scale, scales under another name, or "
+        "scales beside weights that are floats again. The shapes follow from the weight and the "
+        "block or group size in config.json; with --data the scales' values are looked at too.",
+    .lesson = {.drawing = R"(
+  q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not what is asked for
+  up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   blocks of 32: [5, 2]
+)",
+               .remedy = "Quantise again with one tool for all weights. Where names alone differ, "
+                         "`shardwright repair CHECKPOINT --against ORIGINAL` gives them back.",
+               .link = "https://github.com/vllm-project/vllm/issues/54556"},
+    .words = {.text = "quantised without a companion"},
+    .run = find_quantised_pairs,
+};
+
+}  // namespace shw

@@ -1,0 +1,153 @@
+// Quantised weights and the tensors that belong to them, scheme by scheme.
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+struct Quantised {
+  const char* scheme;
+  const char* config;
+  NamedTensors beside;  // of one module, names behind "model.layers.N.up_proj"
+};
+
+const std::vector<Quantised>& quantised_modules() {
+  static const std::vector<Quantised> kModules = {
+      {"FP8 blocks",
+       R"({"quant_method": "fp8", "weight_block_size": [4, 4]})",
+       {{".weight", {"F8_E4M3", {10, 8}}}, {".weight_scale_inv", {"F32", {3, 2}}}}},
+      {"FP8 channels",
+       R"({"quant_method": "compressed-tensors", "format": "float-quantized"})",
+       {{".weight", {"F8_E4M3", {10, 8}}}, {".weight_scale", {"BF16", {10, 1}}}}},
+      {"packed",
+       R"({"quant_method": "compressed-tensors", "format": "pack-quantized"})",
+       {{".weight_packed", {"I32", {10, 1}}},
+        {".weight_scale", {"BF16", {10, 2}}},
+        {".weight_shape", {"I64", {2}}}}},
+      {"GPTQ",
+       R"({"quant_method": "gptq", "bits": 4, "group_size": 4})",
+       {{".qweight", {"I32", {1, 16}}},
+        {".qzeros", {"I32", {2, 2}}},
+        {".scales", {"F16", {2, 16}}},
+        {".g_idx", {"I32", {8}}}}},
+      {"AWQ",
+       R"({"quant_method": "awq", "bits": 4, "group_size": 4})",
+       {{".qweight", {"I32", {8, 2}}},
+        {".qzeros", {"I32", {2, 2}}},
+        {".scales", {"F16", {2, 16}}}}},
+      {"NF4",
+       R"({"quant_method": "bitsandbytes", "load_in_4bit": true})",
+       {{".weight", {"U8", {40, 1}}},
+        {".weight.absmax", {"F32", {2}}},
+        {".weight.quant_map", {"F32", {16}}},
+        {".weight.quant_state.bitsandbytes__nf4", {"U8", {80}}}}},
+      {"int8",
+       R"({"quant_method": "bitsandbytes", "load_in_8bit": true})",
+       {{".weight", {"I8", {10, 8}}}, {".SCB", {"F32", {10}}}, {".weight_format", {"U8", {}}}}},
+      {"MXFP4",
+       R"({"quant_method": "mxfp4"})",
+       {{"_blocks", {"U8", {2, 8, 3, 16}}}, {"_scales", {"U8", {2, 8, 3}}}}},
+      {"NVFP4",
+       R"({"quant_method": "modelopt"})",
+       {{".weight", {"U8", {8, 8}}},
+        {".weight_scale", {"F8_E4M3", {8, 1}}},
+        {".weight_scale_2", {"F32", {}}}}},
+  };
+  return kModules;
+}
+
+NamedTensors four_layers(const Quantised& module) {
+  NamedTensors out;
+  for (int i = 0; i < 4; ++i)
+    for (const auto& [name, tensor] : module.beside)
+      out[fmt::format("model.layers.{}.up_proj{}", i, name)] = tensor;
+  out["model.norm.weight"] = {"BF16", {8}};
+  return out;
+}
+
+CheckReport checked_quantised(const NamedTensors& tensors, const Quantised& module,
+                              Depth depth = Depth::kHeaders) {
+  return checked_tensors(
+      tensors,
+      {{"config.json",
+        fmt::format(R"({{"model_type": "of_nobody", "quantization_config": {}}})", module.config)}},
+      depth);
+}
+
+}  // namespace
+
+TEST_CASE("quantised pairs: whole modules of every scheme raise nothing") {
+  for (const Quantised& module : quantised_modules()) {
+    INFO(std::string(module.scheme));
+    CHECK(all_causes(checked_quantised(four_layers(module), module, Depth::kData),
+                     "quantised-pairs") == "");
+    CHECK(all_causes(checked_tensors(four_layers(module)), "quantised-pairs") == "");
+  }
+}
+
+TEST_CASE("quantised pairs: each companion that one weight lacks is reported") {
+  for (const Quantised& module : quantised_modules()) {
+    for (const auto& [name, tensor] : module.beside) {
+      INFO(std::string(module.scheme) << " " << name);
+      NamedTensors tensors = four_layers(module);
+      tensors.erase("model.layers.2.up_proj" + name);
+      CHECK(find(checked_quantised(tensors, module), "quantised-pairs") != nullptr);
+      CHECK(find(checked_tensors(tensors), "quantised-pairs") != nullptr);
+    }
+  }
+}
+
+TEST_CASE("quantised pairs: scales under two endings are counted") {
+  const Quantised& module = quantised_modules()[0];
+  NamedTensors tensors = four_layers(module);
+  for (int i = 0; i < 3; ++i) {
+    auto moved = tensors.extract(fmt::format("model.layers.{}.up_proj.weight_scale_inv", i));
+    moved.key() = fmt::format("model.layers.{}.up_proj.weight_scale", i);
+    tensors.insert(std::move(moved));
+  }
+  const CheckReport report = checked_quantised(tensors, module);
+  const Finding* finding = find(report, "quantised-pairs");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 3);
+  CHECK(finding->cause.find("asks for `weight_scale_inv`") != std::string::npos);
+}
+
+TEST_CASE("quantised pairs: a scale of other blocks is reported with both shapes") {
+  const Quantised& module = quantised_modules()[0];
+  NamedTensors tensors = four_layers(module);
+  tensors["model.layers.1.up_proj.weight_scale_inv"].shape = {2, 2};
+  CHECK(all_causes(checked_quantised(tensors, module), "quantised-pairs").find("[3, 2]") !=
+        std::string::npos);
+}
+
+TEST_CASE("quantised pairs: a weight that is a float again is reported") {
+  const Quantised& module = quantised_modules()[0];
+  NamedTensors tensors = four_layers(module);
+  tensors["model.layers.1.up_proj.weight"].dtype = "BF16";
+  CHECK(all_causes(checked_quantised(tensors, module), "quantised-pairs")
+            .find("not quantised any more") != std::string::npos);
+}
+
+TEST_CASE("quantised pairs: a scale of zeros is reported with data") {
+  const Quantised& module = quantised_modules()[0];
+  NamedTensors tensors = four_layers(module);
+  tensors["model.layers.1.up_proj.weight_scale_inv"].value = 0;
+  CHECK(find(checked_quantised(tensors, module), "quantised-pairs") == nullptr);
+  CHECK(find(checked_quantised(tensors, module, Depth::kData), "quantised-pairs") != nullptr);
+}
+
+TEST_CASE("quantised pairs: a module that the config leaves out is reported") {
+  Quantised module = quantised_modules()[0];
+  module.config = R"({"quant_method": "fp8", "weight_block_size": [4, 4],
+                      "modules_to_not_convert": ["model.layers.3.up_proj"]})";
+  CHECK(all_causes(checked_quantised(four_layers(module), module), "quantised-pairs")
+            .find("lists it as not quantised") != std::string::npos);
+}
+
+TEST_CASE("quantised pairs: weights that are only stored in 8 bits raise nothing") {
+  NamedTensors tensors;
+  for (int i = 0; i < 4; ++i)
+    tensors[fmt::format("model.layers.{}.up_proj.weight", i)] = {"F8_E4M3", {10, 8}};
+  CHECK(rules_above_info(checked_tensors(tensors)).empty());
+}
