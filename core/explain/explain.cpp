@@ -41,6 +41,15 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
   return dims;
 }
 
+// Programs that load whole tensors on one device know no ranks: what their row says comes before
+// what ranks would explain.
+void suppose_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+  for (Hypothesis& one : all) {
+    if (one.id == "H-TP" || one.id == "H-L" || one.id == "H-U") one.confidence *= 0.5;
+  }
+  suppose_from_kind(message, all);
+}
+
 // Of one message with two shapes.
 void suppose_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
                          std::vector<Hypothesis>& all) {
@@ -64,6 +73,7 @@ void suppose_from_shapes(const ErrorMessage& message, std::optional<Worlds> worl
   suppose_halves(shapes, all);
   suppose_adapter_rank(shapes, all);
   suppose_other_model(shapes, all);
+  if (!message.kind->meanings[0].title.empty()) suppose_from_program(message, all);
 }
 
 // Messages that are read together: a wrapper's prefix shows in all names, not in one.

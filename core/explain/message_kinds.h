@@ -45,7 +45,8 @@ struct MessageKind {
   std::string_view id = {};       // never changes: "form" of the JSON
   std::string_view example = {};  // as a person would recognise it
   std::array<std::string_view, 8> patterns = {};
-  std::array<Meaning, 4> meanings = {};  // empty where shapes or names decide (hypotheses.h)
+  // Empty where shapes or names decide (hypotheses.h); else beside what they say.
+  std::array<Meaning, 4> meanings = {};
   Says says = Says::kWhat;
   bool (*accepts)(const ErrorMessage&) = nullptr;  // nothing: all that the patterns find
   std::string_view loader = {};                    // who says it, where only one program does

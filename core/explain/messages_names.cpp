@@ -36,7 +36,6 @@ constexpr MessageKind kNameMessages[] = {
      .example = "Trying to set a tensor of shape torch.Size([64]) in \"NAME\" (which has shape "
                 "torch.Size([128]))",
      .patterns = {"trying to set a tensor of shape <saved> in <name>~which has shape <current>",
-                  "attempted to load weight <saved>~into parameter <current>",
                   "<before>| mismatch |~ckpt:~<saved>~model:~<current>",
                   "ckpt:~<saved>~model:~<current>",
                   "shape '<current>' is invalid for input of size <numel>"}},

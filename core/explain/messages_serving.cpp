@@ -60,6 +60,20 @@ constexpr Meaning kWrongGgufModel = {
     .decide = "The two shapes: which axis differs, and which key of config.json sets it.",
     .command = "shardwright info CHECKPOINT"};
 
+constexpr Meaning kMlxConfig = {
+    .id = "config-disagrees",
+    .rule = &kConfigShape,
+    .wrong = kDisk,
+    .weight = 0.4,
+    .title = "config.json asks for another model, or the weights were not converted to MLX",
+    .text =
+        "MLX builds the model from config.json. Convolutions have their axes in another order "
+        "in MLX than in torch, and quantised weights are packed: a folder that was not "
+        "converted, was converted twice, or has other bits and group_size in its config, does "
+        "not fit.",
+    .decide = "Whether the header says format mlx, and quantization in config.json.",
+    .command = "shardwright info CHECKPOINT"};
+
 constexpr Meaning kOlderLlama = {
     .id = "older-program",
     .wrong = kLoader,
@@ -77,10 +91,12 @@ constexpr MessageKind kServingMessages[] = {
                 "torch.Size([1792, 6144])",
      .patterns = {"<before>shape mismatch between model and checkpoint: <current> != <saved>",
                   "parameter has <current>, checkpoint has <saved>",
+                  "attempted to load weight <saved>~into parameter <current>",
                   "parameter shape <current>~loaded weight shape <saved>",
                   "param shape <current>~loaded shape <saved>",
                   "param.shape=<current>~loaded_weight.shape=<saved>",
                   "param_data.shape=<current>~loaded_weight.shape=<saved>"},
+     .meanings = {{kOtherConfig, kPackedWeights}},
      .loader = kVllm},
     {.id = "weight-shape-assert",
      .example = "assert param_data.shape == loaded_weight.shape",
@@ -230,6 +246,7 @@ constexpr MessageKind kServingMessages[] = {
      .example = "check_tensor_dims: tensor 'NAME' has wrong shape; expected 4096, 32001, got 4096, "
                 "32000, 1, 1",
      .patterns = {"tensor <name> has wrong shape; expected <ggml_current>, got <ggml_saved>"},
+     .meanings = {{kWrongGgufModel, kOlderLlama}},
      .loader = kLlama},
     {.id = "gguf-no-tensor",
      .example = "error loading model: missing tensor 'token_embd.weight'",
@@ -355,6 +372,7 @@ constexpr MessageKind kServingMessages[] = {
                 "parameter NAME",
      .patterns = {"expected shape <current> but received shape <saved> for parameter <name>",
                   "expected shape <current> but received shape <saved>"},
+     .meanings = {{kMlxConfig}},
      .loader = kMlx},
     {.id = kUnexpectedKeyForm,
      .example = "ValueError: Received 4 parameters not in model: NAME, ...",

@@ -125,6 +125,7 @@ constexpr MessageKind kTrainerMessages[] = {
                   "layer weight shape <current> not compatible with provided weight shape <saved>",
                   "cannot assign value to variable <name>~variable shape <current>~assigned value "
                   "shape <saved>"},
+     .meanings = {{kOtherLayers}},
      .loader = kKeras},
     {.id = "keras-format",
      .example = "ValueError: File format not supported: filepath=FILE. Keras 3 only supports V3 "

@@ -344,7 +344,7 @@ TEST_CASE("explain: of two shapes it is known which is the file's and which the 
   const std::vector<TwoShapes> sentences = {
       {"AssertionError: Attempted to load weight (torch.Size([3600])) into parameter "
        "(torch.Size([3584]))",
-       "",
+       "vLLM or SGLang",
        {3600},
        {3584}},
       {"ValueError: weight shape mismatch: parameter has (2,), checkpoint has (3,)",
@@ -466,6 +466,18 @@ TEST_CASE("explain: in a sentence of no row the words beside a shape say whose i
     CHECK(parsed.messages[0].current == sentence.current);
   }
   CHECK(parse_error_text("a picture of (3, 4) beside one of (5, 6)").messages.empty());
+}
+
+TEST_CASE("explain: a program without ranks is not answered with ranks first") {
+  for (const char* text :
+       {"create_tensor: tensor 'blk.0.attn_k.weight' has wrong shape; expected  8192,  8192, got  "
+        "8192,  1024,     1,     1",
+        "Expected shape (1024, 512) but received shape (1024, 256) for parameter model.a.weight"}) {
+    CAPTURE(text);
+    Explanation explanation = explain(text);
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    CHECK(explanation.hypotheses[0].id == "config-disagrees");
+  }
 }
 
 TEST_CASE("explain: a name that a shell reads as one word stands in the command") {
