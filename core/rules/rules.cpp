@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/rules/reference/content_rules.h"
+
 namespace shw {
 namespace {
 
@@ -23,14 +25,15 @@ const Rule* const kInOrder[] = {
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,
+
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
-    &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kNotLookedAt, &kHalfPair,
-    &kPairAsymmetry, &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata,
-    &kLeftoverData, &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound,
-    &kMomentCorrelation, &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries,
-    &kPortability, &kMeshContradicted};
+    &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kRouterRows,
+    &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExpertSuffix, &kExtraState,
+    &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
+    &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
+    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/layout/spec_layout.h"
+#include "core/facts/reference/config_look.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/formats/common/trainer_names.h"
@@ -274,16 +275,21 @@ void add_generations(const CheckInput& input, List& out) {
                  std::string(kIntegrityFile) + ", or --against a copy of the same step"});
 }
 
-// Weights of a folder whose config.json nobody could follow.
+// Weights of a folder whose config.json could not be followed, or not in all that it says.
 void add_config(const Facts& facts, List& out) {
   if (!facts.config_fit) return;
+  const ConfigFit& fit = *facts.config_fit;
   const std::string what = "whether the weights are those of config.json";
-  if (facts.config_fit->unusable)
-    out.push_back({what, "a config.json that can be read: " + facts.config_fit->unusable->message});
-  else if (!facts.config_fit->unknown_model.empty() && facts.spec == nullptr)
-    out.push_back({what, "--spec or --against: what it says of a \"" +
-                             facts.config_fit->unknown_model +
-                             "\" of this class and these names is not known"});
+  if (fit.unusable)
+    out.push_back({what, "a config.json that can be read: " + fit.unusable->message});
+  else if (!fit.unknown_model.empty() && facts.spec == nullptr)
+    out.push_back({what, "--spec or --against: what it says of a \"" + fit.unknown_model +
+                             "\" of this class and these names is not known in full"});
+  if (fit.unusable || facts.depth == Depth::kData) return;
+  if (const auto tied = announced_by_config(facts.checkpoint, facts.progress).tied)
+    out.push_back({"whether " + std::string(facts.checkpoint.fqn(tied->first)) +
+                       " and the embedding that config.json ties it to are equal",
+                   "--data"});
 }
 
 // Files that nothing was held against, though a list of hashes lies there.

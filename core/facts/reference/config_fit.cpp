@@ -6,7 +6,10 @@
 #include <unordered_map>
 
 #include "core/base/until_cancelled.h"
+#include "core/facts/reference/config_experts.h"
+#include "core/facts/reference/config_general.h"
 #include "core/facts/reference/config_laws.h"
+#include "core/facts/reference/config_look.h"
 #include "core/formats/common/top_file.h"
 
 namespace shw {
@@ -33,21 +36,6 @@ bool holds_pretrained(const Checkpoint& c) {
   return used != 0;
 }
 
-// Whether all that the folder should hold was read: what is not there may be in what was not.
-bool is_read_whole(const Checkpoint& c) {
-  std::vector<std::string_view> used;
-  for (const FileRow& file : c.files()) {
-    if (!file.referenced) continue;
-    if (file.kind != EntryKind::kFile) return false;
-    used.push_back(file.path);
-  }
-  for (const Finding& finding : c.opening_findings()) {
-    if (finding.severity == Severity::kError) return false;
-  }
-  const auto unlisted = c.format().traits.unlisted_files;
-  return unlisted == nullptr || unlisted(used).missing.empty();
-}
-
 bool is_plain_float(Dtype dtype) {
   return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16 ||
          dtype == Dtype::kFloat64;
@@ -66,9 +54,9 @@ using LawsByName = std::unordered_map<std::string, LawOfName>;
 LawsByName laws_by_name(const std::vector<ModelPart>& parts) {
   LawsByName laws;
   for (const ModelPart& part : parts) {
-    for (std::string_view root : part.roots) {
+    for (const std::string& root : part.roots) {
       for (const SizeLaw& law : part.laws->sizes)
-        laws.emplace(std::string(root) + std::string(law.name), LawOfName{&part, law.extents});
+        laws.emplace(root + std::string(law.name), LawOfName{&part, law.extents});
     }
     // As the embedding, whose law is the first of each model that has a head.
     for (const std::string& head : part.heads)
@@ -86,9 +74,10 @@ class SizeChecks {
     // Of one more axis are vectors as rows, and what a trainer has flattened: not for us to tell.
     const std::size_t said = law.extents[1].empty() ? 1 : 2;
     const bool is_vector = law.extents[1].empty() && law.extents[0].empty();
-    if (is_vector || shape.size() < said) return;
+    if (is_vector || shape.size() < said || note_exchanged(tensor, law)) return;
     for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, law);
   }
+  std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
   std::vector<SizeContradiction> take() && {
     std::vector<SizeContradiction> found;
     for (auto& [key, check] : checks_) {
@@ -109,6 +98,17 @@ class SizeChecks {
   }
 
  private:
+  // Both axes are what the config says of the other one.
+  bool note_exchanged(TensorId tensor, const LawOfName& law) {
+    const ExtentsView shape = c_.shape(tensor);
+    if (shape.size() != 2 || shape[0] == shape[1]) return false;
+    const auto rows = said_size(*law.part, law.extents[0]);
+    const auto columns = said_size(*law.part, law.extents[1]);
+    if (!rows || !columns || shape[0] != columns->value || shape[1] != rows->value) return false;
+    exchanged_.push_back(
+        {tensor, {rows->value, columns->value}, rows->words + " and " + columns->words});
+    return true;
+  }
   void look_at(TensorId tensor, std::size_t axis, const LawOfName& law) {
     const std::string_view expression = law.extents[axis];
     auto said = said_size(*law.part, expression);
@@ -130,6 +130,7 @@ class SizeChecks {
 
   const Checkpoint& c_;
   std::map<std::pair<const ModelPart*, std::string_view>, SizeContradiction> checks_;
+  std::vector<ExchangedAxes> exchanged_;
 };
 
 // --- how many there are
@@ -166,10 +167,9 @@ using StacksByName = std::map<std::string, StackSeen, std::less<>>;  // "model.l
 StacksByName stacks_of(const std::vector<ModelPart>& parts) {
   StacksByName stacks;
   for (const ModelPart& part : parts) {
-    for (std::string_view root : part.roots) {
+    for (const std::string& root : part.roots) {
       for (const StackLaw& law : part.laws->stacks)
-        stacks.emplace(std::string(root) + std::string(law.name),
-                       StackSeen{&law, &part, {}, {}, {}});
+        stacks.emplace(root + std::string(law.name), StackSeen{&law, &part, {}, {}, {}});
     }
   }
   return stacks;
@@ -300,13 +300,13 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
                                            const ModelPart& part) {
   const ConfigPart& whole = config.parts.front();
   auto ties = whole.flags.find("tie_word_embeddings");
-  if (part.config != &whole || part.heads.empty() || ties == whole.flags.end() || ties->second)
+  if (part.laws->types.empty() || part.config != &whole || part.heads.empty() ||
+      ties == whole.flags.end() || ties->second)
     return std::nullopt;
   if (config.architectures.size() != 1) return std::nullopt;
   const std::string& made = config.architectures.front();
   if (!made.ends_with("ForCausalLM") && !made.ends_with("LMHeadModel")) return std::nullopt;
-  const std::string embedding =
-      std::string(part.roots.front()) + std::string(part.laws->sizes.front().name);
+  const std::string embedding = part.roots.front() + std::string(part.laws->sizes.front().name);
   if (!c.find(embedding) || c.find(part.heads.front())) return std::nullopt;
   return part.heads.front();
 }
@@ -331,9 +331,9 @@ std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const st
   return std::pair(expected, *all);
 }
 
-void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
-                    ConfigFit& fit) {
-  const std::vector<ModelPart> parts = known_parts(config);
+// False where none of the names is one that these parts have.
+bool compare_parts(const Checkpoint& c, const ModelConfig& config,
+                   const std::vector<ModelPart>& parts, Progress* progress, ConfigFit& fit) {
   const LawsByName laws = laws_by_name(parts);
   StacksByName stacks = stacks_of(parts);
   SizeChecks sizes(c);
@@ -346,28 +346,88 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
     ++known;
     if (!config.packs_weights) sizes.look_at(tensor, law->second);
   }
-  if (known == 0) {
-    fit.unknown_model = config.parts.front().model_type;
-    return;
-  }
+  if (known == 0) return false;
   fit.sizes = std::move(sizes).take();
-  if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
-  if (!is_read_whole(c)) return;
+  if (!is_complete_folder(c)) return true;
   for (const auto& [name, stack] : stacks) {
     if (!has_two_roots(stacks, stack)) add_counts(stack, name, fit.counts);
   }
   for (const ModelPart& part : parts) {
     if (auto head = missing_head_of(c, config, part)) fit.missing_head = std::move(head);
   }
+  return true;
+}
+
+// The next architecture may mean another thing by a key, in some of its layers: leaves what no
+// tensor agrees with, and heads only where queries are as the config says.
+void keep_general(std::vector<SizeContradiction>& sizes) {
+  auto is_of_heads = [](const SizeContradiction& one) {
+    return std::any_of(one.keys.begin(), one.keys.end(),
+                       [](const std::string& key) { return key.ends_with("head_dim"); });
+  };
+  // Where queries do not fit either, heads are made otherwise: gated, or of another kind of layer.
+  const bool queries_differ = std::any_of(sizes.begin(), sizes.end(), [&](const auto& one) {
+    return is_of_heads(one) && one.keys.front().ends_with("num_attention_heads");
+  });
+  if (queries_differ) std::erase_if(sizes, is_of_heads);
+  std::erase_if(sizes, [](const SizeContradiction& one) { return one.agreeing != 0; });
+}
+
+void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
+                    ConfigFit& fit) {
+  if (!compare_parts(c, config, known_parts(config), progress, fit)) {
+    fit.unknown_model = config.parts.front().model_type;
+    compare_parts(c, config, general_parts(c, config, progress), progress, fit);
+    keep_general(fit.sizes);
+  }
+  if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
+}
+
+std::vector<std::int64_t> said_expert_counts(const ModelConfig& config) {
+  std::vector<std::int64_t> counts;
+  for (const ConfigPart& part : config.parts) {
+    for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts",
+                            "moe_num_experts", "num_routed_experts"}) {
+      auto said = part.sizes.find(key);
+      if (said != part.sizes.end()) counts.push_back(said->second);
+    }
+  }
+  return counts;
+}
+
+// Nothing where fit_config says nothing either.
+std::optional<ModelConfig> config_beside(const Checkpoint& c) {
+  if (!holds_pretrained(c)) return std::nullopt;
+  auto config = read_model_config(*c.directory());
+  return config ? std::move(*config) : std::nullopt;
 }
 
 }  // namespace
 
+bool is_complete_folder(const Checkpoint& checkpoint) {
+  const Checkpoint& c = checkpoint;
+  std::vector<std::string_view> used;
+  for (const FileRow& file : c.files()) {
+    if (!file.referenced) continue;
+    if (file.kind != EntryKind::kFile) return false;
+    used.push_back(file.path);
+  }
+  for (const Finding& finding : c.opening_findings()) {
+    if (finding.severity == Severity::kError) return false;
+  }
+  const auto unlisted = c.format().traits.unlisted_files;
+  return unlisted == nullptr || unlisted(used).missing.empty();
+}
+
 std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* progress) {
   if (!holds_pretrained(checkpoint)) return std::nullopt;
   auto config = read_model_config(*checkpoint.directory());
-  if (config && !*config) return std::nullopt;
   ConfigFit fit;
+  if (config && !*config) {
+    if (checkpoint.directory()->stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
+    fit.unusable = Error{ErrorKind::kDamaged, "it has no model_type", {kConfigFile, {}}};
+    return fit;
+  }
   if (!config) {
     fit.unusable = std::move(config).error();
     return fit;
@@ -375,6 +435,34 @@ std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* prog
   fit.has_own_code = (*config)->has_own_code;
   compare_config(checkpoint, **config, progress, fit);
   return fit;
+}
+
+std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress) {
+  const auto config = config_beside(checkpoint);
+  if (!config || config->packs_weights) return {};
+  std::vector<ModelPart> parts = known_parts(*config);
+  if (parts.empty()) parts = general_parts(checkpoint, *config, progress);
+  const LawsByName laws = laws_by_name(parts);
+  SizeChecks sizes(checkpoint);
+  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+    auto law = laws.find(with_stars(checkpoint.fqn(tensor)));
+    if (law != laws.end()) sizes.look_at(tensor, law->second);
+  }
+  std::vector<ExchangedAxes> found = sizes.exchanged();
+  for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress))
+    found.push_back(std::move(one));
+  return found;
+}
+
+ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* progress) {
+  const auto config = config_beside(checkpoint);
+  if (!config) return {};
+  return find_announced(checkpoint, *config, is_complete_folder(checkpoint), progress);
+}
+
+std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint) {
+  const auto config = config_beside(checkpoint);
+  return config ? said_expert_counts(*config) : std::vector<std::int64_t>{};
 }
 
 }  // namespace shw

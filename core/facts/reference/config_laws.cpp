@@ -334,30 +334,16 @@ std::optional<Factor> factor_of(const ModelPart& part, std::string_view key,
   return Factor{hidden->value / heads->value, "(" + hidden->words + " / " + heads->words + ")"};
 }
 
-// "qwen3_moe" as classes begin: "qwen3moe".
-std::string as_class(std::string_view model_type) {
+// "qwen3_moe" and "Qwen3Moe" as one word: "qwen3moe".
+std::string as_class(std::string_view name) {
   for (std::string_view part : {"_text", "_model"}) {
-    if (model_type.ends_with(part)) model_type.remove_suffix(part.size());
+    if (name.ends_with(part)) name.remove_suffix(part.size());
   }
   std::string out;
-  for (char c : model_type) {
-    if (c != '_' && c != '-') out += c;
+  for (char c : name) {
+    if (c != '_' && c != '-') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
   return out;
-}
-
-// A class of transformers itself. Drafts for speculation (LlamaForCausalLMEagle3) share a
-// model_type and have heads and layers of other sizes.
-bool is_own_class(std::string_view name, std::string_view model_type) {
-  constexpr auto kEndings = std::to_array<Words>(
-      {"model", "forcausallm", "lmheadmodel", "formaskedlm", "forconditionalgeneration",
-       "classification", "forquestionanswering", "forpretraining", "formultiplechoice",
-       "fornextsentenceprediction", "withprojection"});
-  std::string lower(name);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower.starts_with(as_class(model_type)) &&
-         std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](Words ending) { return lower.ends_with(ending); });
 }
 
 }  // namespace
@@ -372,6 +358,17 @@ std::vector<std::string_view> split_at(std::string_view text, char mark) {
   }
 }
 
+bool is_own_class(std::string_view name, std::string_view model_type) {
+  constexpr auto kEndings = std::to_array<Words>(
+      {"model", "forcausallm", "lmheadmodel", "formaskedlm", "forconditionalgeneration",
+       "classification", "forquestionanswering", "forpretraining", "formultiplechoice",
+       "fornextsentenceprediction", "withprojection"});
+  const std::string lower = as_class(name);
+  return lower.starts_with(as_class(model_type)) &&
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](Words ending) { return lower.ends_with(ending); });
+}
+
 std::vector<ModelPart> known_parts(const ModelConfig& config) {
   std::vector<ModelPart> parts;
   const ConfigPart& whole = config.parts.front();
@@ -384,7 +381,7 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
     const ModelLaws* laws = part == nullptr ? nullptr : laws_of(part->model_type);
     if (laws == nullptr) continue;
     has_text = has_text || row.part == "text_config";
-    parts.push_back({part, laws, row.roots, {}});
+    parts.push_back({part, laws, {row.roots.begin(), row.roots.end()}, {}});
     if (laws->head.empty()) continue;
     parts.back().heads = {"language_model." + std::string(laws->head), std::string(laws->head)};
   }
@@ -392,7 +389,7 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
   // Before transformers 4.52 Qwen2-VL said what its text model is beside what its eyes are.
   const bool has_own_text = whole.model_type == "qwen2_vl" && config.find("text_config") != nullptr;
   if (laws == nullptr || has_text || has_own_text) return parts;
-  parts.push_back({&whole, laws, laws->roots, {}});
+  parts.push_back({&whole, laws, {laws->roots.begin(), laws->roots.end()}, {}});
   if (!laws->head.empty()) parts.back().heads = {std::string(laws->head)};
   return parts;
 }

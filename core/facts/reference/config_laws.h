@@ -44,10 +44,14 @@ struct ModelLaws {
 struct ModelPart {
   const ConfigPart* config = nullptr;
   const ModelLaws* laws = nullptr;
-  std::span<const std::string_view> roots;
+  std::vector<std::string> roots;
   std::vector<std::string> heads;  // names that its head may have
 };
 std::vector<ModelPart> known_parts(const ModelConfig& config);
+
+// A class of transformers itself, by its ending, that is named after `model_type`. Drafts for
+// speculation (LlamaForCausalLMEagle3) share a model_type and have heads and layers of other sizes.
+bool is_own_class(std::string_view name, std::string_view model_type);
 
 struct SaidSize {
   std::int64_t value = 0;

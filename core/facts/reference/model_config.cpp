@@ -64,6 +64,32 @@ ConfigPart part_in(const Json& object, std::string name) {
   return part;
 }
 
+// Not where it says that nothing is quantised, or only the cache.
+bool quantises_weights(const Json& said) {
+  if (!said.is_object()) return true;
+  if (said.contains("quant_algo") && !is_said(said, "quant_algo")) return false;
+  if (text_in(said, "format") == "dense") return false;
+  auto groups = said.find("config_groups");
+  const bool has_groups = groups == said.end() || !groups->is_object() || !groups->empty();
+  auto loads = [&](const char* key) {
+    auto found = said.find(key);
+    return found == said.end() || found->is_null() || *found == true;
+  };
+  const bool is_loaded = loads("load_in_4bit") || loads("load_in_8bit");
+  return has_groups && is_loaded;
+}
+
+std::optional<SaidQuantisation> quantisation_in(const Json& part, const std::string& before) {
+  // The last two are of MLX and of compressed-tensors.
+  for (const char* key : {"quantization_config", "quantization", "compression_config"}) {
+    if (!is_said(part, key)) continue;
+    const Json& said = part.at(key);
+    return SaidQuantisation{before + key, said.is_object() ? text_in(said, "quant_method") : "",
+                            quantises_weights(said)};
+  }
+  return std::nullopt;
+}
+
 ModelConfig config_in(const Json& object) {
   ModelConfig config;
   config.parts.push_back(part_in(object, ""));
@@ -80,14 +106,12 @@ ModelConfig config_in(const Json& object) {
   }
   config.dtype = text_in(object, "dtype");
   if (config.dtype.empty()) config.dtype = text_in(object, "torch_dtype");
-  auto packs = [&](const Json& part) {
-    // The last two are of MLX and of compressed-tensors.
-    return is_said(part, "quantization_config") || is_said(part, "quantization") ||
-           is_said(part, "compression_config");
-  };
-  config.packs_weights = packs(object);
-  for (const auto& [key, value] : object.items())
-    config.packs_weights = config.packs_weights || (value.is_object() && packs(value));
+  config.quantisation = quantisation_in(object, "");
+  for (const auto& [key, value] : object.items()) {
+    if (!config.quantisation && value.is_object())
+      config.quantisation = quantisation_in(value, key + ".");
+  }
+  config.packs_weights = config.quantisation.has_value();
   config.has_own_code = is_said(object, "auto_map");
   return config;
 }

@@ -29,12 +29,20 @@ struct ConfigPart {
   bool derives_head_dim = false;  // "head_dim" is null, or does not stand there
 };
 
+// What "quantization_config" says, wherever it stands.
+struct SaidQuantisation {
+  std::string key;       // "text_config.quantization_config"
+  std::string method;    // "gptq"; empty: not said
+  bool is_whole = true;  // of weights: not of the cache of keys and values alone, or of none
+};
+
 struct ModelConfig {
   std::vector<ConfigPart> parts;  // the config itself first
   std::vector<std::string> architectures;
   std::string dtype;           // "bfloat16"; empty: not said
   bool packs_weights = false;  // quantised: shapes are those of the packing
-  bool has_own_code = false;   // "auto_map": keys may mean something else there
+  std::optional<SaidQuantisation> quantisation;
+  bool has_own_code = false;  // "auto_map": keys may mean something else there
 
   const ConfigPart* find(std::string_view part) const;
 };

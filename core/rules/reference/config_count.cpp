@@ -75,7 +75,8 @@ void add_missing(const Facts& facts, const CountContradiction& one,
                  std::vector<Finding>& findings) {
   if (one.missing.empty()) return;
   Finding finding = count_finding(one, one.missing, "missing");
-  if (is_gap(one) && !facts.config_fit->has_own_code) finding.severity = Severity::kError;
+  const bool is_sure = !facts.config_fit->has_own_code && facts.config_fit->unknown_model.empty();
+  if (is_gap(one) && is_sure) finding.severity = Severity::kError;
   finding.cause = fmt::format(
       "config.json says {}; of {} there {} {}, and {} {} not there: transformers fills them at "
       "random and only says so in a line of its log.",

@@ -8,7 +8,9 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/reference/config_look.h"
 #include "core/facts/reference/model_config.h"
+#include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -34,6 +36,25 @@ void add_tensors(const Checkpoint& c, const SizeContradiction& one,
     const std::string_view fqn = c.fqn(tensor.tensor);
     if (known.insert(fqn).second) finding.subjects.emplace_back(fqn);
   }
+}
+
+// "8 parts of 16064 rows are 128512": one rank's part of a padded vocabulary was saved as the
+// whole.
+std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& one) {
+  const bool is_vocabulary =
+      one.keys.size() == 1 && one.keys.front().ends_with("vocab_size") && one.agreeing == 0;
+  if (!is_vocabulary) return "";
+  const auto& first = one.tensors.front();
+  const std::int64_t rows = c.shape(first.tensor)[first.axis];
+  if (rows <= 0 || rows >= one.said) return "";
+  // Padding is a multiple of 128 for each rank, and small beside a real vocabulary.
+  const std::int64_t parts = (one.said + rows - 1) / rows, most = one.said / 50;
+  if (parts < 2 || parts > 1024 || rows > (one.said + most) / parts) return "";
+  const bool is_padded = rows * parts != one.said;
+  return fmt::format(
+      " {} parts of {} rows are {}{}: the rows of one tensor-parallel rank were probably saved as "
+      "the whole.",
+      parts, rows, rows * parts, is_padded ? ", the vocabulary with its padding" : "");
 }
 
 Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradiction*>& told) {
@@ -75,6 +96,8 @@ void add_sizes(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause +=
       ": the config is of another model, or the weights are. transformers builds the model by it "
       "and refuses weights of another size.";
+  finding.cause += vocabulary_part_words(facts.checkpoint, *told.front());
+  if (!facts.config_fit->unknown_model.empty()) finding.severity = Severity::kWarning;
   if (facts.config_fit->has_own_code) {
     finding.severity = Severity::kWarning;
     finding.cause += kOwnCode;
@@ -113,8 +136,37 @@ void add_dtype(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Those that no finding mends: beside a reference a transpose is proved by its bytes.
+void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const auto mended = with_diagnosis(findings);
+  const auto exchanged = exchanged_axes(c, facts.progress);
+  std::vector<const ExchangedAxes*> told;
+  for (const ExchangedAxes& one : exchanged) {
+    if (!mended.contains(c.fqn(one.tensor))) told.push_back(&one);
+  }
+  if (told.empty()) return;
+  const ExchangedAxes& first = *told.front();
+  Finding finding;
+  finding.rule = "config-shape";
+  if (!facts.config_fit->unknown_model.empty() || facts.config_fit->has_own_code)
+    finding.severity = Severity::kWarning;
+  for (const ExchangedAxes* one : told) finding.subjects.emplace_back(c.fqn(one->tensor));
+  finding.evidence = {{"saved", copy_of(c.shape(first.tensor))},
+                      {"expected", first.expected},
+                      {"axes", std::string("exchanged")},
+                      {"count", count_of(told.size())}};
+  finding.cause = fmt::format(
+      "{} {} has its last two axes exchanged: config.json says {}, so {} is expected. {} saved "
+      "transposed, and a loader refuses the shape or multiplies by the wrong axis.",
+      c.fqn(first.tensor), to_text(c.shape(first.tensor)), first.words, to_text(first.expected),
+      told.size() == 1 ? std::string("It was") : plural(told.size(), "tensor") + " were");
+  findings.push_back(std::move(finding));
+}
+
 void find_config_shapes(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
+  add_exchanged(facts, findings);
   add_sizes(facts, findings);
   add_more_rows(facts, findings);
   add_dtype(facts, findings);
@@ -131,9 +183,12 @@ const Rule kConfigShape = {
         "of it: transformers builds the model by the config and then looks whether the weights "
         "fit. Where a folder was put together from two models, a config was edited, or a resized "
         "embedding was saved without it, the sizes differ and the load ends in "
-        "'size mismatch'. Only architectures whose keys are known are held against it, quantised "
-        "weights not at all: their shapes are those of the packing. More rows than vocab_size are "
-        "a warning, for they may be padding; fewer are not there to be read.",
+        "'size mismatch'. Architectures whose keys are known are held against it in full, all "
+        "others "
+        "by what nearly all share (norms and embedding have the hidden size), as a warning; "
+        "quantised weights not at all: their shapes are those of the packing. More rows than "
+        "vocab_size are a warning, for they may be padding; fewer are not there to be read. A "
+        "weight that fits with its last two axes exchanged is transposed.",
     .lesson = {.drawing = R"(
   config.json                      model.safetensors
   "hidden_size": 4096        but   model.embed_tokens.weight  [32000, 5120]

@@ -1,10 +1,14 @@
 // N6: embedding and output layer of one model are one tensor (tied) or two. A saver that takes two
 // for one drops the second; a loader that takes one for two misses it (spec/failures.md 8).
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
 #include "core/facts/facts.h"
+#include "core/facts/reference/config_look.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tensor_contents.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -80,7 +84,34 @@ void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
   findings.push_back(std::move(finding));
 }
 
+// Both are stored, and config.json says that they are one: whether they are.
+Status find_untied(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit || facts.depth != Depth::kData) return {};
+  const Checkpoint& c = facts.checkpoint;
+  const auto tied = announced_by_config(c, facts.progress).tied;
+  if (!tied) return {};
+  const auto [head, embedding] = *tied;
+  TensorContents contents(facts, c);
+  SHW_CHECK(contents.learn({head, embedding}));
+  const std::string &one = contents.of(head), &two = contents.of(embedding);
+  if (one.empty() || two.empty() || one == two) return {};
+  Finding finding;
+  finding.rule = "tied-weights";
+  finding.severity = Severity::kWarning;
+  finding.subjects = {std::string(c.fqn(head)), std::string(c.fqn(embedding))};
+  finding.cause = fmt::format(
+      "config.json says tie_word_embeddings true, and {} and {} ({} both) are stored and differ. A "
+      "loader that follows config.json drops one of them without a message. Both were trained, or "
+      "a merge untied them: set tie_word_embeddings to false.",
+      c.fqn(head), c.fqn(embedding), to_text(c.shape(head)));
+  finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", true}};
+  finding.link = "https://github.com/huggingface/transformers/issues/45127";
+  findings.push_back(std::move(finding));
+  return {};
+}
+
 Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
+  SHW_CHECK(find_untied(facts, findings));
   if (facts.reference == nullptr) return {};
   const Checkpoint& reference = *facts.reference;
   std::vector<bool> is_there(reference.tensor_count(), false);
@@ -113,12 +144,14 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kTiedWeights = {
     .id = "tied-weights",
     .depth = Depth::kHeaders,
-    .title = "One of two tied weights is missing",
+    .title = "One of two tied weights is missing, or they differ",
     .teaches =
         "Many models use one matrix as embedding and as output layer. Such a pair is saved once, "
         "and a loader makes two of it. Where the two were never tied, or grew apart, a saver that "
         "drops one loses it. With --against another checkpoint that has both, their bytes tell "
-        "which it is.",
+        "which it is. Where config.json says tie_word_embeddings and both are stored with other "
+        "bytes, as after a merge of an adapter that trained both, --data says so: a loader keeps "
+        "one of them.",
     .lesson = {.drawing = R"(
   reference                saved
   embed_tokens.weight      embed_tokens.weight

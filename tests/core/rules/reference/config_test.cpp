@@ -283,8 +283,10 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
     return keys;
   };
   // Layers are layers, however they are packed.
+  ConfigWeights quantised = llama_weights();
+  quantised.shapes["model.layers.0.mlp.up_proj.qweight"] = {1, 8};
   CheckReport packed =
-      beside_keys(llama_weights(), with("quantization_config", "{\"quant_method\": \"gptq\"}"));
+      beside_keys(quantised, with("quantization_config", "{\"quant_method\": \"gptq\"}"));
   only_one(packed, "config-count", Severity::kWarning);
   CheckReport unknown = beside_keys(llama_weights(), with("model_type", "\"llama-of-mine\""));
   CHECK(told_of(unknown).empty());
@@ -299,7 +301,9 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   ConfigWeights wrapped;
   for (const auto& [name, shape] : llama_weights().shapes) wrapped.shapes["module." + name] = shape;
   CheckReport other_names = beside_keys(wrapped, wrong);
-  CHECK(told_of(other_names).empty());
+  // Under other names it is judged as any architecture is.
+  CHECK_FALSE(told_of(other_names).empty());
+  CHECK(told_of(other_names, Severity::kError).empty());
   CHECK(is_config_open(other_names, "llama"));
   const Bytes config = bytes_of_text(config_text(llama_keys()));
   const Bytes lacking = llama_weights(2).file();
@@ -312,6 +316,99 @@ TEST_CASE("nothing is said of packed weights, unknown models, adapters and parts
   CHECK(told_of(checked_folder(
                     {{"config.json", config}, {"model-00001-of-00002.safetensors", lacking}}))
             .empty());
+}
+
+TEST_CASE("config: an architecture that is not known is judged by the names that all share") {
+  const Keys unknown = {{"model_type", "\"brand_new\""},
+                        {"architectures", "[\"BrandNewForCausalLM\"]"},
+                        {"head_dim", "2"}};
+  auto with = [&](const char* key, const char* value) {
+    Keys keys = unknown;
+    keys[key] = value;
+    return keys;
+  };
+  CheckReport sound = beside_keys(llama_weights(), unknown);
+  CHECK(told_of(sound).empty());
+  CHECK(is_config_open(sound, "brand_new"));
+  CHECK(names_all(only_one(beside_keys(llama_weights(), with("hidden_size", "16")), "config-shape",
+                           Severity::kWarning)
+                      .cause,
+                  {"hidden_size 16", "[12, 8]"}));
+  CHECK(names_all(only_one(beside_keys(llama_weights(), with("num_hidden_layers", "4")),
+                           "config-count", Severity::kWarning)
+                      .cause,
+                  {"num_hidden_layers 4", "there are 3"}));
+  // A width that some layers have is for the next architecture to explain.
+  ConfigWeights wide = llama_weights();
+  wide.shapes["model.layers.1.mlp.up_proj.weight"] = {20, 8};
+  CHECK(told_of(beside_keys(wide, unknown)).empty());
+}
+
+TEST_CASE("config: rows of one rank of a padded vocabulary are told as one part") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.embed_tokens.weight"] = {16, 8};
+  weights.shapes["lm_head.weight"] = {16, 8};
+  CheckReport report = beside_keys(weights, {{"vocab_size", "128"}});
+  // Above it stands what is said of the rank whose part it is.
+  const auto told = told_of(report);
+  REQUIRE(told.size() == 1);
+  CHECK(names_all(told.front()->cause, {"vocab_size 128", "8 parts of 16 rows are 128"}));
+  CHECK(report.verdict == Verdict::kFindings);
+}
+
+TEST_CASE("config: stacked experts with exchanged axes are told by the hidden size") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 12, 8};
+  weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 8, 6};
+  Keys keys = {{"model_type", "\"brand_new_moe\""},
+               {"architectures", "[\"BrandNewMoeForCausalLM\"]"}};
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+  weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 8, 12};
+  weights.shapes["model.layers.0.mlp.experts.down_proj"] = {4, 6, 8};
+  const CheckReport report = beside_keys(weights, keys);
+  const Finding& finding = only_one(report, "config-shape", Severity::kWarning);
+  CHECK(names_all(finding.cause, {"hidden_size 8", "transposed", "2 tensors"}));
+  // These store them so.
+  keys = {{"model_type", "\"gpt_oss\""}, {"architectures", "[\"GptOssForCausalLM\"]"}};
+  CHECK(told_of(beside_keys(weights, keys)).empty());
+}
+
+TEST_CASE("config: a matrix of a known architecture that fits transposed is told as that") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.layers.1.mlp.up_proj.weight"] = {8, 10};
+  const CheckReport report = beside_keys(weights, {});
+  CHECK(names_all(only_one(report, "config-shape", Severity::kError).cause,
+                  {"layers.1.mlp.up_proj.weight [8, 10]", "transposed", "[10, 8]"}));
+}
+
+TEST_CASE("config: what it announces and the weights do not have is a warning") {
+  auto announced = [](const CheckReport& report) {
+    return only_one(report, "config-announces", Severity::kWarning).cause;
+  };
+  CHECK(names_all(announced(beside_keys(llama_weights(), {{"num_nextn_predict_layers", "1"}})),
+                  {"num_nextn_predict_layers 1", "0 layers"}));
+  CHECK(names_all(announced(beside_keys(llama_weights(),
+                                        {{"quantization_config", "{\"quant_method\": \"fp8\"}"}})),
+                  {"quantization_config", "fp8", "dequantised"}));
+  ConfigWeights packed = llama_weights();
+  packed.shapes["model.layers.0.mlp.up_proj.qweight"] = {4, 8};
+  CHECK(names_all(announced(beside_keys(packed, {})), {"no quantization_config"}));
+  CHECK(told_of(beside_keys(packed, {{"quantization_config", "{\"quant_method\": \"gptq\"}"}}))
+            .empty());
+  const Keys seeing = {{"model_type", "\"brand_new_vl\""},
+                       {"architectures", "[\"BrandNewVlForConditionalGeneration\"]"},
+                       {"vision_config", "{\"model_type\": \"eyes\", \"hidden_size\": 4}"}};
+  CHECK(names_all(announced(beside_keys(llama_weights(), seeing)), {"vision_config"}));
+  ConfigWeights eyes = llama_weights();
+  eyes.shapes["model.vision_tower.layers.0.mlp.weight"] = {4, 4};
+  CHECK(told_of(beside_keys(eyes, seeing)).empty());
+}
+
+TEST_CASE("config: two stored matrices that it ties are compared with --data") {
+  const CheckReport report = beside_keys(llama_weights(), {{"tie_word_embeddings", "true"}});
+  CHECK(std::any_of(report.unjudged.begin(), report.unjudged.end(), [](const Unjudged& one) {
+    return one.what.find("lm_head.weight") != std::string::npos && one.needs == "--data";
+  }));
 }
 
 TEST_CASE("a model that brings its own code is only warned of") {
@@ -366,7 +463,7 @@ TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops noth
                            "{\"model_type\": 3}", "{\"model_type\": [\"llama\"]}"}) {
     CheckReport report = beside_config(llama_weights(), text);
     CHECK(told_of(report).empty());
-    CHECK_FALSE(is_config_open(report, ""));
+    CHECK(is_config_open(report, "it has no model_type"));
   }
   for (const char* value : {"1e300", "-8", "-9223372036854775808", "18446744073709551615", "null",
                             "\"8\"", "[8]", "{\"a\": 8}", "true", "8.0", "NaN", "-Infinity"}) {

@@ -1,0 +1,187 @@
+#include "core/facts/reference/config_announced.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/reference/config_general.h"
+
+namespace shw {
+namespace {
+
+using Words = std::string_view;
+
+constexpr auto kSight = std::to_array<Words>({"vision", "visual", "image", "img", "vit", "patch",
+                                              "pixel", "video", "vqmodel", "siglip", "clip", "mm_",
+                                              "multi_modal", "qformer", "resampler", "conv_stem"});
+constexpr auto kHearing = std::to_array<Words>({"audio", "speech", "sound", "whisper", "conformer",
+                                                "wav", "mel", "codec", "conv1", "encoder"});
+constexpr auto kPredictors =
+    std::to_array<Words>({"mtp", "nextn", "eh_proj", "enorm", "hnorm", "shared_head"});
+// What stands beside a quantised weight, or in its place.
+constexpr auto kPacked = std::to_array<Words>(
+    {"qweight",        "qzeros",  "scales",         "weight_scale",  "weight_scale_inv",
+     "input_scale",    "absmax",  "quant_state",    "SCB",           "weight_packed",
+     "_blocks",        "_scales", "scale_inv",      "codebooks",     "_data",
+     "weight_scale_2", "biases",  "weight_qparams", "nested_absmax", "codes",
+     "_packed"});
+
+bool has_any(std::string_view fqn, std::span<const Words> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](Words word) { return fqn.find(word) != std::string_view::npos; });
+}
+
+bool is_packed_dtype(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFloat8E4m3fn:
+    case Dtype::kFloat8E5m2:
+    case Dtype::kFloat8E4m3fnuz:
+    case Dtype::kFloat8E5m2fnuz:
+    case Dtype::kFloat8E8m0fnu:
+    case Dtype::kFloat4E2m1fnX2:
+    case Dtype::kInt8:
+    case Dtype::kUint8:
+    case Dtype::kInt32:
+    case Dtype::kUint32:
+    case Dtype::kInt16:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_float8(Dtype dtype) {
+  return dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E5m2;
+}
+
+bool is_quantised(const Checkpoint& c, TensorId tensor) {
+  const std::string_view fqn = c.fqn(tensor);
+  if (is_packed_dtype(c.dtype(tensor)) && c.shape(tensor).size() >= 2) return true;
+  return std::any_of(kPacked.begin(), kPacked.end(),
+                     [&](Words word) { return fqn.ends_with(word); });
+}
+
+// Nobody but a quantiser writes such a weight.
+bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
+  const std::string_view fqn = c.fqn(tensor);
+  return (is_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 && fqn.ends_with("weight")) ||
+         fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed");
+}
+
+std::string key_in(const ConfigPart& part, Words key) {
+  return (part.name.empty() ? "" : part.name + ".") + std::string(key);
+}
+
+// A class that is made of the whole config: text models alone keep the config of their whole.
+bool is_of_several_parts(const ModelConfig& config) {
+  return config.architectures.size() == 1 &&
+         config.architectures.front().ends_with("ForConditionalGeneration");
+}
+
+void find_absent_parts(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+  if (!is_of_several_parts(config)) return;
+  bool sees = false, hears = false, reads = false;
+  for (TensorId tensor : c.tensors()) {
+    const Words fqn = c.fqn(tensor);
+    sees = sees || has_any(fqn, kSight);
+    hears = hears || has_any(fqn, kHearing);
+    reads = reads || !is_beside_text(fqn);
+  }
+  auto is_announced = [&](Words name) {
+    const ConfigPart* part = config.find(name);
+    return part != nullptr && !part->sizes.empty() && !part->model_type.empty();
+  };
+  if (!sees && is_announced("vision_config")) out.absent_parts.emplace_back("vision_config");
+  if (!hears && is_announced("audio_config")) out.absent_parts.emplace_back("audio_config");
+  if (!reads && is_announced("text_config")) out.absent_parts.emplace_back("text_config");
+}
+
+void find_absent_predictors(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+  const ConfigPart& text = text_part_of(config);
+  for (Words key : {Words("num_nextn_predict_layers"), Words("num_mtp_layers"),
+                    Words("mtp_num_hidden_layers")}) {
+    auto said = text.sizes.find(key);
+    if (said == text.sizes.end() || said->second == 0) continue;
+    auto layers = text.sizes.find("num_hidden_layers");
+    if (layers == text.sizes.end()) return;
+    const std::string next = "layers." + std::to_string(layers->second) + ".";
+    for (TensorId tensor : c.tensors()) {
+      const Words fqn = c.fqn(tensor);
+      if (has_any(fqn, kPredictors) || fqn.find(next) != Words::npos) return;
+    }
+    out.absent_predictors = std::pair(key_in(text, key), said->second);
+    return;
+  }
+}
+
+bool lists_quantisation_elsewhere(const Checkpoint& c) {
+  for (const char* file : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
+    if (c.directory()->stat(file).kind == EntryKind::kFile) return true;
+  }
+  return false;
+}
+
+void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
+                    Progress* progress, ConfigAnnounced& out) {
+  bool any = false;
+  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    any = any || is_quantised(c, tensor);
+    if (!config.quantisation && is_surely_packed(c, tensor)) out.packed_weights.push_back(tensor);
+  }
+  if (!out.packed_weights.empty() && lists_quantisation_elsewhere(c)) out.packed_weights.clear();
+  if (config.quantisation && config.quantisation->is_whole && !any && is_whole)
+    out.left_quantisation = config.quantisation;
+}
+
+// Of the config and its text part one at least says so, and none says no.
+bool ties(const ModelConfig& config) {
+  bool says_so = false;
+  for (const ConfigPart* part : {&config.parts.front(), &text_part_of(config)}) {
+    auto said = part->flags.find("tie_word_embeddings");
+    if (said == part->flags.end()) continue;
+    if (!said->second) return false;
+    says_so = true;
+  }
+  return says_so;
+}
+
+std::optional<TensorId> only_one_ending(const Checkpoint& c, std::span<const Words> endings) {
+  std::optional<TensorId> found;
+  for (TensorId tensor : c.tensors()) {
+    const Words fqn = c.fqn(tensor);
+    const bool ends = std::any_of(endings.begin(), endings.end(), [&](Words ending) {
+      return fqn == ending || (fqn.ends_with(ending) && fqn[fqn.size() - ending.size() - 1] == '.');
+    });
+    if (!ends || is_beside_text(fqn) || fqn.find("coder.") != Words::npos) continue;
+    if (found) return std::nullopt;
+    found = tensor;
+  }
+  return found;
+}
+
+void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+  constexpr auto kHeads = std::to_array<Words>({"lm_head.weight", "embed_out.weight"});
+  constexpr auto kEmbeddings = std::to_array<Words>(
+      {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embeddings.weight",
+       "embed_in.weight", "tok_embeddings.weight", "shared.weight"});
+  if (!ties(config)) return;
+  const auto head = only_one_ending(c, kHeads), embedding = only_one_ending(c, kEmbeddings);
+  if (head && embedding && same(c.shape(*head), c.shape(*embedding)))
+    out.tied = std::pair(*head, *embedding);
+}
+
+}  // namespace
+
+ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& config,
+                               bool is_whole, Progress* progress) {
+  ConfigAnnounced out;
+  find_quantised(checkpoint, config, is_whole, progress, out);
+  find_tied(checkpoint, config, out);
+  if (!is_whole) return out;
+  find_absent_parts(checkpoint, config, out);
+  find_absent_predictors(checkpoint, config, out);
+  return out;
+}
+
+}  // namespace shw

@@ -1,0 +1,100 @@
+#include "core/facts/reference/config_experts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/reference/config_general.h"
+
+namespace shw {
+namespace {
+
+bool is_any_of(const ModelConfig& config, std::span<const std::string_view> types) {
+  return std::any_of(config.parts.begin(), config.parts.end(), [&](const ConfigPart& part) {
+    return std::find(types.begin(), types.end(), part.model_type) != types.end();
+  });
+}
+
+// Architectures that multiply from the left and store a stack as [experts, in, out]. All others of
+// transformers 5.24 (64 of them) store [experts, out, in], as a linear layer does.
+bool stores_in_by_out(const ModelConfig& config) {
+  constexpr auto kTypes = std::to_array<std::string_view>(
+      {"gpt_oss", "llama4", "llama4_text", "aria", "aria_text", "openai_privacy_filter"});
+  return is_any_of(config, kTypes);
+}
+
+// Both orders were published: transformers 5 writes the other one than 4 did, and reads both.
+bool stores_either_way(const ModelConfig& config) {
+  constexpr auto kTypes = std::to_array<std::string_view>(
+      {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_omni_moe", "dbrx"});
+  return is_any_of(config, kTypes);
+}
+
+struct StackedExperts {
+  std::string_view layer;  // "model.layers.0."
+  bool reads_hidden = true;
+};
+
+// "model.layers.0.mlp.experts.gate_up_proj", with ".weight" or without.
+std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
+  constexpr std::string_view kExperts = ".experts.", kWeight = ".weight";
+  if (fqn.ends_with(kWeight)) fqn.remove_suffix(kWeight.size());
+  const std::size_t at = fqn.rfind(kExperts);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view matrix = fqn.substr(at + kExperts.size());
+  const bool is_down = matrix == "down_proj" || matrix == "w2";
+  const bool is_up = matrix == "gate_up_proj" || matrix == "gate_proj" || matrix == "up_proj" ||
+                     matrix == "w1" || matrix == "w3" || matrix == "w13";
+  if (!is_down && !is_up) return std::nullopt;
+  const std::size_t block = fqn.rfind('.', at - 1);
+  if (block == std::string_view::npos) return std::nullopt;
+  return StackedExperts{fqn.substr(0, block + 1), is_up};
+}
+
+// A norm of the layer that says the same hidden size.
+bool agrees_with_norm(const Checkpoint& c, std::string_view layer, std::int64_t hidden) {
+  for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight",
+                           "norm.weight", "ffn_norm.weight"}) {
+    if (auto norm = c.find(std::string(layer) + name))
+      return c.shape(*norm).size() == 1 && c.shape(*norm)[0] == hidden;
+  }
+  return false;
+}
+
+std::optional<std::pair<std::string, std::int64_t>> hidden_of(const ConfigPart& part) {
+  for (const char* key : {"hidden_size", "n_embd", "d_model"}) {
+    auto found = part.sizes.find(key);
+    if (found == part.sizes.end()) continue;
+    const std::string before = part.name.empty() ? "" : part.name + ".";
+    return std::pair(fmt::format("{}{} {}", before, key, found->second), found->second);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ExchangedAxes> exchanged_experts(const Checkpoint& checkpoint,
+                                             const ModelConfig& config, Progress* progress) {
+  const Checkpoint& c = checkpoint;
+  std::vector<ExchangedAxes> found;
+  const auto hidden = hidden_of(text_part_of(config));
+  if (!hidden || config.has_own_code || stores_either_way(config)) return found;
+  const bool in_by_out = stores_in_by_out(config);
+  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    const ExtentsView shape = c.shape(tensor);
+    if (shape.size() != 3 || shape[1] == shape[2] || size_of(c.dtype(tensor)) < 2) continue;
+    const auto experts = stacked_experts_of(c.fqn(tensor));
+    if (!experts) continue;
+    const std::size_t right = experts->reads_hidden != in_by_out ? 2 : 1;
+    if (shape[right] == hidden->second || shape[3 - right] != hidden->second) continue;
+    if (!agrees_with_norm(c, experts->layer, hidden->second)) continue;
+    found.push_back({tensor, {shape[0], shape[2], shape[1]}, hidden->first});
+  }
+  return found;
+}
+
+}  // namespace shw

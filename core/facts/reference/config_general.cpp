@@ -1,0 +1,118 @@
+#include "core/facts/reference/config_general.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/base/until_cancelled.h"
+#include "core/facts/names/name_families.h"
+
+namespace shw {
+namespace {
+
+using Words = std::string_view;
+
+constexpr Words kLayerCount = "num_hidden_layers|n_layer|n_layers|num_layers";
+constexpr Words kPredicting = "num_nextn_predict_layers|num_mtp_layers|mtp_num_hidden_layers";
+constexpr Words kInnerExperts =
+    "mlp.experts.|block_sparse_moe.experts.|mixer.experts.|feed_forward.experts.|moe.experts.";
+constexpr Words kExpertCount =
+    "num_experts|num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts";
+constexpr StackLaw kGeneralStacks[] = {
+    {"layers.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
+    {"h.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
+    {"blocks.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
+};
+
+constexpr Words kHidden = "hidden_size|n_embd|d_model", kFfn = "intermediate_size";
+constexpr Words kQueries = "num_attention_heads*head_dim", kKeys = "num_key_value_heads*head_dim";
+constexpr SizeLaw kGeneralSizes[] = {
+    {"embed_tokens.weight", {"vocab_size", kHidden}},
+    {"embeddings.weight", {"vocab_size", kHidden}},
+    {"word_embeddings.weight", {"vocab_size", kHidden}},
+    {"norm.weight", {kHidden}},
+    {"norm_f.weight", {kHidden}},
+    {"final_layernorm.weight", {kHidden}},
+    {"layers.*.input_layernorm.weight", {kHidden}},
+    {"layers.*.post_attention_layernorm.weight", {kHidden}},
+    {"layers.*.self_attn.q_proj.weight", {kQueries, ""}},
+    {"layers.*.self_attn.k_proj.weight", {kKeys, ""}},
+    {"layers.*.self_attn.v_proj.weight", {kKeys, ""}},
+    {"layers.*.self_attn.o_proj.weight", {kHidden}},
+    {"layers.*.mlp.gate_proj.weight", {kFfn, kHidden}},
+    {"layers.*.mlp.up_proj.weight", {kFfn, kHidden}},
+    {"layers.*.mlp.down_proj.weight", {kHidden, kFfn}},
+    {"layers.*.mlp.experts.*.gate_proj.weight", {"moe_intermediate_size", kHidden}},
+    {"layers.*.mlp.experts.*.up_proj.weight", {"moe_intermediate_size", kHidden}},
+    {"layers.*.mlp.experts.*.down_proj.weight", {kHidden, "moe_intermediate_size"}},
+};
+constexpr ModelLaws kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
+
+bool holds_any(std::string_view text, std::span<const Words> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](Words word) { return text.find(word) != std::string_view::npos; });
+}
+
+// "model.language_model.", of "model.language_model.layers.3.mlp.up_proj.weight".
+std::optional<std::string_view> root_in(std::string_view fqn) {
+  for (Words stack : {Words("layers."), Words("h."), Words("blocks.")}) {
+    for (std::size_t at = fqn.find(stack); at != Words::npos; at = fqn.find(stack, at + 1)) {
+      const std::size_t after = at + stack.size();
+      const bool is_part = at == 0 || fqn[at - 1] == '.';
+      if (is_part && after < fqn.size() && fqn[after] >= '0' && fqn[after] <= '9')
+        return fqn.substr(0, at);
+    }
+  }
+  return std::nullopt;
+}
+
+std::set<std::string> text_roots(const Checkpoint& c, Progress* progress) {
+  std::set<std::string> roots;
+  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const auto root = is_beside_text(fqn) ? std::nullopt : root_in(fqn);
+    if (root) roots.emplace(*root);
+    if (roots.size() > 1) break;
+  }
+  return roots;
+}
+
+// Embeddings of another width than the layers, layers than each other, or experts without weights.
+bool has_own_widths(const ConfigPart& part) {
+  constexpr auto kOwn = std::to_array<Words>(
+      {"embedding_size", "word_embed_proj_dim", "attention_hidden_size", "embedding_dim",
+       "encoder_layers", "num_encoder_layers", "zero_expert_num"});
+  return std::any_of(kOwn.begin(), kOwn.end(), [&](Words key) { return part.sizes.contains(key); });
+}
+
+}  // namespace
+
+bool is_beside_text(std::string_view fqn) {
+  constexpr auto kBeside = std::to_array<Words>(
+      {"vision", "visual",  "image",   "img_",    "vit.",      "audio",          "speech",
+       "video",  "wav2vec", "whisper", "talker",  "token2wav", "code_predictor", "codec",
+       "mtp",    "nextn",   "eagle",   "qformer", "resampler", "vqmodel",        "depth_decoder"});
+  return holds_any(fqn, kBeside);
+}
+
+const ConfigPart& text_part_of(const ModelConfig& config) {
+  for (Words name : {Words("text_config"), Words("llm_config"), Words("language_config")}) {
+    const ConfigPart* part = config.find(name);
+    if (part != nullptr && !part->sizes.empty()) return *part;
+  }
+  return config.parts.front();
+}
+
+std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
+                                     Progress* progress) {
+  if (config.architectures.empty()) return {};
+  for (const std::string& name : config.architectures) {
+    if (!is_own_class(name, config.parts.front().model_type)) return {};
+  }
+  const ConfigPart& text = text_part_of(config);
+  const std::set<std::string> roots = text_roots(checkpoint, progress);
+  if (roots.size() != 1 || has_own_widths(text)) return {};
+  return {{&text, &kGeneral, {*roots.begin()}, {"lm_head.weight"}}};
+}
+
+}  // namespace shw

@@ -1,0 +1,111 @@
+// What config.json announces beside the weights and they do not have.
+#include <fmt/core.h>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/reference/config_look.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+Finding announced_finding(std::string cause) {
+  Finding finding;
+  finding.rule = "config-announces";
+  finding.severity = Severity::kWarning;
+  finding.subjects = {kConfigFile};
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+void add_absent_parts(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+  const auto& parts = announced.absent_parts;
+  if (parts.empty()) return;
+  Finding finding = announced_finding(fmt::format(
+      "config.json has {}, and no tensor of {} is there: 0 of the weights are named after it. An "
+      "export of the text model alone keeps the config of the whole, and a loader fills the rest "
+      "at random or stops.",
+      some_of(parts), parts.size() == 1 ? "that part" : "these parts"));
+  finding.evidence = {{"keys", parts}, {"count", count_of(parts.size())}};
+  findings.push_back(std::move(finding));
+}
+
+void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+  if (!announced.absent_predictors) return;
+  const auto& [key, said] = *announced.absent_predictors;
+  Finding finding = announced_finding(fmt::format(
+      "config.json says {} {}, and the checkpoint has 0 layers that predict further tokens (MTP). "
+      "transformers leaves them out when it saves. Text is generated without them, but "
+      "speculative decoding with MTP in vLLM or SGLang stops or drafts at random.",
+      key, said));
+  finding.evidence = {{"key", key}, {"said", said}, {"there", std::int64_t{0}}};
+  findings.push_back(std::move(finding));
+}
+
+void add_left_quantisation(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+  if (!announced.left_quantisation) return;
+  const SaidQuantisation& said = *announced.left_quantisation;
+  Finding finding = announced_finding(fmt::format(
+      "config.json has {}{}, and none of the weights is quantised: no packed tensor and no scale "
+      "is there. They were dequantised and the entry was left behind: a loader looks for packed "
+      "weights and scales, and stops or reads these as packed.",
+      said.key, said.method.empty() ? "" : " with quant_method \"" + said.method + "\""));
+  finding.evidence = {{"key", said.key}, {"quant_method", said.method}};
+  findings.push_back(std::move(finding));
+}
+
+void add_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
+                        std::vector<Finding>& findings) {
+  if (announced.packed_weights.empty()) return;
+  const TensorId first = announced.packed_weights.front();
+  const std::size_t count = announced.packed_weights.size();
+  Finding finding = announced_finding(fmt::format(
+      "{} {} quantised ({} is {}), and config.json has no quantization_config. A loader takes the "
+      "packed numbers for the weights themselves, without their scales.",
+      plural(count, "weight"), count == 1 ? "is" : "are", c.fqn(first), name(c.dtype(first))));
+  finding.subjects.clear();
+  for (TensorId tensor : announced.packed_weights) finding.subjects.emplace_back(c.fqn(tensor));
+  finding.evidence = {{"key", std::string("quantization_config")}, {"count", count_of(count)}};
+  findings.push_back(std::move(finding));
+}
+
+void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit) return;
+  const ConfigAnnounced announced = announced_by_config(facts.checkpoint, facts.progress);
+  add_absent_parts(announced, findings);
+  add_absent_predictors(announced, findings);
+  add_left_quantisation(announced, findings);
+  add_packed_weights(facts.checkpoint, announced, findings);
+}
+
+}  // namespace
+
+const Rule kConfigAnnounces = {
+    .id = "config-announces",
+    .depth = Depth::kMetadata,
+    .title = "config.json announces what is not there",
+    .teaches =
+        "A loader builds the model that config.json describes: a part that sees (vision_config) or "
+        "hears (audio_config), layers that predict further tokens (num_nextn_predict_layers), "
+        "weights that are packed (quantization_config). Where the tensors of such a part were "
+        "never exported, they are filled at random or the load stops. The same goes for a "
+        "quantization_config that was left behind when the weights were dequantised, and for "
+        "quantised weights beside a config.json that does not say so. Tensors are told by their "
+        "names and dtypes.",
+    .lesson = {.drawing = R"(
+  config.json                                model.safetensors
+  "num_nextn_predict_layers": 1              no mtp.*, no layer behind the last one
+  "quantization_config": {"fp8"}             all weights bfloat16, no scale
+)",
+               .remedy = "Export the missing part too, or take its entry out of config.json. For "
+                         "dequantised weights delete quantization_config.",
+               .link = ""},
+    .words = {.text = "not as config.json announces"},
+    .outcome = RunOutcome::kLosesElements,
+    .outlasts_writing = true,
+    .run = find_announced_and_absent,
+};
+
+}  // namespace shw

@@ -1,0 +1,147 @@
+// A router scores more experts than are there.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/reference/config_look.h"
+#include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kExperts = "experts.";
+constexpr std::int64_t kMostExperts = 1 << 16;
+
+// What stands under "model.layers.3.mlp.".
+struct RoutedBlock {
+  std::optional<TensorId> router;
+  std::set<std::int64_t> numbers;   // of experts that are tensors of their own
+  std::optional<TensorId> stacked;  // all experts in one
+};
+using RoutedBlocks = std::map<std::string, RoutedBlock, std::less<>>;
+
+void add_router(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
+  constexpr std::array<std::string_view, 5> kRouters = {
+      "gate.weight", "router.weight", "gate.wg.weight", "router.classifier.weight",
+      "router.proj.weight"};
+  const std::string_view fqn = c.fqn(tensor);
+  if (c.shape(tensor).size() != 2) return;
+  for (std::string_view ending : kRouters) {
+    if (!fqn.ends_with(ending)) continue;
+    const std::string_view before = fqn.substr(0, fqn.size() - ending.size());
+    if (before.ends_with('.')) blocks[std::string(before)].router = tensor;
+  }
+}
+
+void add_expert(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
+  const std::string_view fqn = c.fqn(tensor);
+  const std::size_t at = fqn.rfind(kExperts);
+  if (at == std::string_view::npos || at == 0 || fqn[at - 1] != '.') return;
+  std::string_view rest = fqn.substr(at + kExperts.size());
+  const auto number = take_number(rest);
+  RoutedBlock& block = blocks[std::string(fqn.substr(0, at))];
+  if (number && rest.starts_with('.'))
+    block.numbers.insert(static_cast<std::int64_t>(*number));
+  else if (!number && c.shape(tensor).size() == 3)
+    block.stacked = tensor;
+}
+
+std::int64_t experts_in(const Checkpoint& c, const RoutedBlock& block) {
+  if (!block.numbers.empty()) return count_of(block.numbers.size());
+  return block.stacked ? c.shape(*block.stacked)[0] : 0;
+}
+
+// config.json counted them, and what is missing was reported by that.
+bool is_reported(const std::vector<Finding>& findings, const std::string& before) {
+  const auto told = explained_by(findings, kConfigCount.id);
+  return std::any_of(told.begin(), told.end(), [&](std::string_view subject) {
+    return subject.starts_with(before + std::string(kExperts));
+  });
+}
+
+std::string numbers_text(const RoutedBlock& block) {
+  if (block.numbers.empty()) return "";
+  const std::int64_t first = *block.numbers.begin(), last = *block.numbers.rbegin();
+  if (first == last) return fmt::format(" (number {})", first);
+  const bool is_run = last - first + 1 == count_of(block.numbers.size());
+  return fmt::format(" (numbers {} to {}{})", first, last, is_run ? "" : ", with gaps");
+}
+
+void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!is_complete_folder(c)) return;
+  RoutedBlocks blocks;
+  for (TensorId tensor : each_tensor(facts)) {
+    add_router(c, tensor, blocks);
+    add_expert(c, tensor, blocks);
+  }
+  // Experts that cost nothing, as LongCat has them, are rows of the router and no tensors: a config
+  // that counts what is there is believed.
+  std::vector<std::int64_t> said;
+  if (facts.config_fit) said = expert_counts_of_config(c);
+  Finding finding;
+  finding.rule = "router-rows";
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> lines;
+  for (const auto& [before, block] : each_of(blocks, facts)) {
+    const std::int64_t experts = experts_in(c, block);
+    if (!block.router || experts == 0) continue;
+    const std::int64_t rows = c.shape(*block.router)[0];
+    if (rows <= experts || rows > kMostExperts ||
+        std::find(said.begin(), said.end(), experts) != said.end() || is_reported(findings, before))
+      continue;
+    finding.subjects.emplace_back(c.fqn(*block.router));
+    lines.push_back(fmt::format("{} {} scores {} experts, and {}{} {} there", c.fqn(*block.router),
+                                to_text(c.shape(*block.router)), rows,
+                                plural(static_cast<std::uint64_t>(experts), "expert"),
+                                numbers_text(block), experts == 1 ? "is" : "are"));
+  }
+  if (lines.empty()) return;
+  finding.cause = lines.front() + ".";
+  if (lines.size() > 1)
+    finding.cause =
+        lines.front() + fmt::format(", and so in {}.", plural(lines.size() - 1, "more layer"));
+  finding.cause +=
+      " Each expert-parallel rank probably numbered its experts from 0, and the files of one rank "
+      "stayed; or experts were not exported. --against a sound copy names the true numbers.";
+  finding.evidence = {{"routers", capped(lines)}, {"count", count_of(lines.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kRouterRows = {
+    .id = "router-rows",
+    .depth = Depth::kMetadata,
+    .title = "The router scores more experts than are there",
+    .teaches =
+        "A router has one row for each expert of its layer. Under expert parallelism each rank "
+        "holds some of the experts; a saver that numbers them from 0 in each rank gives all ranks "
+        "the same names, and the last file written stays. What is there is then a part of the "
+        "experts, under numbers that may be those of others. A loader fills the rest at random or "
+        "stops. A config.json that counts the experts that are there is believed: some models "
+        "score experts that have no weights.",
+    .lesson = {.drawing = R"(
+  4 ranks, 2 experts each        saved by each rank as    left
+  rank 0: 0 1   rank 2: 4 5      experts.0, experts.1     experts.0, experts.1
+  rank 1: 2 3   rank 3: 6 7                               of rank 3: really 6, 7
+  gate.weight [8, hidden]
+)",
+               .remedy = "Export again with global expert numbers. `shardwright check --against "
+                         "REFERENCE` says which experts are there, and `repair` renumbers them.",
+               .link = "https://github.com/NVIDIA/Model-Optimizer/issues/1631"},
+    .words = {.text = "experts missing"},
+    .outcome = RunOutcome::kLosesElements,
+    .outlasts_writing = true,
+    .run = find_router_rows,
+};
+
+}  // namespace shw

@@ -1,0 +1,108 @@
+// A matrix whose last two axes are exchanged beside the same matrix of all other layers.
+#include <fmt/core.h>
+
+#include <map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/name_families.h"
+#include "core/facts/reference/transposed_law.h"
+#include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// An autoencoder has as many matrices one way as the other way.
+constexpr std::size_t kFewestSiblings = 3, kSiblingsForEach = 3;
+
+using ByShape = std::map<Extents, std::vector<TensorId>>;
+
+std::map<std::string, ByShape> families_by_shape(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string, ByShape> families;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (c.shape(tensor).size() < 2 || fqn.starts_with("optim") || members_in(fqn).empty()) continue;
+    families[without_numbers(fqn)][copy_of(c.shape(tensor))].push_back(tensor);
+  }
+  return families;
+}
+
+struct Unlike {
+  const std::vector<TensorId>* few = nullptr;
+  const std::vector<TensorId>* many = nullptr;
+};
+
+// The few of one shape beside the many of the same with its last two axes exchanged.
+std::optional<Unlike> unlike_in(const ByShape& shapes) {
+  if (shapes.size() != 2) return std::nullopt;
+  const auto &first = *shapes.begin(), &second = *std::next(shapes.begin());
+  if (!swapped_last_two(first.first, second.first)) return std::nullopt;
+  Unlike found{&first.second, &second.second};
+  if (found.few->size() > found.many->size()) std::swap(found.few, found.many);
+  const bool is_exception = found.many->size() >= kFewestSiblings &&
+                            found.many->size() >= kSiblingsForEach * found.few->size();
+  return is_exception ? std::optional(found) : std::nullopt;
+}
+
+void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  const auto told = explained_by(findings, kConfigShape.id);
+  const auto transposed = explained_by(findings, kTransposed.id);
+  Finding finding;
+  finding.rule = "sibling-axes";
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> lines;
+  const auto families = families_by_shape(facts);
+  for (const auto& [name, shapes] : each_of(families, facts)) {
+    const auto unlike = unlike_in(shapes);
+    if (!unlike) continue;
+    for (TensorId tensor : *unlike->few) {
+      const std::string_view fqn = c.fqn(tensor);
+      if (told.contains(fqn) || transposed.contains(fqn)) continue;
+      finding.subjects.emplace_back(fqn);
+      lines.push_back(fmt::format("{} is {}, and {} of its name in other layers are {}", fqn,
+                                  to_text(c.shape(tensor)), human_count(unlike->many->size()),
+                                  to_text(c.shape(unlike->many->front()))));
+    }
+  }
+  if (lines.empty()) return;
+  finding.cause = lines.front();
+  if (lines.size() > 1) finding.cause += fmt::format(", and {} more like it", lines.size() - 1);
+  finding.cause +=
+      ": its last two axes are exchanged. It was saved transposed; --against a sound copy proves "
+      "it, and repair transposes it back.";
+  finding.evidence = {{"matrices", capped(lines)}, {"count", count_of(lines.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kSiblingAxes = {
+    .id = "sibling-axes",
+    .depth = Depth::kMetadata,
+    .title = "A matrix lies the other way than in all other layers",
+    .teaches =
+        "The layers of a model are alike, so one matrix that has its last two axes exchanged "
+        "beside at least three of the same name was saved transposed: a converter met a linear "
+        "layer in one file and a Conv1D in another, or transposed what it should not have. A "
+        "loader refuses it as a size mismatch. Where as many lie one way as the other, as in an "
+        "autoencoder, nothing is said.",
+    .lesson = {.drawing = R"(
+  layers.0.mlp.up_proj.weight   [48, 32]
+  layers.1.mlp.up_proj.weight   [48, 32]
+  layers.2.mlp.up_proj.weight   [32, 48]     transposed
+  layers.3.mlp.up_proj.weight   [48, 32]
+)",
+               .remedy = "`shardwright repair --against REFERENCE` transposes it back where the "
+                         "bytes prove it: lossless."},
+    .words = {.text = "will not load", .as_warning = "transposed"},
+    .outcome = RunOutcome::kStops,
+    .outlasts_writing = true,
+    .run = find_sibling_axes,
+};
+
+}  // namespace shw
