@@ -24,8 +24,8 @@ const Rule* const kInOrder[] = {
     &kQuantisedPairs,
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
-    &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged,
-
+    &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged, &kContentMoved,
+    &kNormsShifted,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,

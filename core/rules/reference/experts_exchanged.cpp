@@ -14,6 +14,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/reference/content_search.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/reference/tensor_likeness.h"
@@ -184,6 +185,8 @@ std::vector<std::string> runs_of(const Numbers& numbers) {
 
 struct Exchanged {
   std::vector<std::string> subjects, layers, how;
+  std::vector<Diagnosis> exchanges;
+  std::set<TensorId> tensors;
   bool alike = true;  // in every layer
   double margin = 0;  // the least; 0: by equal bytes all of them
 };
@@ -194,7 +197,12 @@ void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTa
   std::erase_if(numbers, [](const auto& one) { return one.first == one.second; });
   for (const auto& [after, experts] : tails) {
     for (const auto& [number, tensor] : experts) {
-      if (numbers.contains(number)) out.subjects.emplace_back(c.fqn(tensor));
+      auto moved = numbers.find(number);
+      if (moved == numbers.end()) continue;
+      out.subjects.emplace_back(c.fqn(tensor));
+      out.tensors.insert(tensor);
+      if (auto target = experts.find(moved->second); target != experts.end())
+        out.exchanges.emplace_back(with_content_of(c, target->second, tensor));
     }
   }
   if (order.margin > 0)
@@ -215,7 +223,18 @@ void drop_told(const std::vector<std::string>& subjects, std::vector<Finding>& f
   });
 }
 
-void report_experts(Exchanged found, std::vector<Finding>& findings) {
+// Proved by equal bytes alone, and where no optimizer state would stay behind.
+void add_new_numbers(const Facts& facts, Exchanged& found, Finding& finding) {
+  const bool is_whole = found.exchanges.size() == found.tensors.size();
+  if (found.margin > 0 || !is_whole || !states_left(facts, found.tensors, {}).empty()) return;
+  finding.remedy = Remedy{"exchange", true,
+                          fmt::format("Put what {} hold under the numbers under which the "
+                                      "reference has these bytes: nothing is lost.",
+                                      plural(found.exchanges.size(), "tensor"))};
+  finding.diagnoses = std::move(found.exchanges);
+}
+
+void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& findings) {
   if (found.subjects.empty()) return;
   drop_told(found.subjects, findings);
   Finding finding;
@@ -238,6 +257,7 @@ void report_experts(Exchanged found, std::vector<Finding>& findings) {
                       {"count", count_of(found.subjects.size())}};
   if (found.margin > 0) finding.evidence.emplace_back("least margin of correlation", found.margin);
   finding.subjects = std::move(found.subjects);
+  add_new_numbers(facts, found, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -251,7 +271,7 @@ Status find_exchanged_experts(const Facts& facts, std::vector<Finding>& findings
     if (!order.numbers.empty()) add_layer(facts.checkpoint, before, tails, std::move(order), found);
     if (found.layers.empty() && facts.depth != Depth::kData) break;
   }
-  report_experts(std::move(found), findings);
+  report_experts(facts, std::move(found), findings);
   return {};
 }
 
@@ -274,8 +294,9 @@ const Rule kExpertsExchanged = {
   saved as       0 .. 31     32 .. 63
   really        32 .. 63      0 .. 31       rank 0 had the group's second half
 )",
-               .remedy = "Rename them as the evidence says, the optimizer's states along with "
-                         "them, or save again with the ranks in their order.",
+               .remedy = "`shardwright repair --against REFERENCE` gives them their numbers back "
+                         "where bytes prove them and no optimizer state is left behind. Else "
+                         "rename them as the evidence says, states along with them.",
                .link = ""},
     .run_shared = find_exchanged_experts,
 };

@@ -1,0 +1,280 @@
+#include "core/facts/reference/content_search.h"
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "core/base/hash.h"
+#include "core/base/packed.h"
+#include "core/facts/evidence.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tensor_contents.h"
+#include "core/facts/reference/tile_content.h"
+#include "core/facts/reference/tile_places.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kStartBytes = 4096;
+constexpr std::int64_t kSlabBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // of a group, 48 bytes each
+// More runs than this make a plan that nobody reads: gate and up of 14,336 rows each, row by row,
+// are 28,672.
+constexpr std::size_t kMostRuns = std::size_t{1} << 16;
+
+std::string form_text(const Checkpoint& c, TensorId tensor) {
+  return std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
+}
+
+// Form and leading bytes; empty where they cannot be read.
+Result<std::vector<std::string>> starts_of(const CheckInput& input, const Checkpoint& c,
+                                           const std::vector<TensorId>& tensors) {
+  const std::vector<ComparisonCost> costs(tensors.size(), {kStartBytes, kStartBytes});
+  auto start = [&](std::size_t i) -> Result<std::string> {
+    TensorBoxes boxes(c, tensors[i], c.dtype(tensors[i]), input.progress);
+    auto text = boxes.start_of(whole(c.shape(tensors[i])));
+    return text ? form_text(c, tensors[i]) + *text : std::string();
+  };
+  return find_together(input, "look for contents", costs, start);
+}
+
+std::vector<TensorId> of_these_forms(const Checkpoint& reference, const Checkpoint& c,
+                                     const std::vector<TensorId>& tensors) {
+  std::map<std::string, bool> forms;
+  for (TensorId tensor : tensors) forms[form_text(c, tensor)] = true;
+  std::vector<TensorId> out;
+  for (TensorId other : reference.tensors()) {
+    if (forms.contains(form_text(reference, other))) out.push_back(other);
+  }
+  return out;
+}
+
+// --- rows
+
+using RowKey = std::string;  // 16 bytes of a hash
+
+RowKey key_of(BytesView row) {
+  const Hash128 hash = hash_of(row);
+  RowKey key(16, '\0');
+  std::memcpy(key.data(), &hash.high, 8);
+  std::memcpy(key.data() + 8, &hash.low, 8);
+  return key;
+}
+
+// A hash a row; nothing where one of them cannot be read.
+std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Checkpoint& c,
+                                            TensorId tensor) {
+  const Extents shape = copy_of(c.shape(tensor));
+  const std::int64_t rows = shape[0];
+  const std::int64_t width = volume(shape).value_or(0) / std::max<std::int64_t>(1, rows) *
+                             static_cast<std::int64_t>(size_of(c.dtype(tensor)));
+  if (width == 0) return std::nullopt;
+  TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
+  std::vector<RowKey> keys;
+  const std::int64_t at_once = std::max<std::int64_t>(1, kSlabBytes / width);
+  for (std::int64_t row = 0; row < rows && !is_cancelled(input.progress); row += at_once) {
+    Box box = whole(shape);
+    box.offsets[0] = row;
+    box.sizes[0] = std::min(at_once, rows - row);
+    auto bytes = boxes.elements(box);
+    if (!bytes || static_cast<std::int64_t>(bytes->size()) != box.sizes[0] * width)
+      return std::nullopt;
+    for (std::int64_t i = 0; i < box.sizes[0]; ++i)
+      keys.push_back(key_of(BytesView(*bytes).subspan(static_cast<std::size_t>(i * width),
+                                                      static_cast<std::size_t>(width))));
+  }
+  return keys;
+}
+
+struct RowPlace {
+  std::size_t member = 0;  // of the group
+  std::int64_t row = 0;
+};
+
+// The rows of a group here, by what they hold, each given away once.
+class RowPlaces {
+ public:
+  bool add(const CheckInput& input, const std::vector<TensorId>& group) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      auto keys = row_keys(input, input.checkpoint, group[i]);
+      if (!keys) return false;
+      for (std::size_t row = 0; row < keys->size(); ++row)
+        by_key_[(*keys)[row]].push_back({i, static_cast<std::int64_t>(row)});
+      is_taken_.emplace_back(keys->size(), false);
+      keys_.push_back(std::move(*keys));
+    }
+    return true;
+  }
+  // A row that holds this and was not taken: its own place or the one behind the last row's, where
+  // they do, else any.
+  std::optional<RowPlace> take(const RowKey& key, const RowPlace& own, const RowPlace& next) {
+    for (const RowPlace& place : {own, next}) {
+      const auto row = static_cast<std::size_t>(place.row);
+      if (row < keys_[place.member].size() && !is_taken_[place.member][row] &&
+          keys_[place.member][row] == key)
+        return taken(place);
+    }
+    auto found = by_key_.find(key);
+    while (found != by_key_.end() && !found->second.empty()) {
+      const RowPlace place = found->second.back();
+      found->second.pop_back();
+      if (!is_taken_[place.member][static_cast<std::size_t>(place.row)]) return taken(place);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  RowPlace taken(const RowPlace& place) {
+    is_taken_[place.member][static_cast<std::size_t>(place.row)] = true;
+    return place;
+  }
+
+  std::unordered_map<RowKey, std::vector<RowPlace>> by_key_;
+  std::vector<std::vector<RowKey>> keys_;
+  std::vector<std::vector<bool>> is_taken_;
+};
+
+std::int64_t rows_of_group(const Checkpoint& c, const std::vector<TensorId>& group) {
+  std::int64_t rows = 0;
+  for (TensorId tensor : group) rows += std::min(c.shape(tensor)[0], kMostRows);
+  return rows;
+}
+
+struct GroupRun {
+  std::size_t tensor = 0, source = 0;  // members
+  std::int64_t from = 0, count = 0, at = 0;
+};
+
+void add_row(std::size_t tensor, const RowPlace& place, std::int64_t at,
+             std::vector<GroupRun>& runs) {
+  GroupRun* last = runs.empty() || runs.back().tensor != tensor ? nullptr : &runs.back();
+  if (last != nullptr && last->source == place.member && last->from + last->count == place.row)
+    ++last->count;
+  else
+    runs.push_back({tensor, place.member, place.row, 1, at});
+}
+
+// Nothing where a row is nowhere, or all are where they should be.
+std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorId>& group) {
+  RowPlaces places;
+  if (!places.add(input, group)) return {};
+  std::vector<GroupRun> runs;
+  bool is_elsewhere = false;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    auto keys = row_keys(input, *input.reference, *input.counterparts[index_of(group[i])]);
+    if (!keys) return {};
+    RowPlace next{i, 0};
+    for (std::size_t row = 0; row < keys->size(); ++row) {
+      const auto at = static_cast<std::int64_t>(row);
+      const auto place = places.take((*keys)[row], {i, at}, next);
+      if (!place || runs.size() > kMostRuns) return {};
+      is_elsewhere = is_elsewhere || place->member != i;
+      add_row(i, *place, at, runs);
+      next = {place->member, place->row + 1};
+    }
+  }
+  return is_elsewhere ? runs : std::vector<GroupRun>{};
+}
+
+std::string packed_runs(const std::vector<GroupRun>& runs) {
+  std::vector<std::uint64_t> numbers;
+  for (const GroupRun& run : runs) {
+    for (std::int64_t number : {static_cast<std::int64_t>(run.tensor),
+                                static_cast<std::int64_t>(run.source), run.from, run.count, run.at})
+      numbers.push_back(static_cast<std::uint64_t>(number));
+  }
+  Packer words;
+  words.add(numbers);
+  return packed_text(words.take());
+}
+
+Result<std::vector<RowsFound>> unpacked_runs(const std::string& told,
+                                             const std::vector<TensorId>& group) {
+  Unpacker words(std::as_bytes(std::span(told)));
+  SHW_TRY(const auto numbers, words.numbers());
+  std::vector<RowsFound> found;
+  for (std::size_t i = 0; i + 5 <= numbers.size(); i += 5) {
+    if (numbers[i] >= group.size() || numbers[i + 1] >= group.size()) break;
+    const TensorId tensor = group[numbers[i]];
+    if (found.empty() || found.back().tensor != tensor) found.push_back({tensor, {}});
+    found.back().runs.push_back({group[numbers[i + 1]], static_cast<std::int64_t>(numbers[i + 2]),
+                                 static_cast<std::int64_t>(numbers[i + 3]),
+                                 static_cast<std::int64_t>(numbers[i + 4])});
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
+                                                const std::vector<TensorId>& tensors) {
+  const Checkpoint &c = input.checkpoint, &reference = *input.reference;
+  const std::vector<TensorId> others = of_these_forms(reference, c, tensors);
+  SHW_TRY(const auto here, starts_of(input, c, tensors));
+  SHW_TRY(const auto there, starts_of(input, reference, others));
+  std::map<std::string, std::vector<TensorId>> by_start;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (!there[i].empty()) by_start[there[i]].push_back(others[i]);
+  }
+  std::vector<TensorId> alike, alike_there;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto found = here[i].empty() ? by_start.end() : by_start.find(here[i]);
+    if (found == by_start.end()) continue;
+    alike.push_back(tensors[i]);
+    alike_there.insert(alike_there.end(), found->second.begin(), found->second.end());
+  }
+  TensorContents ours(input, c), theirs(input, reference);
+  SHW_CHECK(ours.learn(alike));
+  SHW_CHECK(theirs.learn(alike_there));
+  std::vector<ContentFound> out;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto group = here[i].empty() ? by_start.end() : by_start.find(here[i]);
+    if (group == by_start.end() || ours.of(tensors[i]).empty()) continue;
+    const auto own = input.counterparts[index_of(tensors[i])];
+    std::optional<ContentFound> found;
+    for (TensorId other : group->second) {
+      if (theirs.of(other) != ours.of(tensors[i])) continue;
+      if (found) found->is_only = false;
+      if (own && *own == other) break;
+      if (!found) found = ContentFound{tensors[i], other};
+    }
+    if (found) out.push_back(*found);
+  }
+  return out;
+}
+
+Result<std::vector<std::vector<RowsFound>>> find_rows(
+    const CheckInput& input, const std::vector<std::vector<TensorId>>& groups) {
+  std::vector<ComparisonCost> costs;
+  for (const auto& group : groups) {
+    std::uint64_t reads = 0;
+    for (TensorId tensor : group) reads += 2 * bytes_of_elements(input.checkpoint, tensor);
+    costs.push_back({reads, static_cast<std::uint64_t>(
+                                2 * kSlabBytes + 128 * rows_of_group(input.checkpoint, group))});
+  }
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    if (rows_of_group(input.checkpoint, groups[i]) > kMostRows) return packed_runs({});
+    return packed_runs(runs_of(input, groups[i]));
+  };
+  std::vector<std::vector<RowsFound>> out;
+  if (groups.empty()) return out;
+  SHW_TRY(const auto told, find_together(input, "look for rows", costs, find));
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    SHW_TRY(auto found, unpacked_runs(told[i], groups[i]));
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source) {
+  PartlyLost out{target, copy_of(checkpoint.shape(target)), {}, ""};
+  for (ChunkId chunk : checkpoint.chunks(source)) {
+    const Box box = box_of(checkpoint, chunk);
+    if (!is_empty(box)) out.survivors.push_back({chunk, whole(box.sizes), box.offsets});
+  }
+  return out;
+}
+
+}  // namespace shw

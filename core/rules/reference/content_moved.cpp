@@ -1,0 +1,412 @@
+// Tensors whose content the reference has under another name: gate and up exchanged, experts that
+// every rank numbered from 0, a head tied to the wrong table; and rows that the reference has in a
+// sister: query, key and value cut from one grouped matrix. Asked of what differs from the
+// reference and no other rule explains.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/names/name_families.h"
+#include "core/facts/reference/content_search.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/values/many_values.h"
+#include "core/facts/values/value_reader.h"
+#include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Read of groups that show nothing, of both sides: another step of the training has no equal rows.
+constexpr std::uint64_t kReadInVain = std::uint64_t{1} << 30;
+
+std::vector<TensorId> unexplained(const Facts& facts, const std::vector<Finding>& findings) {
+  const auto differing = explained_by(findings, kDiffersFromReference.id);
+  const auto renumbered = explained_by(findings, kLayersRenumbered.id);
+  std::vector<TensorId> tensors;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = facts.checkpoint.fqn(tensor);
+    const bool is_asked = differing.contains(fqn) && !renumbered.contains(fqn) &&
+                          facts.counterparts[index_of(tensor)] &&
+                          has_values(facts.checkpoint.dtype(tensor)) && !fqn.starts_with("optim");
+    if (is_asked && facts.tilings[index_of(tensor)].tiling == Tiling::kExact)
+      tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+// Takes them out of what only differs.
+void drop_moved(const std::set<std::string_view>& told, std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    if (finding.rule != kDiffersFromReference.id) continue;
+    const std::size_t before = finding.subjects.size();
+    std::erase_if(finding.subjects, [&](const auto& subject) { return told.contains(subject); });
+    if (finding.subjects.size() == before || finding.subjects.empty()) continue;
+    finding.cause = plural(finding.subjects.size(), "more tensor") +
+                    (finding.subjects.size() == 1 ? " holds" : " hold") +
+                    " other bytes than the reference (" + some_of(finding.subjects) +
+                    "), and the reference has them under no other name.";
+  }
+  std::erase_if(findings, [](const Finding& finding) {
+    return finding.rule == kDiffersFromReference.id && finding.subjects.empty();
+  });
+}
+
+// --- whole tensors
+
+struct Move {
+  TensorId tensor{};
+  std::string from, to;  // its name, and the one that the reference has for its content
+  bool is_only = true;
+};
+
+std::vector<Move> moves_of(const Facts& facts, const std::vector<ContentFound>& found) {
+  std::map<TensorId, std::string> names;  // of the reference's
+  for (const ContentFound& one : found) names.emplace(one.there, "");
+  for (std::size_t i = 0; i < facts.counterparts.size(); ++i) {
+    const auto& other = facts.counterparts[i];
+    auto asked = other ? names.find(*other) : names.end();
+    if (asked != names.end())
+      asked->second = facts.checkpoint.fqn(TensorId{static_cast<std::uint32_t>(i)});
+  }
+  std::vector<Move> moves;
+  for (const ContentFound& one : found) {
+    std::string to = names[one.there];
+    if (to.empty()) to = facts.reference->fqn(one.there);
+    moves.push_back(
+        {one.here, std::string(facts.checkpoint.fqn(one.here)), std::move(to), one.is_only});
+  }
+  return moves;
+}
+
+// Why names cannot simply be given back; empty: they can.
+std::string why_not_renamed(const Facts& facts, const std::vector<Move>& moves) {
+  std::set<std::string_view> left, given;
+  for (const Move& move : moves) left.insert(move.from);
+  for (const Move& move : moves) {
+    if (!move.is_only) return "the reference holds the same under several names";
+    if (!given.insert(move.to).second)
+      return fmt::format("{} is here more than once, and what the copies stand for is nowhere",
+                         move.to);
+    if (!left.contains(move.to) && facts.checkpoint.find(move.to))
+      return fmt::format("{} is there already", move.to);
+  }
+  return "";
+}
+
+// "experts.0" and "experts.6" where one number alone tells the names apart.
+struct Renumbered {
+  std::string before, after;
+  std::int64_t from = 0, to = 0;
+};
+std::optional<Renumbered> renumbered(const Move& move) {
+  const auto mine = members_in(move.from), theirs = members_in(move.to);
+  if (mine.size() != theirs.size()) return std::nullopt;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i].index == theirs[i].index) continue;
+    if (mine[i].before != theirs[i].before || mine[i].after != theirs[i].after) return std::nullopt;
+    return Renumbered{std::string(mine[i].before), std::string(mine[i].after), mine[i].index,
+                      theirs[i].index};
+  }
+  return std::nullopt;
+}
+
+// "0 is 6, 1 is 7", of the first row of experts or layers.
+std::string numbers_words(const std::vector<Move>& moves) {
+  std::string before;
+  std::map<std::int64_t, std::int64_t> numbers;
+  for (const Move& move : moves) {
+    const auto one = renumbered(move);
+    if (!one) return "";
+    if (before.empty()) before = one->before;
+    if (one->before == before) numbers.emplace(one->from, one->to);
+  }
+  std::vector<std::string> words;
+  for (const auto& [from, to] : numbers) words.push_back(fmt::format("{} is {}", from, to));
+  return fmt::format(
+      "Under {}* number {}: numbers were given anew, as when every rank counts its "
+      "own from 0.",
+      before, some_of(words, 4));
+}
+
+bool are_exchanged(const std::vector<Move>& moves) {
+  std::map<std::string_view, std::string_view> to;
+  for (const Move& move : moves) to[move.from] = move.to;
+  return std::all_of(moves.begin(), moves.end(), [&](const Move& move) {
+    auto back = to.find(move.to);
+    return back != to.end() && back->second == move.from;
+  });
+}
+
+std::string moved_cause(const std::vector<Move>& moves) {
+  const Move& first = moves.front();
+  std::string cause = fmt::format(
+      "{} {} what the reference has under another name, byte for byte: {} is its {}",
+      plural(moves.size(), "tensor"), moves.size() == 1 ? "holds" : "hold", first.from, first.to);
+  const bool exchanged = are_exchanged(moves);
+  cause += exchanged ? ", and the other way round: they were exchanged. " : ". ";
+  const std::string numbers = exchanged ? "" : numbers_words(moves);
+  return cause + (numbers.empty() ? "Shapes are equal, so it loads without a message." : numbers);
+}
+
+// Optimizer states of what would be mended: they would be left under other names or in other rows.
+bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Finding& finding) {
+  const auto left = states_left(facts, mended, {});
+  if (left.empty()) return false;
+  finding.cause += fmt::format(
+      " Nothing is repaired: optimizer states belong to it ({}), and the reference does not have "
+      "them.",
+      some_of(left));
+  finding.evidence.emplace_back("states left", capped(left));
+  return true;
+}
+
+void add_rename(const Facts& facts, const std::vector<Move>& moves, Finding& finding) {
+  const std::string why_not = why_not_renamed(facts, moves);
+  if (!why_not.empty()) {
+    finding.cause += " No name is given back: " + why_not + ".";
+    finding.evidence.emplace_back("decided", false);
+    return;
+  }
+  std::set<TensorId> mended;
+  for (const Move& move : moves) mended.insert(move.tensor);
+  if (has_states_left(facts, mended, finding)) return;
+  const Checkpoint& c = facts.checkpoint;
+  const bool is_permutation = std::all_of(moves.begin(), moves.end(), [&](const Move& move) {
+    const auto target = c.find(move.to);
+    return target && mended.contains(*target) && same(c.shape(*target), c.shape(move.tensor));
+  });
+  for (const Move& move : moves) {
+    if (is_permutation)
+      finding.diagnoses.emplace_back(with_content_of(c, *c.find(move.to), move.tensor));
+    else
+      finding.diagnoses.emplace_back(Renamed{move.tensor, move.to, {}});
+  }
+  const std::string tensors = plural(moves.size(), "tensor");
+  finding.remedy = is_permutation
+                       ? Remedy{"exchange", true,
+                                "Put what " + tensors +
+                                    " hold under the names under which the reference has these "
+                                    "bytes: nothing is lost."}
+                       : Remedy{"rename", true,
+                                "Give " + tensors +
+                                    " the names under which the reference has these bytes: no "
+                                    "number changes, nothing is lost."};
+}
+
+Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
+                          std::vector<Finding>& findings) {
+  SHW_TRY(const auto found, find_contents(facts, left));
+  std::vector<TensorId> tensors;
+  for (const ContentFound& one : found) tensors.push_back(one.here);
+  const std::vector<bool> tells = have_more_values(facts, tensors, kTellingValues);
+  std::vector<ContentFound> telling;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (tells[i]) telling.push_back(found[i]);
+  }
+  if (telling.empty()) return {};
+  const std::vector<Move> moves = moves_of(facts, telling);
+  Finding finding;
+  finding.rule = "content-moved";
+  finding.cause = moved_cause(moves);
+  std::vector<std::string> lines;
+  std::set<std::string_view> told;
+  for (const Move& move : moves) {
+    finding.subjects.push_back(move.from);
+    told.insert(facts.checkpoint.fqn(move.tensor));
+    lines.push_back(move.from + " is " + move.to);
+    std::erase(left, move.tensor);
+  }
+  finding.evidence = {{"moves", capped(lines)}, {"count", count_of(moves.size())}};
+  add_rename(facts, moves, finding);
+  drop_moved(told, findings);
+  findings.push_back(std::move(finding));
+  return {};
+}
+
+// --- rows
+
+// Matrices of one layer with rows of one width and one dtype, by where they stand.
+std::vector<std::vector<TensorId>> sisters(const Facts& facts,
+                                           const std::vector<TensorId>& tensors) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string, std::vector<TensorId>> groups;
+  for (TensorId tensor : tensors) {
+    const ExtentsView shape = c.shape(tensor);
+    const TensorId other = *facts.counterparts[index_of(tensor)];
+    const auto layer = layer_name_of(c.fqn(tensor));
+    if (!layer || shape.size() < 2 || !same(shape, facts.reference->shape(other)) ||
+        c.dtype(tensor) != facts.reference->dtype(other))
+      continue;
+    groups[fmt::format("{}{} {}{}", layer->before, layer->number, name(c.dtype(tensor)),
+                       to_text(shape.subspan(1)))]
+        .push_back(tensor);
+  }
+  std::vector<std::vector<TensorId>> out;
+  for (auto& [where, group] : groups) {
+    if (group.size() > 1) out.push_back(std::move(group));
+  }
+  return out;
+}
+
+std::uint64_t bytes_of_group(const Facts& facts, const std::vector<TensorId>& group) {
+  std::uint64_t bytes = 0;
+  for (TensorId tensor : group) bytes += 2 * bytes_of_elements(facts.checkpoint, tensor);
+  return bytes;
+}
+
+// Group by group until so much was read in vain; from the first that shows something on, all.
+Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
+                                              const std::vector<std::vector<TensorId>>& groups) {
+  std::uint64_t in_vain = 0;
+  std::vector<RowsFound> all;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    SHW_TRY(auto found, find_rows(facts, {groups[i]}));
+    if (!found.front().empty()) {
+      all = std::move(found.front());
+      const std::vector<std::vector<TensorId>> rest(
+          groups.begin() + static_cast<std::ptrdiff_t>(i) + 1, groups.end());
+      SHW_TRY(auto others, find_rows(facts, rest));
+      for (auto& one : others) {
+        all.insert(all.end(), std::make_move_iterator(one.begin()),
+                   std::make_move_iterator(one.end()));
+      }
+      break;
+    }
+    in_vain += bytes_of_group(facts, groups[i]);
+    if (in_vain > kReadInVain || facts.depth != Depth::kData) break;
+  }
+  return all;
+}
+
+// Rows of a tensor here as boxes of its chunks.
+bool add_survivors(const Checkpoint& c, const RowRun& run, std::vector<Survivor>& out) {
+  Box wanted = whole(c.shape(run.source));
+  wanted.offsets[0] = run.from;
+  wanted.sizes[0] = run.count;
+  std::int64_t covered = 0;
+  for (ChunkId chunk : c.chunks(run.source)) {
+    const Box box = box_of(c, chunk);
+    auto part = intersect(box, wanted);
+    if (!part) continue;
+    Box source = *part;
+    for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
+    Extents at = part->offsets;
+    at[0] += run.at - run.from;
+    covered += volume(part->sizes).value_or(0);
+    out.push_back({chunk, std::move(source), std::move(at)});
+  }
+  return covered == volume(wanted.sizes).value_or(-1);
+}
+
+std::string run_words(const Checkpoint& c, TensorId tensor, const RowRun& run) {
+  if (run.count == 1)
+    return fmt::format("row {} of {} is row {} of {}", run.from, c.fqn(run.source), run.at,
+                       c.fqn(tensor));
+  return fmt::format("rows {} to {} of {} are rows {} to {} of {}", run.from,
+                     run.from + run.count - 1, c.fqn(run.source), run.at, run.at + run.count - 1,
+                     c.fqn(tensor));
+}
+
+// The first rows that lie in another tensor, for the sentence.
+std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
+  for (const RowsFound& one : found) {
+    for (const RowRun& run : one.runs) {
+      if (run.source != one.tensor) return run_words(c, one.tensor, run);
+    }
+  }
+  return "";
+}
+
+// True where rows of two tensors lie in turn, one by one.
+bool are_interleaved(const std::vector<RowsFound>& found) {
+  return std::all_of(found.begin(), found.end(), [](const RowsFound& one) {
+    return one.runs.size() > 8 && std::all_of(one.runs.begin(), one.runs.end(),
+                                              [](const RowRun& run) { return run.count == 1; });
+  });
+}
+
+Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
+                       std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  SHW_TRY(const auto found, rows_elsewhere(facts, sisters(facts, left)));
+  if (found.empty()) return {};
+  Finding finding;
+  finding.rule = "content-moved";
+  std::vector<std::string> lines;
+  std::set<std::string_view> told;
+  bool is_covered = true;
+  std::set<TensorId> mended;
+  for (const RowsFound& one : found) {
+    PartlyLost whole_again{one.tensor, copy_of(c.shape(one.tensor)), {}, ""};
+    for (const RowRun& run : one.runs) {
+      is_covered = add_survivors(c, run, whole_again.survivors) && is_covered;
+      if (lines.size() < kMaxEvidence) lines.push_back(run_words(c, one.tensor, run));
+    }
+    finding.subjects.emplace_back(c.fqn(one.tensor));
+    finding.diagnoses.emplace_back(std::move(whole_again));
+    told.insert(c.fqn(one.tensor));
+    mended.insert(one.tensor);
+  }
+  finding.cause = fmt::format(
+      "{} hold the rows of each other: beside the reference, {}. {}.",
+      plural(found.size(), "tensor"), first_elsewhere(c, found),
+      are_interleaved(found)
+          ? "Rows of two matrices lie in turn: one interleaved matrix was cut in the middle"
+          : "One matrix that holds them group by group was cut as if they lay one after the other");
+  finding.evidence = {{"rows", std::move(lines)}, {"count", count_of(found.size())}};
+  if (is_covered && !has_states_left(facts, mended, finding)) {
+    finding.remedy = Remedy{
+        "move-rows", true,
+        fmt::format("Put the rows of {} where the reference has them: each is there once, by its "
+                    "bytes, and nothing is lost.",
+                    plural(found.size(), "tensor"))};
+  } else {
+    finding.diagnoses.clear();
+  }
+  drop_moved(told, findings);
+  findings.push_back(std::move(finding));
+  return {};
+}
+
+Status find_moved_contents(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr || facts.headers.empty()) return {};
+  std::vector<TensorId> left = unexplained(facts, findings);
+  if (left.empty()) return {};
+  SHW_CHECK(find_moved_tensors(facts, left, findings));
+  return find_moved_rows(facts, left, findings);
+}
+
+}  // namespace
+
+const Rule kContentMoved = {
+    .id = "content-moved",
+    .depth = Depth::kHeaders,
+    .title = "A tensor holds what belongs in another one",
+    .teaches =
+        "A converter that splits or stacks matrices can give each part the name of its sister: "
+        "gate gets up's bytes, an expert the bytes of another rank's expert, the head another "
+        "table; query, key and value of a grouped matrix are cut one after the other though they "
+        "lie group by group. Shapes are equal, so it loads, and the model talks nonsense. With "
+        "--against a sound copy of the same step the bytes say where each tensor, and each row of "
+        "a layer's matrices, belongs; the repair gives names or rows back and loses nothing. "
+        "Contents of 16 values or fewer say nothing.",
+    .lesson = {.drawing = R"(
+  reference                  saved
+  gate_proj.weight   A       gate_proj.weight   B
+  up_proj.weight     B       up_proj.weight     A
+)",
+               .remedy = "`shardwright repair --against REFERENCE` gives each tensor the name, or "
+                         "the rows, that its bytes prove. Mend the converter that wrote it too.",
+               .link = "https://github.com/charlie12345/ROCmFPX/issues/49"},
+    .run_shared = find_moved_contents,
+};
+
+}  // namespace shw

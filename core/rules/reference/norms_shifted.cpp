@@ -1,0 +1,91 @@
+// Norm weights that are the reference's with 1 added or taken off: Gemma and Qwen3-Next store
+// what their norms multiply by less 1, and a converter between families forgot it or did it twice.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/values/value_reader.h"
+#include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostNormBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kFewestNorms = 2;  // one alone may be chance
+
+std::optional<std::vector<float>> norm_of(const Checkpoint& c, TensorId tensor) {
+  auto values = read_tensor(c, tensor, kMostNormBytes);
+  if (!values || values->uncovered != 0 || !has_values(values->dtype)) return std::nullopt;
+  return to_floats(values->dtype, values->bytes);
+}
+
+// What stands here beyond the reference, if it is 1 or -1 in every element. bfloat16 keeps 8 bits.
+std::optional<int> shift_of(const std::vector<float>& here, const std::vector<float>& there) {
+  constexpr float kRounding = 1.0F / 64;
+  if (here.size() != there.size() || here.size() < 4) return std::nullopt;
+  const int shift = here[0] > there[0] ? 1 : -1;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const float largest = std::max({1.0F, std::fabs(here[i]), std::fabs(there[i])});
+    const float left = std::fabs(here[i] - there[i] - static_cast<float>(shift));
+    if (!(left <= kRounding * largest)) return std::nullopt;
+  }
+  return shift;
+}
+
+void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.reference == nullptr || facts.headers.empty()) return;
+  const Checkpoint& c = facts.checkpoint;
+  const auto differing = explained_by(findings, kDiffersFromReference.id);
+  Finding finding;
+  finding.rule = kNormsShifted.id;
+  int shift = 0;
+  for (TensorId tensor : each_tensor(facts)) {
+    const auto& other = facts.counterparts[index_of(tensor)];
+    if (!other || c.shape(tensor).size() != 1 || !differing.contains(c.fqn(tensor))) continue;
+    const auto here = norm_of(c, tensor);
+    const auto there = here ? norm_of(*facts.reference, *other) : std::nullopt;
+    const auto one = there ? shift_of(*here, *there) : std::nullopt;
+    if (!one || (shift != 0 && *one != shift)) continue;
+    shift = *one;
+    finding.subjects.emplace_back(c.fqn(tensor));
+  }
+  if (finding.subjects.size() < kFewestNorms) return;
+  finding.cause = fmt::format(
+      "{} are the reference's with 1 {} in every element ({}). Gemma's norms multiply by 1 + "
+      "weight, those of most others by weight: a converter between the two {}. Shapes "
+      "are equal, so it loads without a message.",
+      plural(finding.subjects.size(), "vector"), shift > 0 ? "added" : "taken off",
+      finding.subjects.front(), shift > 0 ? "added the 1 once too often" : "left the 1 out");
+  finding.evidence = {{"shift", std::int64_t{shift}}, {"count", count_of(finding.subjects.size())}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kNormsShifted = {
+    .id = "norms-shifted",
+    .depth = Depth::kHeaders,
+    .title = "Norm weights are shifted by 1",
+    .teaches =
+        "A norm multiplies by its weight. Gemma's multiplies by 1 + weight, so its weights are "
+        "stored less 1. A converter between families has to add or take off the 1, and one that "
+        "forgets it, or does it twice, leaves a model that loads and answers nonsense. With "
+        "--against a sound copy of the same step it shows: every element of two norms or more is "
+        "1 more, or 1 less, than the reference's.",
+    .lesson = {.drawing = R"(
+  reference   norm.weight   0.021  -0.113   0.250
+  saved       norm.weight   1.021   0.887   1.250     1 was added
+)",
+               .remedy = "Convert again with the 1 as the family stores it; or take it off in "
+                         "these tensors alone."},
+    .run = find_shifted_norms,
+};
+
+}  // namespace shw
