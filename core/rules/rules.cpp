@@ -25,7 +25,7 @@ const Rule* const kInOrder[] = {
     // What only another checkpoint can tell.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged, &kContentMoved,
-    &kNormsShifted,
+    &kAxisRepeated, &kNormsShifted,
     // The tiles, the items, the spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,

@@ -8,6 +8,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -51,7 +52,7 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::unordered_set<std::string_view> explained;
   for (const Rule* cause : {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal,
-                            &kAxisDropped, &kTransposed, &kVocabularyPadding})
+                            &kAxisDropped, &kTransposed, &kVocabularyPadding, &kAxisRepeated})
     explained.merge(explained_by(findings, cause->id));
   Finding finding;
   finding.rule = "axis-grown";

@@ -13,6 +13,7 @@
 #include "core/facts/layout/flat_parts.h"
 #include "core/facts/layout/grown_axis.h"
 #include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -106,7 +107,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   std::unordered_set<std::string_view> explained;
   for (const Rule* cause :
        {&kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kTransposed,
-        &kVocabularyPadding, &kAxisGrown, &kUnevenShards})
+        &kVocabularyPadding, &kAxisGrown, &kUnevenShards, &kAxisRepeated})
     explained.merge(explained_by(findings, cause->id));
   Finding finding;
   finding.rule = "shape-mismatch";

@@ -16,6 +16,7 @@
 #include "core/facts/values/many_values.h"
 #include "core/facts/values/value_pairs.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/equal_sisters.h"
 #include "core/rules/values/equal_tiles.h"
 
 namespace shw {
@@ -169,29 +170,44 @@ Result<Twins> find_twins(const Facts& facts) {
   return twins;
 }
 
-Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
-  if (facts.headers.empty()) return {};
-  SHW_TRY(const Twins twins, find_twins(facts));
-  std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
+// Experts of a row that repeat after so many: 3 where 0, 1, 2 stand again as 3, 4, 5 and so on.
+// Nothing where they do not, and where all are one: experts that begin as copies of a dense layer.
+std::map<std::string, std::uint32_t> repeating_experts(const Twins& twins) {
+  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;  // of each: a twin of it
   for (const auto& [pair, tensors] : twins.pairs) {
-    in_pairs[pair.before].insert(pair.first);
-    in_pairs[pair.before].insert(pair.second);
+    if (!pair.before.ends_with("experts.")) continue;
+    kinds[pair.before][pair.first] = pair.first;
+    kinds[pair.before][pair.second] = pair.first;
   }
-  Finding sure, unsure;
-  std::vector<std::string> sure_pairs, unsure_pairs;
-  for (const auto& [pair, tensors] : twins.pairs) {
-    // One equal tensor may be chance or design, and where half of the family is in pairs someone
-    // made it so: experts copied from one dense layer, layers repeated to make a model deeper.
-    bool exception = in_pairs[pair.before].size() * 2 < twins.members.at(pair.before).size();
-    bool is_sure = tensors.size() >= 2 && exception;
-    Finding& finding = is_sure ? sure : unsure;
-    for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
-    (is_sure ? sure_pairs : unsure_pairs)
-        .push_back(fmt::format("{}{} and {}: {}", pair.before, pair.first, pair.second,
-                               plural(tensors.size(), "tensor")));
+  std::map<std::string, std::uint32_t> repeating;
+  for (const auto& [before, kind] : kinds) {
+    const std::set<std::uint32_t>& members = twins.members.at(before);
+    const auto count = static_cast<std::uint32_t>(members.size());
+    // With a gap in the numbers, or with one that stands alone, nothing is a rank's part repeated.
+    if (kind.size() != count || *members.rbegin() + 1 != count) continue;
+    std::set<std::uint32_t> different;
+    for (const auto& [expert, twin] : kind) different.insert(twin);
+    const auto period = static_cast<std::uint32_t>(different.size());
+    const bool repeats =
+        period > 1 && count % period == 0 && std::all_of(kind.begin(), kind.end(), [&](auto one) {
+          return one.second == kind.at(one.first % period);
+        });
+    if (repeats) repeating.emplace(before, period);
   }
-  auto finish = [&](Finding finding, std::vector<std::string> pairs, Severity severity,
-                    const char* why) {
+  return repeating;
+}
+
+// What is told in one finding.
+struct TwinsTold {
+  Finding finding = {};
+  std::vector<std::string> pairs = {};
+
+  void add(const Checkpoint& c, const Pair& pair, const std::vector<TensorId>& tensors) {
+    for (TensorId tensor : tensors) finding.subjects.emplace_back(c.fqn(tensor));
+    pairs.push_back(fmt::format("{}{} and {}: {}", pair.before, pair.first, pair.second,
+                                plural(tensors.size(), "tensor")));
+  }
+  void report(Severity severity, const std::string& why, std::vector<Finding>& findings) {
     if (pairs.empty()) return;
     std::set<std::string_view> seen;  // a stack of experts can be in several pairs
     std::vector<std::string> subjects;
@@ -207,11 +223,44 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
                         {"pair_count", count_of(pairs.size())},
                         {"tensor_count", count_of(finding.subjects.size())}};
     findings.push_back(std::move(finding));
-  };
-  finish(std::move(sure), std::move(sure_pairs), Severity::kWarning,
-         "one rank's part was probably saved under the name of another.");
-  finish(std::move(unsure), std::move(unsure_pairs), Severity::kInfo,
-         "copied on purpose at the start of training, or one saved under the name of another.");
+  }
+};
+
+Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.headers.empty()) return {};
+  SHW_TRY(const Twins twins, find_twins(facts));
+  std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
+  for (const auto& [pair, tensors] : twins.pairs) {
+    in_pairs[pair.before].insert(pair.first);
+    in_pairs[pair.before].insert(pair.second);
+  }
+  const auto repeating = repeating_experts(twins);
+  TwinsTold sure, repeated, unsure;
+  for (const auto& [pair, tensors] : twins.pairs) {
+    // One equal tensor may be chance or design, and where half of the family is in pairs someone
+    // made it so: experts copied from one dense layer, layers repeated to make a model deeper.
+    const bool exception = in_pairs[pair.before].size() * 2 < twins.members.at(pair.before).size();
+    TwinsTold& told = repeating.contains(pair.before)    ? repeated
+                      : tensors.size() >= 2 && exception ? sure
+                                                         : unsure;
+    told.add(facts.checkpoint, pair, tensors);
+  }
+  sure.report(Severity::kWarning, "one rank's part was probably saved under the name of another.",
+              findings);
+  if (!repeating.empty()) {
+    const auto& [before, period] = *repeating.begin();
+    repeated.report(Severity::kWarning,
+                    fmt::format("the experts repeat every {}. The {} experts of one "
+                                "expert-parallel rank were saved under all numbers, and those of "
+                                "the other ranks are not in this checkpoint.",
+                                period, period),
+                    findings);
+  }
+  unsure.report(Severity::kInfo,
+                "copied on purpose at the start of training, or one saved under the name of "
+                "another.",
+                findings);
+  SHW_CHECK(report_equal_sisters(facts, findings));
   return report_equal_tiles(facts, findings);
 }
 
@@ -227,7 +276,9 @@ const Rule kDuplicateContent = {
         "number of another, and what that one held is gone. Tensors with 16 values or fewer (norms "
         "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
         "one dense layer, layers repeated) are alike in half of their members or more: that is "
-        "only said. Checksums are compared, so it costs no reading but for the tensors that are "
+        "only said. Experts that repeat after a fixed number are a warning whatever their share: "
+        "one rank's experts stand under all numbers. Checksums are compared, so it costs no "
+        "reading but for the tensors that are "
         "equal; where a format has none, what begins alike is read. Of two tiles of one tensor the "
         "same holds.",
     .lesson = {.drawing = R"(

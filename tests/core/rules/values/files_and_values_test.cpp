@@ -150,6 +150,42 @@ TEST_CASE("an expert with the bytes of another is told in a stack of experts") {
   CHECK(finding.cause.find("model.layers.3.mlp.experts.2 and 5: 2 tensors") != std::string::npos);
 }
 
+TEST_CASE(
+    "duplicates: experts that repeat after a fixed number are a warning, copies of one are not") {
+  TemporaryFolder folder;
+  auto experts = [](int different) {
+    MadeModel model;
+    for (int expert = 0; expert < 12; ++expert) {
+      const std::string name = "model.layers.0.mlp.experts." + std::to_string(expert);
+      model.add(name + ".up_proj.weight", Dtype::kFloat32, {8, 8},
+                distinct(64, expert % different + 1));
+      model.add(name + ".down_proj.weight", Dtype::kFloat32, {8, 8},
+                distinct(64, expert % different + 40));
+    }
+    return model;
+  };
+  CHECK_FALSE(said(*made(folder / "sound", experts(12)), "duplicate-content"));
+  CHECK(said(*made(folder / "dense", experts(1)), "duplicate-content") == Severity::kInfo);
+  auto repeated = made(folder / "repeated", experts(3));
+  CHECK(said(*repeated, "duplicate-content") == Severity::kWarning);
+  const std::string cause = found_in(*repeated, "duplicate-content").at(0).cause;
+  CHECK_MESSAGE(cause.find("the experts repeat every 3") != std::string::npos, cause);
+}
+
+TEST_CASE("duplicates: gate and up with the same bytes are a warning") {
+  TemporaryFolder folder;
+  MadeModel model = layers(8);
+  MadeModel same = model;
+  for (std::size_t i = 0; i < same.tensors.size(); ++i) {
+    MadeContent gate = same.tensors[i];
+    if (gate.fqn.find("layers.2.mlp.up_proj") == std::string::npos) continue;
+    gate.fqn = "model.layers.2.mlp.gate_proj.weight";
+    same.tensors.push_back(std::move(gate));
+    break;
+  }
+  CHECK(said(*made(folder / "same", same), "duplicate-content") == Severity::kWarning);
+}
+
 TEST_CASE("tables that are computed are alike in the few layers that have them") {
   TemporaryFolder folder;
   for (bool computed : {true, false}) {

@@ -1,0 +1,113 @@
+#include "core/facts/reference/repeated_parts.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "core/base/packed.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/reference/tile_content.h"
+#include "core/facts/reference/tile_places.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kStarts = 32 * 4096;  // of the parts that are held against each other
+constexpr std::int64_t kMostParts = 4096;
+constexpr std::size_t kTellingOfPart = 8;
+
+// Lengths that a part may have, the shortest first: as many times as ranks may have been.
+std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool is_vector) {
+  if (known > 0) {
+    const bool fits = rows > known && rows % known == 0 && rows / known <= kMostParts;
+    return fits ? std::vector<std::int64_t>{known} : std::vector<std::int64_t>{};
+  }
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t parts : {64, 32, 16, 12, 8, 7, 6, 5, 4, 3, 2}) {
+    // Rows that are all alike are how some matrices begin.
+    if (rows % parts == 0 && rows / parts >= (is_vector ? 8 : 2)) lengths.push_back(rows / parts);
+  }
+  return lengths;
+}
+
+class Parts {
+ public:
+  Parts(const CheckInput& input, TensorId tensor)
+      : shape_(copy_of(input.checkpoint.shape(tensor))),
+        boxes_(input.checkpoint, tensor, input.checkpoint.dtype(tensor), input.progress,
+               decoded_for_places(input)) {}
+
+  bool are_equal(std::int64_t rows) {
+    const std::int64_t parts = shape_[0] / rows;
+    const auto start = boxes_.start_of(part(0, rows));
+    for (std::int64_t i : {std::int64_t{1}, parts - 1}) {
+      if (!start || boxes_.start_of(part(i, rows)) != start) return false;
+    }
+    const auto first = boxes_.content_of(part(0, rows));
+    for (std::int64_t i = 1; i < parts; ++i) {
+      const auto other = first ? boxes_.content_of(part(i, rows)) : std::nullopt;
+      if (!other || other->hash != first->hash) return false;
+    }
+    return true;
+  }
+  bool tells(std::int64_t rows) {
+    const auto content = boxes_.content_of(part(0, rows));
+    return content && content->values.size() >= kTellingOfPart;
+  }
+
+ private:
+  Box part(std::int64_t index, std::int64_t rows) const {
+    Box box = whole(shape_);
+    box.offsets[0] = index * rows;
+    box.sizes[0] = rows;
+    return box;
+  }
+
+  Extents shape_;
+  TensorBoxes boxes_;
+};
+
+std::string repeats_of(const CheckInput& input, const AskedRepeats& asked) {
+  const ExtentsView shape = input.checkpoint.shape(asked.tensor);
+  RepeatedParts found;
+  if (!shape.empty()) {
+    Parts parts(input, asked.tensor);
+    for (std::int64_t rows : lengths_of(shape[0], asked.rows, shape.size() == 1)) {
+      if (!parts.are_equal(rows)) continue;
+      found = {shape[0] / rows, rows, parts.tells(rows)};
+      break;
+    }
+  }
+  Packer words;
+  words.add(static_cast<std::uint64_t>(found.parts));
+  words.add(static_cast<std::uint64_t>(found.rows));
+  words.add(std::uint64_t{found.tells});
+  return packed_text(words.take());
+}
+
+}  // namespace
+
+Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
+                                                       const std::vector<AskedRepeats>& asked) {
+  std::vector<RepeatedParts> out;
+  if (asked.empty()) return out;
+  const std::vector<ComparisonCost> costs(asked.size(),
+                                          {kStarts, kStarts + decoded_for_places(input)});
+  auto find = [&](std::size_t i) -> Result<std::string> { return repeats_of(input, asked[i]); };
+  SHW_TRY(const auto told, find_together(input, "look for repeated parts", costs, find));
+  for (const std::string& text : told) {
+    Unpacker words(std::as_bytes(std::span(text)));
+    RepeatedParts one;
+    SHW_TRY(const std::uint64_t parts, words.number());
+    SHW_TRY(const std::uint64_t rows, words.number());
+    SHW_TRY(const std::uint64_t tells, words.number());
+    one.parts = static_cast<std::int64_t>(parts);
+    one.rows = static_cast<std::int64_t>(rows);
+    one.tells = tells != 0;
+    out.push_back(one);
+  }
+  return out;
+}
+
+}  // namespace shw
