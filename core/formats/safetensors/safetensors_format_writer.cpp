@@ -124,7 +124,9 @@ Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut&
   const Checkpoint* followed = source_of(outputs, sharded);
   if (followed == nullptr) {
     std::string text = sharded ? std::string() : new_safetensors_index(outputs, laid_out);
-    return text.empty() ? Index{} : NewIndex{std::string(kSafetensorsIndex), std::move(text)};
+    return text.empty()
+               ? Index{}
+               : NewIndex{stem_of_new(outputs) + ".safetensors.index.json", std::move(text)};
   }
   const Directory& directory = *followed->directory();
   auto path = find_safetensors_index(directory);

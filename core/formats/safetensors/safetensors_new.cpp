@@ -74,6 +74,24 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
               "leave them out (convert --leave-out PATTERN), or write another format");
 }
 
+std::string stem_of_new(const Outputs& outputs) {
+  constexpr auto kOwnStems =
+      std::to_array<std::string_view>({"diffusion_pytorch_model", "adapter_model"});
+  if (outputs.source == nullptr) return "model";
+  std::string_view found;
+  for (const FileRow& file : outputs.source->files()) {
+    if (!file.referenced) continue;
+    const auto stem = std::find_if(kOwnStems.begin(), kOwnStems.end(), [&](std::string_view one) {
+      const std::string_view rest =
+          file.path.starts_with(one) ? std::string_view(file.path).substr(one.size()) : "";
+      return rest.starts_with('.') || rest.starts_with('-');
+    });
+    if (stem == kOwnStems.end() || (!found.empty() && found != *stem)) return "model";
+    found = *stem;
+  }
+  return found.empty() ? "model" : std::string(found);
+}
+
 std::vector<std::string> split_into_files(const Outputs& outputs) {
   std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
   std::vector<std::vector<std::size_t>> shards;
@@ -94,12 +112,13 @@ std::vector<std::string> split_into_files(const Outputs& outputs) {
     filled += bytes;
   }
   close();
+  const std::string stem = stem_of_new(outputs);
   std::vector<std::string> paths(outputs.tensors.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
     for (std::size_t t : shards[i]) {
       paths[t] = shards.size() == 1
-                     ? "model.safetensors"
-                     : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+                     ? stem + ".safetensors"
+                     : fmt::format("{}-{:05}-of-{:05}.safetensors", stem, i + 1, shards.size());
     }
   }
   return paths;

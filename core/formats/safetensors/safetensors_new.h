@@ -13,9 +13,14 @@ namespace shw {
 // that are no tensors; of a plain checkpoint (not `sharded`) also tensors in pieces.
 Status check_safetensors_can_say(const Outputs& outputs, bool sharded);
 
-// The file of each tensor: "model.safetensors", or "model-00001-of-00002.safetensors" and so on.
-// Filled as Hugging Face's libraries fill them: in the order of the tensors, each file until the
-// next one would take it beyond `shard_bytes`; a tensor that is larger alone.
+// "model", or the name by which diffusers and PEFT look for the weights that these come from:
+// "diffusion_pytorch_model", "adapter_model".
+std::string stem_of_new(const Outputs& outputs);
+
+// The file of each tensor: "model.safetensors" (of that stem), or
+// "model-00001-of-00002.safetensors" and so on. Filled as Hugging Face's libraries fill them: in
+// the order of the tensors, each file until the next one would take it beyond `shard_bytes`; a
+// tensor that is larger alone.
 std::vector<std::string> split_into_files(const Outputs& outputs);
 
 // "model.safetensors.index.json" as Hugging Face's libraries write it; empty for one file.

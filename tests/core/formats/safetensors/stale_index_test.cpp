@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/formats/open.h"
+#include "core/formats/safetensors/safetensors_new.h"
 #include "core/make_zip.h"
 #include "core/model/named_only.h"
 #include "core/repair/against_source.h"
@@ -187,4 +188,21 @@ TEST_CASE("unowned bytes: bytes before a tensor are dropped too, beside other fa
   const Opened damaged = opened(folder.path());
   CHECK(find_rule_in(damaged.report, "unowned-bytes") == nullptr);
   CHECK(find_rule_in(damaged.report, "bad-record") != nullptr);
+}
+
+TEST_CASE("conversion: weights of diffusers keep the name that diffusers looks for") {
+  TemporaryFolder folder, made;
+  put(folder / "diffusion_pytorch_model.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  auto checkpoint = open_checkpoint(folder.path());
+  REQUIRE(checkpoint.has_value());
+  Outputs outputs;
+  outputs.source = &**checkpoint;
+  CHECK(stem_of_new(outputs) == "diffusion_pytorch_model");
+  put(made / "model.safetensors", file_of({{"a", '\1'}}));
+  checkpoint = open_checkpoint(made.path());
+  REQUIRE(checkpoint.has_value());
+  outputs.source = &**checkpoint;
+  CHECK(stem_of_new(outputs) == "model");
+  outputs.source = nullptr;
+  CHECK(stem_of_new(outputs) == "model");
 }
