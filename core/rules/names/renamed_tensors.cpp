@@ -129,6 +129,18 @@ bool is_certain(const Checkpoint& c, const NameDifference& difference,
          std::all_of(names.begin(), names.end(), [](const auto& one) { return one.is_proved; });
 }
 
+// LoRA matrices of a model that PEFT has wrapped, which the spec or the reference does not have.
+bool has_adapter_beside(const Facts& facts) {
+  for (TensorId tensor : each_tensor(facts)) {
+    const bool is_expected =
+        facts.reference != nullptr
+            ? facts.counterparts[index_of(tensor)].has_value()
+            : facts.spec != nullptr && facts.spec->find(facts.checkpoint.fqn(tensor)) != nullptr;
+    if (!is_expected && is_adapter_name(facts.checkpoint.fqn(tensor))) return true;
+  }
+  return false;
+}
+
 void report_difference(const Facts& facts, const NameDifference& difference,
                        std::vector<OtherName> names, std::size_t all,
                        std::vector<Finding>& findings) {
@@ -163,7 +175,11 @@ void report_difference(const Facts& facts, const NameDifference& difference,
                       {"of", count_of(all)},
                       {"renamed", capped(pairs)},
                       {"same_bytes", count_of(proved)}};
-  if (one_loader && is_certain(c, difference, names))
+  if (has_adapter_beside(facts))
+    finding.cause +=
+        " An adapter's matrices lie beside these weights: merge_and_unload() puts what "
+        "it learned into them, a rename would not.";
+  else if (one_loader && is_certain(c, difference, names))
     plan_new_names(facts, std::move(new_names), finding);
   findings.push_back(std::move(finding));
 }

@@ -77,6 +77,20 @@ TEST_CASE("wrapped names: base weights beside an adapter are not renamed") {
   CHECK(finding->cause.find("merge_and_unload") != std::string::npos);
 }
 
+TEST_CASE("renamed tensors: base weights beside an adapter are not renamed") {
+  NamedTensors tensors =
+      llama_tensors([](const std::string& name) { return "base_model.model." + name; });
+  tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight"] = {"F32",
+                                                                                       {2, 8}};
+  CheckOptions options;
+  options.reference = opened_tensors(llama_tensors(same_name));
+  const CheckReport report = looked(*opened_tensors(tensors), options);
+  const Finding* finding = find(report, "renamed-tensors");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->diagnoses.empty());
+  CHECK(finding->cause.find("merge_and_unload") != std::string::npos);
+}
+
 TEST_CASE("wrapped names: names that would be there twice are not planned") {
   NamedTensors tensors = llama_tensors(same_name);
   tensors["_orig_mod.lm_head.weight"] = {"F32", {12, 8}};
