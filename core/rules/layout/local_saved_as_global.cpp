@@ -243,7 +243,10 @@ const Rule kLocalSavedAsGlobal = {
         "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
         "rank owns none). The repair puts each survivor where the chunk of its writer lies, keeps "
         "moments only where all of them are known, refills masters from the model, and masks the "
-        "rest.",
+        "rest. Weights fare the same: DTensors that one rank saved without gathering them, the "
+        "state dict of one tensor-parallel rank that was published as a model, and an optimizer.pt "
+        "of one rank beside whole weights. Their other rows are in no file: save again with all "
+        "ranks taking part.",
     .lesson =
         {.drawing = R"(
   parameter [8]           │ 0 1 │ 2 3 │ 4 5 │ 6 7 │

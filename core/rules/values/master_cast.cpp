@@ -150,7 +150,9 @@ const Rule kMasterCast = {
         "elsewhere. The first step after a load writes the rounded copy over the weight, so it is "
         "the copy that counts, and nobody sees it happen. Stochastic rounding, averaged weights "
         "and a save before the copy back differ too, by little and everywhere: that is only said. "
-        "Where the rows of a copy are found at another place of the weight, that place is named.",
+        "Where the rows of a copy are found at another place of the weight, that place is named. "
+        "Where tiles are their weights shifted by one number of elements, the save counted padding "
+        "that its buffers do not have: repair with --data shifts masters and moments back.",
     .lesson = {.drawing = R"(
   master, float32   rounded to bfloat16   weight
       0.12345          0.1235              0.1235     fits

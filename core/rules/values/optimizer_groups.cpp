@@ -391,7 +391,9 @@ const Rule kOptimizerGroups = {
         "than none), and where all others agree it becomes "
         "theirs. Parameters that were added lately, frozen ones, and groups with other settings "
         "are as they should be. With a reference (--against) groups in another order are found, "
-        "too: torch matches them by position.",
+        "too: torch matches them by position. Parameters that flattened groups name and that have "
+        "no "
+        "states beside others stop a strict load.",
     .lesson = {.drawing = R"(
   group   weight_decay   step   moments of its parameters
     0         0.1         100   those of many steps
