@@ -197,8 +197,8 @@ void add_rename(const Facts& facts, const std::vector<Move>& moves, Finding& fin
                                     "bytes: nothing is lost."}
                        : Remedy{"rename", true,
                                 "Give " + tensors +
-                                    " the names under which the reference has these bytes: no "
-                                    "number changes, nothing is lost."};
+                                    " the names under which the reference has these bytes. "
+                                    "No value changes, nothing is lost."};
 }
 
 Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
