@@ -5,6 +5,8 @@
 #include <tuple>
 
 #include "core/compare/fingerprints.h"
+#include "core/compare/tile_cover.h"
+#include "core/compare/value_pass.h"
 
 namespace shw {
 namespace {
@@ -61,12 +63,34 @@ void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<Ten
   }
 }
 
+// The weights of a hash are public, so that other elements with an equal hash can be made by hand.
+Result<std::vector<RenamedPair>> equal_to_the_bit(const BothCheckpoints& both,
+                                                  const std::vector<TensorPair>& pairs,
+                                                  std::uint64_t memory, Progress* progress) {
+  std::vector<TileCover> covers;
+  covers.reserve(2 * pairs.size());
+  std::vector<AskedPair> asked;
+  for (const TensorPair& pair : pairs) {
+    covers.push_back(cover_of(both.a, pair.a));
+    covers.push_back(cover_of(both.b, pair.b));
+    asked.push_back({pair, &covers[covers.size() - 2], &covers.back()});
+  }
+  SHW_TRY(const auto seen, compare_values(both, asked, memory, progress));
+  std::vector<RenamedPair> out;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (seen[i].values.elements.differing != 0) continue;
+    const bool is_open = seen[i].too_many_pairs || seen[i].error || seen[i].values.unread != 0;
+    out.push_back({pairs[i], is_open});
+  }
+  return out;
+}
+
 }  // namespace
 
-Result<std::vector<TensorPair>> find_renamed(const BothCheckpoints& both,
-                                             const std::vector<TensorId>& only_a,
-                                             const std::vector<TensorId>& only_b,
-                                             std::uint64_t memory, Progress* progress) {
+Result<std::vector<RenamedPair>> find_renamed(const BothCheckpoints& both,
+                                              const std::vector<TensorId>& only_a,
+                                              const std::vector<TensorId>& only_b,
+                                              std::uint64_t memory, Progress* progress) {
   std::vector<TensorId> a, b;
   for (const auto& [form, candidates] : candidates_of(both, only_a, only_b)) {
     a.insert(a.end(), candidates.a.begin(), candidates.a.end());
@@ -88,7 +112,7 @@ Result<std::vector<TensorPair>> find_renamed(const BothCheckpoints& both,
   add(both.b, b, b_prints, &Candidates::b);
   std::vector<TensorPair> out;
   for (auto& [key, candidates] : alike) pair_by_name(both, std::move(candidates), out);
-  return out;
+  return equal_to_the_bit(both, out, memory, progress);
 }
 
 }  // namespace shw

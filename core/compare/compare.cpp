@@ -9,6 +9,7 @@
 #include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/compare/alone.h"
+#include "core/compare/damaged_items.h"
 #include "core/compare/entries.h"
 #include "core/compare/fingerprints.h"
 #include "core/compare/matched.h"
@@ -36,6 +37,7 @@ class Comparison {
   void open_same_files();
   Status look_at_values();
   Status look_at_copies();
+  Status look_for_damage();
   Status look_at_reshaped();
   Status look_at_alone();
   Status look_at_entries();
@@ -57,7 +59,7 @@ class Comparison {
   std::set<std::string_view> named_a_, named_b_;  // of which only the name is known
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
-  std::vector<TensorPair> renamed_;
+  std::vector<RenamedPair> renamed_;
   std::uint64_t entries_open_ = 0;
   std::uint64_t unproved_ = 0;  // tensors of both whose values were not looked at
   CheckpointDifference out_;
@@ -162,6 +164,26 @@ Status Comparison::look_at_values() {
   return {};
 }
 
+// Bytes that agree prove nothing where the checksum of one of them does not.
+Status Comparison::look_for_damage() {
+  std::vector<TensorId> a, b;
+  for (const Matched& matched : matched_) {
+    const bool agrees = matched.seen && matched.seen->values.elements.differing == 0;
+    if (!agrees) continue;
+    a.push_back(matched.tensor.a);
+    b.push_back(matched.tensor.b);
+  }
+  SHW_TRY(const auto damaged_a, damaged_items(both_.a, a, progress_));
+  SHW_TRY(const auto damaged_b, damaged_items(both_.b, b, progress_));
+  for (Matched& matched : matched_) {
+    if (auto found = damaged_a.find(matched.tensor.a); found != damaged_a.end())
+      matched.doubts.push_back("in A " + found->second);
+    if (auto found = damaged_b.find(matched.tensor.b); found != damaged_b.end())
+      matched.doubts.push_back("in B " + found->second);
+  }
+  return {};
+}
+
 Status Comparison::look_at_copies() {
   SHW_TRY(auto doubts_a, doubtful_replicas(both_.a, progress_));
   SHW_TRY(auto doubts_b, doubtful_replicas(both_.b, progress_));
@@ -175,6 +197,7 @@ Status Comparison::look_at_copies() {
 }
 
 // Fingerprints go by the row-major index: a reshape of the same elements leaves them as they are.
+// It is different either way, so that a hash is enough, and is said to be one.
 Status Comparison::look_at_reshaped() {
   std::vector<TensorId> a, b;
   std::vector<Matched*> whose;
@@ -198,9 +221,9 @@ Status Comparison::look_at_reshaped() {
 Status Comparison::look_at_alone() {
   SHW_TRY(renamed_, find_renamed(both_, only_a_, only_b_, options_.memory, progress_));
   std::set<TensorId> a, b;
-  for (const TensorPair& pair : renamed_) {
-    a.insert(pair.a);
-    b.insert(pair.b);
+  for (const RenamedPair& pair : renamed_) {
+    a.insert(pair.tensor.a);
+    b.insert(pair.tensor.b);
   }
   std::erase_if(only_a_, [&](TensorId tensor) { return a.contains(tensor); });
   std::erase_if(only_b_, [&](TensorId tensor) { return b.contains(tensor); });
@@ -258,7 +281,7 @@ void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<Tenso
 }
 
 void Comparison::add_renamed() {
-  for (const TensorPair& pair : renamed_) {
+  for (const auto& [pair, by_hash] : renamed_) {
     TensorDifference told;
     told.fqn = both_.a.fqn(pair.a);
     told.kind = DifferenceKind::kRenamed;
@@ -270,6 +293,10 @@ void Comparison::add_renamed() {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
                   hidden_words(hides_.a ? "A" : "B", "either name may lie")};
+    } else if (by_hash) {
+      told.kind = DifferenceKind::kUndecided;
+      told.why = {"in B " + told.other +
+                  " has the same hash, and their elements could not be compared to the bit"};
     }
     out_.tensors.push_back(std::move(told));
   }
@@ -356,6 +383,7 @@ Result<CheckpointDifference> Comparison::run() {
   if (options_.data) {
     SHW_CHECK(look_at_values());
     SHW_CHECK(look_at_copies());
+    SHW_CHECK(look_for_damage());
     SHW_CHECK(look_at_reshaped());
     SHW_CHECK(look_at_alone());
   }

@@ -149,7 +149,8 @@ std::string details(const TensorDifference& tensor) {
     case DifferenceKind::kDtype:
       add(side_text(*tensor.a) + " in A, " + side_text(*tensor.b) + " in B");
       if (tensor.same_elements)
-        add(*tensor.same_elements ? "the same elements one after the other" : "other elements");
+        add(*tensor.same_elements ? "the elements one after the other have the same hash"
+                                  : "other elements");
       break;
     case DifferenceKind::kIncomplete:
       add("in no tile: " + human_count(static_cast<std::uint64_t>(tensor.a->missing)) +

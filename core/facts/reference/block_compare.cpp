@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/checked.h"
+#include "core/facts/values/equal_elements.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -203,10 +204,14 @@ std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const Block
   return image.pass(whole(image.shape), take) ? std::optional(sum) : std::nullopt;
 }
 
+struct ComparedTo {
+  const PiecedTensor& tensor;
+  const Fingerprint& all;
+};
+
 // Nothing where the image cannot be read again.
 std::optional<BlockComparison> compare_along(const PiecedTensor& image, const SlicesAlong& of_image,
-                                             const SlicesAlong& of_truth,
-                                             const Fingerprint& truth) {
+                                             const SlicesAlong& of_truth, const ComparedTo& truth) {
   const SliceHashes here = of_image.hashes(), there = of_truth.hashes();
   if (!same_multiset(here, there)) return BlockComparison{BlockAnswer::kDiffers, {}};
   for (std::size_t block = 1; block < here.size(); ++block) {
@@ -217,7 +222,11 @@ std::optional<BlockComparison> compare_along(const PiecedTensor& image, const Sl
                      std::move(*found)};
     auto moved = fingerprint_in(image, order);
     if (!moved) return std::nullopt;
-    if (*moved != truth) return BlockComparison{BlockAnswer::kDiffers, {}};
+    if (*moved != truth.all) return BlockComparison{BlockAnswer::kDiffers, {}};
+    auto is_proved =
+        are_permuted_elements(image, truth.tensor, order.dim, order.block, order.order);
+    if (!is_proved) return std::nullopt;
+    if (!*is_proved) return BlockComparison{BlockAnswer::kDiffers, {}};
     coarsen(order);
     return BlockComparison{BlockAnswer::kPermuted, std::move(order)};
   }
@@ -233,10 +242,14 @@ std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const P
   auto here = sliced(image, most_slices);
   auto there = here ? sliced(truth, most_slices) : std::nullopt;
   if (!there) return std::nullopt;
-  if (here->all == there->all) return BlockComparison{};
+  if (here->all == there->all) {
+    auto same = are_equal_elements(image, truth);
+    if (!same) return std::nullopt;
+    return BlockComparison{*same ? BlockAnswer::kSame : BlockAnswer::kDiffers, {}};
+  }
   BlockComparison best{BlockAnswer::kDiffers, {}};
   for (std::size_t i = 0; i < here->along.size(); ++i) {
-    auto found = compare_along(image, here->along[i], there->along[i], there->all);
+    auto found = compare_along(image, here->along[i], there->along[i], {truth, there->all});
     if (!found || found->answer == BlockAnswer::kPermuted) return found;
     if (found->answer == BlockAnswer::kAmbiguous) best = std::move(*found);
   }

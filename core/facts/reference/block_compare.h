@@ -21,10 +21,10 @@ struct BlockComparison {
   BlockOrder order;  // of kPermuted
 };
 
-// Of one dtype and shape. Looks along every dimension, the first that answers wins. Equality is
-// that of fingerprints (core/tensor/fingerprint.h): of all elements at the places that the order
-// gives them. Nothing where one of them cannot be read. Of a dimension of more than `most_slices`,
-// as many indices stand together as it takes: an order of smaller blocks is not seen.
+// Of one dtype and shape. Looks along every dimension, the first that answers wins. Hashes
+// of slices propose an order; the elements are then compared to the bit. Nothing where one of them
+// cannot be read. Of a dimension of more than `most_slices`, as many indices stand together as it
+// takes: an order of smaller blocks is not seen.
 inline constexpr std::int64_t kMostSlices = std::int64_t{1} << 22;
 std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const PiecedTensor& truth,
                                               std::int64_t most_slices = kMostSlices);

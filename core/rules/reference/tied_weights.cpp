@@ -9,6 +9,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
+#include "core/facts/values/equal_elements.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -57,14 +58,13 @@ constexpr std::string_view kTied = "tied", kApart = "apart";
 // Empty: one of them cannot be read.
 std::string relation_of(const Facts& facts, const MayBeTied& pair) {
   const Checkpoint& reference = *facts.reference;
-  auto sum_of = [&](TensorId tensor) {
-    auto pieces = pieces_of(reference, tensor, Dtype::kUnknown, facts.progress);
-    return pieces ? fingerprint_of(*pieces) : std::nullopt;
+  auto read = [&](TensorId tensor) {
+    return pieces_of(reference, tensor, Dtype::kUnknown, facts.progress);
   };
-  auto one = sum_of(pair.missing), two = one ? sum_of(pair.kept) : std::nullopt;
-  if (!two) return {};
-  const bool is_one_dtype = reference.dtype(pair.missing) == reference.dtype(pair.kept);
-  return std::string(is_one_dtype && *one == *two ? kTied : kApart);
+  auto one = read(pair.missing), two = one ? read(pair.kept) : std::nullopt;
+  auto same_elements = two ? are_equal_elements(*one, *two) : std::nullopt;
+  if (!same_elements) return {};
+  return std::string(*same_elements ? kTied : kApart);
 }
 
 void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,

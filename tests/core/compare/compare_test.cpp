@@ -4,9 +4,15 @@
 #include <tbb/global_control.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "core/compare/laid.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/temporary_folder.h"
 #include "core/tensor/element_text.h"
+#include "core/tensor/fingerprint.h"
 
 using namespace shw;
 using shw::test::laid;
@@ -311,6 +317,60 @@ TEST_CASE("only equal bytes make a new name of an old tensor") {
     CHECK(tensor.kind == DifferenceKind::kRenamed);
     CHECK(tensor.other == "x." + tensor.fqn);
   }
+}
+
+TEST_CASE("renamed: other elements with the same fingerprint are another tensor") {
+  // Both have the fingerprint of the other: its weights are public, and a lattice gives such pairs.
+  const std::vector<std::uint32_t> x = {0x20000000, 0x20003039, 0x20006072, 0x200090ab,
+                                        0x2000c0e4, 0x2000f11d, 0x20012156, 0x2001518f},
+                                   y = {0x1fffffbf, 0x20002fb4, 0x20006033, 0x2000909a,
+                                        0x2000c126, 0x2000f221, 0x20012132, 0x20015127};
+  auto named = [](const std::string& fqn, const std::vector<std::uint32_t>& words) {
+    LaidTensor tensor{fqn, Dtype::kFloat32, {8}, Bytes(32)};
+    std::memcpy(tensor.bytes.data(), words.data(), 32);
+    return tensor;
+  };
+  Fingerprint of_x, of_y;
+  add_run(of_x, reinterpret_cast<const std::byte*>(x.data()), 4, 0, 8);
+  add_run(of_y, reinterpret_cast<const std::byte*>(y.data()), 4, 0, 8);
+  REQUIRE(of_x == of_y);
+  CheckpointDifference told = compared({named("x", x)}, {named("y", y)});
+  REQUIRE(told.tensors.size() == 2);
+  CHECK(told.tensors[0].kind == DifferenceKind::kMissing);
+  CHECK(told.tensors[1].kind == DifferenceKind::kAdded);
+  CHECK(only_one(compared({named("x", x)}, {named("y", x)})).kind == DifferenceKind::kRenamed);
+}
+
+TEST_CASE("compare: two copies with the same damage are not called the same") {
+  TemporaryFolder folder;
+  const std::string healthy = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt";
+  for (const char* copy : {"a", "b"}) std::filesystem::copy(healthy, folder / copy);
+  auto compared_copies = [&] {
+    auto a = open_checkpoint(folder / "a"), b = open_checkpoint(folder / "b");
+    REQUIRE((a && b));
+    auto told = compare_checkpoints(**a, **b, kData, nullptr);
+    REQUIRE(told.has_value());
+    return std::move(*told);
+  };
+  CHECK(compared_copies().verdict == Sameness::kSame);
+  auto sound = open_checkpoint(folder / "a");
+  REQUIRE(sound.has_value());
+  const TensorId tensor{0};
+  const ChunkId chunk = (*sound)->chunks(tensor)[0];
+  auto runs = ranges(**sound, chunk, whole((*sound)->sizes(chunk)));
+  REQUIRE((runs && *runs));
+  for (const char* copy : {"a", "b"}) {
+    std::fstream file(folder / copy + "/" + (*sound)->file((*runs)->front().file).path,
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>((*runs)->front().offset));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>((*runs)->front().offset));
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  CheckpointDifference told = compared_copies();
+  CHECK(told.verdict == Sameness::kUndecided);
+  CHECK(only_one(told).fqn == (*sound)->fqn(tensor));
+  CHECK(only_one(told).kind == DifferenceKind::kUndecided);
 }
 
 TEST_CASE("a reshape says whether the elements stayed as they were") {
