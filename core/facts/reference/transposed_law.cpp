@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/facts/values/equal_elements.h"
 #include "core/facts/values/value_reader.h"
 #include "core/tiles/blocks.h"
 
@@ -36,8 +37,9 @@ struct Sums {
   double cosine(double product, double other) const {
     return truth > 0 && other > 0 ? product / std::sqrt(truth * other) : 0;
   }
+  // -W is no transpose of W, though it is even less like W.
   double margin() const {
-    return cosine(truth_crossed, crossed) - cosine(truth_straight, straight);
+    return cosine(truth_crossed, crossed) - std::abs(cosine(truth_straight, straight));
   }
   bool is_finite() const { return std::isfinite(truth + crossed + straight); }
 };
@@ -220,25 +222,17 @@ class OrientationPass {
     ++(decided ? found_.transposed : against_);
   }
 
-  // The image's elements where the truth has them.
-  std::optional<Fingerprint> crossed_sum() const {
-    Extents strides = row_major_strides(truth_.shape);
-    std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
-    Fingerprint sum;
-    const bool is_read = image_.pass(whole(image_.shape), [&](const Box& box, BytesView elements) {
-      add_box(sum, box.sizes, elements, size_of(image_.dtype), strides,
-              index_at(box.offsets, strides));
-    });
-    return is_read ? std::optional(sum) : std::nullopt;
-  }
-
   std::optional<OrientationFound> answer() {
     const bool equal_bytes = may_be_straight_ && image_sum_ == truth_sum_;
-    if (equal_bytes && is_square_) return exactly(Orientation::kEqual);
+    if (equal_bytes && is_square_) {
+      auto same = are_equal_elements(image_, truth_);
+      if (!same) return std::nullopt;
+      if (*same) return exactly(Orientation::kEqual);
+    }
     if (may_be_crossed_) {
-      auto sum = crossed_sum();
-      if (!sum) return std::nullopt;
-      if (*sum == truth_sum_) {
+      auto is_crossed = are_transposed_elements(image_, truth_);
+      if (!is_crossed) return std::nullopt;
+      if (*is_crossed) {
         found_.transposed = found_.matrices;
         return exactly(Orientation::kCrossed);
       }
@@ -276,9 +270,9 @@ class OrientationPass {
 std::optional<OrientationFound> are_the_same(const PiecedTensor& image, const PiecedTensor& truth) {
   OrientationFound found;
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return found;
-  auto here = fingerprint_of(image), there = here ? fingerprint_of(truth) : std::nullopt;
-  if (!there) return std::nullopt;
-  found.exact = *here == *there;
+  auto same_elements = are_equal_elements(image, truth);
+  if (!same_elements) return std::nullopt;
+  found.exact = *same_elements;
   if (found.exact) found.orientation = Orientation::kEqual;
   return found;
 }

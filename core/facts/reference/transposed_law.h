@@ -1,6 +1,5 @@
-// Is one tensor the other one with every matrix transposed? By bytes where they are equal (all of
-// them, by fingerprints), else by the cosine law P20 (spec/failures.md 1): cos(X, ref^T) - cos(X,
-// ref) > 0.3 for every matrix.
+// Is one tensor the other one with every matrix transposed? By bytes where they are equal, all of
+// them compared to the bit; else by cosines: cos(X, ref^T) - |cos(X, ref)| > 0.3 for every matrix.
 #pragma once
 
 #include <cstdint>

@@ -83,3 +83,19 @@ TEST_CASE("elements that no grid picks are compared too") {
   CHECK(found.sampled);
   CHECK(found.orientation == Orientation::kCrossed);  // by the law: it is all but one bit
 }
+
+TEST_CASE("transposed: a matrix whose signs were turned is no transpose of its reference") {
+  std::mt19937 dice(33);
+  const Extents shape{48, 48};
+  const Bytes truth = random_floats(shape, dice);
+  Bytes negated = truth;
+  for (std::size_t i = 3; i < negated.size(); i += 4) negated[i] ^= std::byte{0x80};
+  auto asked = [&](const Bytes& image) {
+    return find_orientation(in_pieces(Dtype::kFloat32, shape, image, dice),
+                            in_pieces(Dtype::kFloat32, shape, truth, dice))
+        ->orientation;
+  };
+  CHECK(asked(negated) == Orientation::kUnlike);
+  CHECK(asked(with_matrices_turned(negated, shape, 4)) == Orientation::kUnlike);
+  CHECK(asked(with_matrices_turned(truth, shape, 4)) == Orientation::kCrossed);
+}
