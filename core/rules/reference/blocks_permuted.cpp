@@ -1,6 +1,6 @@
 // N1, N2, N3, S5 E5 with a reference: the shape is right, every number is there, and they lie
 // in another order (spec/failures.md 8). One pass reads both checkpoints and reports two rules:
-// blocks-permuted, differs-from-reference.
+// blocks-permuted, differs-from-reference (differs_from_reference.h).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "core/facts/reference/tile_pattern.h"
 #include "core/facts/reference/tile_places.h"
 #include "core/facts/reference/transposed_law.h"
+#include "core/rules/reference/differs_from_reference.h"
 #include "core/rules/reference/foreign_tiles.h"
 #include "core/rules/reference/tiles_exchanged.h"
 #include "core/rules/rules.h"
@@ -53,11 +54,8 @@ struct BlockOutcome {
   std::vector<MovedTiles> tiles, partly;
   std::vector<MovedTiles> like;     // tiles of other values, each like what belongs elsewhere
   std::vector<MovedTiles> strange;  // of `partly` and `other`, those of which tiles are told apart
-  std::vector<std::string> ambiguous, other, few_values;
-  std::vector<std::string> unread;  // that can be read here, and were compared with nothing
-  std::set<TensorId> right;         // known to hold the reference's values
-  std::int64_t equal = 0, not_read = 0;
-  std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
+  DifferingTensors differing;
+  std::set<TensorId> right;  // known to hold the reference's values
 };
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
@@ -255,13 +253,13 @@ void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome
     case Answer::kNothing:
       return;
     case Answer::kUnread:
-      ++outcome.not_read;
-      if (is_read_here(facts, tensor)) outcome.unread.emplace_back(c.fqn(tensor));
+      ++outcome.differing.not_read;
+      if (is_read_here(facts, tensor)) outcome.differing.unread.emplace_back(c.fqn(tensor));
       return;
     case Answer::kEqual:
     case Answer::kAlike:
       outcome.right.insert(tensor);
-      ++(compared.answer == Answer::kAlike ? outcome.alike : outcome.equal);
+      ++(compared.answer == Answer::kAlike ? outcome.differing.alike : outcome.differing.equal);
       return;
     case Answer::kExchanged:
       outcome.tiles.push_back(std::move(compared.moved));
@@ -274,13 +272,13 @@ void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome
       add_permuted(c, tensor, std::move(compared.order), outcome);
       return;
     case Answer::kAmbiguous:
-      outcome.ambiguous.emplace_back(c.fqn(tensor));
+      outcome.differing.ambiguous.emplace_back(c.fqn(tensor));
       return;
     case Answer::kLike:
       outcome.like.push_back(std::move(compared.moved));
       return;
     case Answer::kOther:
-      outcome.other.emplace_back(c.fqn(tensor));
+      outcome.differing.other.emplace_back(c.fqn(tensor));
       compared.moved.tensor = tensor;
       if (!compared.moved.places.strange.empty())
         outcome.strange.push_back(std::move(compared.moved));
@@ -291,7 +289,8 @@ void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome
 // Most of what was compared is equal: the reference is of the same step, and what differs from it
 // is no progress.
 bool is_same_step(const BlockOutcome& outcome) {
-  return outcome.equal + outcome.alike > count_of(outcome.other.size() + outcome.like.size());
+  return outcome.differing.equal + outcome.differing.alike >
+         count_of(outcome.differing.other.size() + outcome.like.size());
 }
 
 void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
@@ -300,7 +299,7 @@ void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding
   bool same_step = is_same_step(outcome);
   for (MovedTiles& moved : outcome.tiles) {
     if (!moved.places.telling && !same_step)
-      outcome.few_values.emplace_back(c.fqn(moved.tensor));
+      outcome.differing.few_values.emplace_back(c.fqn(moved.tensor));
     else if (auto order = as_known_blocks(c, moved))
       add_permuted(c, moved.tensor, std::move(*order), outcome);
     else
@@ -311,7 +310,8 @@ void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding
   report_partly(facts, outcome.partly, findings);
   std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
   told.merge(report_foreign(facts, outcome.strange, outcome.right, findings));
-  std::erase_if(outcome.other, [&](const std::string& fqn) { return told.contains(fqn); });
+  std::erase_if(outcome.differing.other,
+                [&](const std::string& fqn) { return told.contains(fqn); });
 }
 
 void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
@@ -336,49 +336,6 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
     finding.remedy = Remedy{"permute-blocks", true, std::move(text)};
     findings.push_back(std::move(finding));
   }
-}
-
-void report_differing(const BlockOutcome& outcome, std::vector<Finding>& findings) {
-  Finding finding;
-  finding.rule = "differs-from-reference";
-  finding.severity = Severity::kInfo;
-  for (const auto* group : {&outcome.other, &outcome.ambiguous, &outcome.few_values})
-    finding.subjects.insert(finding.subjects.end(), group->begin(), group->end());
-  if (finding.subjects.empty()) return;
-  finding.cause = plural(finding.subjects.size(), "tensor") +
-                  (finding.subjects.size() == 1 ? " holds" : " hold") +
-                  " other bytes than the reference (" + some_of(finding.subjects) +
-                  "): by bytes alone nothing can be said about the order of what they hold.";
-  if (!outcome.ambiguous.empty())
-    finding.cause += " " + some_of(outcome.ambiguous) +
-                     " has the reference's rows in another order, with equal rows among them: "
-                     "which belongs where is undecided.";
-  if (!outcome.few_values.empty())
-    finding.cause += " " + some_of(outcome.few_values) +
-                     " has the reference's tiles at other places, but of so few different values "
-                     "that it may be chance, and most other tensors differ as well.";
-  finding.evidence = {{"equal", outcome.equal},
-                      {"equal in the first 4 KiB of every tile", outcome.alike},
-                      {"different", count_of(outcome.other.size())},
-                      {"ambiguous", outcome.ambiguous},
-                      {"not_read", outcome.not_read}};
-  findings.push_back(std::move(finding));
-}
-
-void report_unread(BlockOutcome& outcome, std::vector<Finding>& findings) {
-  if (outcome.unread.empty()) return;
-  Finding finding;
-  finding.rule = "differs-from-reference";
-  finding.severity = Severity::kInfo;
-  const char* whose = outcome.unread.size() == 1 ? "its" : "their";
-  finding.cause = fmt::format(
-      "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
-      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
-      "against.",
-      plural(outcome.unread.size(), "tensor"), some_of(outcome.unread), whose);
-  finding.evidence = {{std::string(kNotCompared), count_of(outcome.unread.size())}};
-  finding.subjects = std::move(outcome.unread);
-  findings.push_back(std::move(finding));
 }
 
 // Every tensor that no cause was found for is compared once, by one of those who look.
@@ -420,9 +377,7 @@ Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) 
   SHW_TRY(BlockOutcome outcome, compare_all(facts, findings));
   settle_tiles(facts, outcome, findings);
   report_permuted(facts, outcome, findings);
-  report_differing(outcome, findings);
-  report_unread(outcome, findings);
-  return {};
+  return report_differing(facts, outcome.differing, findings);
 }
 
 }  // namespace
@@ -452,25 +407,6 @@ const Rule kBlocksPermuted = {
                    "order: lossless. Where two blocks are equal the order stays undecided.",
                .link = "https://github.com/NVIDIA/Megatron-LM/issues/2769"},
     .run_shared = find_permuted_blocks,
-};
-
-const Rule kDiffersFromReference = {
-    .id = "differs-from-reference",
-    .depth = Depth::kHeaders,
-    .title = "Other bytes than in the reference",
-    .teaches =
-        "Not a defect: another step of the same training holds other numbers. It is said because "
-        "the comparison with --against looks for equal blocks in another order. Where the "
-        "numbers themselves differ, only rows and tiles that are like another place than their own "
-        "are told, by correlation; of vectors, and of what training has changed too much, nothing "
-        "is.",
-    .lesson = {.drawing = R"(
-  reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
-  saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on
-)",
-               .remedy =
-                   "Nothing has to be done. To find reordered blocks, compare with a reference "
-                   "that has the same numbers: an export, a conversion, the same step."},
 };
 
 }  // namespace shw

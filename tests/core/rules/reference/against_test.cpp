@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <random>
 
@@ -356,6 +357,59 @@ TEST_CASE("equal blocks leave the order undecided, and no repair is offered") {
   const Finding* finding = first_of(report, "differs-from-reference");
   REQUIRE(finding != nullptr);
   CHECK(finding->cause.find("undecided") != std::string::npos);
+}
+
+TEST_CASE("differs-from-reference: beside a copy of the step other values are a warning") {
+  TemporaryFolder folder;
+  const Extents shape{16, 6};
+  auto model = [&](const std::function<Values(int)>& values) {
+    std::vector<MadeTensor> tensors;
+    for (int i = 0; i < 4; ++i)
+      tensors.push_back(in_rows("layers." + std::to_string(i) + ".proj.weight", shape, values(i),
+                                each_writes(4)));
+    return tensors;
+  };
+  auto numbers = [&](int i) {
+    Values values = counting(shape);
+    for (std::int64_t& value : values) value = (value * 7919 + i * 104729) % 251;
+    return values;
+  };
+  write_checkpoint(folder / "good", model(numbers));
+  auto changed = [&](const std::function<void(Values&)>& change) {
+    return [&numbers, change](int i) {
+      Values values = numbers(i);
+      if (i == 2) change(values);
+      return values;
+    };
+  };
+  auto zeros = changed([](Values& values) { std::fill_n(values.begin() + 24, 24, 0); });
+  auto doubled = changed([](Values& values) {
+    for (std::size_t i = 24; i < 48; ++i) values[i] *= 2;
+  });
+  auto one = changed([](Values& values) { values[30] += 1; });
+  for (const auto& values : {model(zeros), model(doubled), model(one)}) {
+    TemporaryFolder bad;
+    write_checkpoint(bad / "bad", values);
+    CheckReport report = held_against(bad / "bad", folder / "good", Depth::kData);
+    const Finding* finding = first_of(report, "differs-from-reference");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kWarning);
+    CHECK(finding->subjects == std::vector<std::string>{"layers.2.proj.weight"});
+    CHECK(finding->cause.find(" of 96 elements") != std::string::npos);
+  }
+  // Trained on beside frozen weights: each chunk moves a little.
+  write_checkpoint(folder / "tuned", model(changed([](Values& values) {
+                     for (std::size_t i = 0; i < values.size(); ++i)
+                       values[i] += static_cast<std::int64_t>(i % 3);
+                   })));
+  CHECK(count_above_info(held_against(folder / "tuned", folder / "good", Depth::kData)) == 0);
+  // Another step: all of them move.
+  write_checkpoint(folder / "later", model([&](int i) {
+                     Values values = numbers(i);
+                     for (std::int64_t& value : values) value += 1 + value % 3;
+                     return values;
+                   }));
+  CHECK(count_above_info(held_against(folder / "later", folder / "good", Depth::kData)) == 0);
 }
 
 TEST_CASE("another step of the same training is no defect") {

@@ -78,7 +78,6 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
   const std::vector<std::size_t> all{0, 1, 2, 3};
   const std::vector<Others> healthy = {
       {{}, {}, {}},           {all, all, all}, {{}, {}, all},  // all but one frozen
-      {{}, {}, {2}},                                           // and a part of that one as well
       {all, all, {0, 1}},                                      // experts that no token came to
       {{}, {}, {}, {2}, {2}},  // a frozen base, and two embeddings of which one rank's rows go on
   };
@@ -89,6 +88,15 @@ TEST_CASE("training that leaves rows alone is no file of another save") {
       CHECK(told.foreign.empty());
       CHECK(told.above_info == 0);
     }
+  }
+}
+
+TEST_CASE("one chunk of other numbers beside equal ones is no other file, and is a warning") {
+  for (Depth depth : {Depth::kHeaders, Depth::kData}) {
+    ToldOfFiles told = told_of(matrices({{}, {}, {2}}), depth);
+    CHECK(told.foreign.empty());
+    CHECK(told.differing == 1);
+    CHECK(told.above_info == 1);
   }
 }
 

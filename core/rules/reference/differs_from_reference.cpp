@@ -1,0 +1,194 @@
+// Other values than the reference. Of another step of training that is progress. A copy of the same
+// step agrees in nearly all tensors: what differs from it was damaged or changed, here or there.
+#include "core/rules/reference/differs_from_reference.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/packed.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/reference/reference_bytes.h"
+#include "core/facts/values/equal_elements.h"
+#include "core/rules/rules.h"
+#include "core/tiles/coverage.h"
+
+namespace shw {
+namespace {
+
+std::vector<std::string> all_of(const DifferingTensors& differing) {
+  std::vector<std::string> all;
+  for (const auto* group : {&differing.other, &differing.ambiguous, &differing.few_values})
+    all.insert(all.end(), group->begin(), group->end());
+  return all;
+}
+
+// A run that trains adapters on frozen weights changes a third of the tensors or more between two
+// steps. One in four at most may differ here, and a single one where two agree.
+bool is_copy_of_the_step(const DifferingTensors& differing, std::int64_t differ) {
+  const std::int64_t agree = differing.equal + differing.alike;
+  return differ == 1 ? agree >= 2 : agree >= 3 * differ;
+}
+
+constexpr std::string_view kTrained = "trained";
+
+// Beside frozen weights a few tensors may be trained on: every chunk of those has moved a little.
+// Damage leaves other chunks as they were, or makes numbers that are nothing like the reference's.
+// Empty where it cannot be read.
+std::string looked_at(const Facts& facts, const std::string& fqn) {
+  const Checkpoint& c = facts.checkpoint;
+  const auto tensor = c.find(fqn);
+  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  if (!other) return {};
+  auto one = pieces_of(c, *tensor, Dtype::kUnknown, facts.progress);
+  auto two =
+      one ? pieces_of(*facts.reference, *other, Dtype::kUnknown, facts.progress) : std::nullopt;
+  DifferingElements seen;
+  bool is_trained = two.has_value();
+  for (ChunkId chunk : c.chunks(*tensor)) {
+    const auto part = two ? differing_elements(*one, *two, box_of(c, chunk)) : std::nullopt;
+    if (!part) return {};
+    seen.add(*part);
+    is_trained = is_trained && (part->elements == 0 || 4 * part->differing > part->elements) &&
+                 (part->elements == 0 || part->is_near());
+  }
+  if (seen.differing == 0) return {};
+  if (is_trained) return std::string(kTrained);
+  return fmt::format("{} of {} elements of {} differ, the first at {}",
+                     human_count(static_cast<std::uint64_t>(seen.differing)),
+                     human_count(static_cast<std::uint64_t>(seen.elements)), fqn,
+                     to_text(seen.first));
+}
+
+// In the order of `fqns`. The processes of a run share the reading.
+Result<std::vector<std::string>> looked_at_each(const Facts& facts,
+                                                const std::vector<std::string>& fqns) {
+  std::vector<ComparisonCost> costs;
+  for (const std::string& fqn : fqns) {
+    const auto tensor = facts.checkpoint.find(fqn);
+    costs.push_back(
+        {tensor ? 2 * bytes_of_elements(facts.checkpoint, *tensor) : 0, 2 * kHeldOfSide});
+  }
+  auto find = [&](std::size_t i) -> Result<std::string> { return looked_at(facts, fqns[i]); };
+  return find_together(facts, "count what differs from the reference", costs, find);
+}
+
+std::string ambiguous_words(const DifferingTensors& differing) {
+  std::string text;
+  if (!differing.ambiguous.empty())
+    text += " " + some_of(differing.ambiguous) +
+            " has the reference's rows in another order, with equal rows among them: which belongs "
+            "where is undecided.";
+  if (!differing.few_values.empty())
+    text += " " + some_of(differing.few_values) +
+            " has the reference's tiles at other places, but of so few different values that it "
+            "may be chance, and most other tensors differ as well.";
+  return text;
+}
+
+void describe_damage(const DifferingTensors& differing, std::vector<std::string> counts,
+                     Finding& finding) {
+  std::erase(counts, "");
+  const std::int64_t agree = differing.equal + differing.alike;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} {} other values than the reference ({}), and {} agree with it: the reference is a copy "
+      "of the same step, so this is no progress of training. {}The bytes were changed after one "
+      "of the two was saved; the checkpoint loads without an error.",
+      plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "holds" : "hold",
+      some_of(finding.subjects), plural(static_cast<std::uint64_t>(agree), "other tensor"),
+      counts.empty() ? "" : some_of(counts, 2) + ". ");
+  finding.evidence.emplace_back("same step", true);
+  if (!counts.empty()) finding.evidence.emplace_back("elements that differ", capped(counts));
+}
+
+void describe_step(Finding& finding) {
+  finding.cause = plural(finding.subjects.size(), "tensor") +
+                  (finding.subjects.size() == 1 ? " holds" : " hold") +
+                  " other bytes than the reference (" + some_of(finding.subjects) +
+                  "): by bytes alone nothing can be said about the order of what they hold.";
+}
+
+void report_unread(const DifferingTensors& differing, std::vector<Finding>& findings) {
+  if (differing.unread.empty()) return;
+  Finding finding;
+  finding.rule = kDiffersFromReference.id;
+  finding.severity = Severity::kInfo;
+  const char* whose = differing.unread.size() == 1 ? "its" : "their";
+  finding.cause = fmt::format(
+      "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
+      "once, or the reference's bytes cannot be read, or have a dtype that these cannot be held "
+      "against.",
+      plural(differing.unread.size(), "tensor"), some_of(differing.unread), whose);
+  finding.evidence = {{std::string(kNotCompared), count_of(differing.unread.size())}};
+  finding.subjects = differing.unread;
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+Status report_differing(const Facts& facts, const DifferingTensors& differing,
+                        std::vector<Finding>& findings) {
+  Finding finding;
+  finding.rule = kDiffersFromReference.id;
+  finding.severity = Severity::kInfo;
+  finding.subjects = all_of(differing);
+  finding.evidence = {{"equal", differing.equal},
+                      {"equal in the first 4 KiB of every tile", differing.alike},
+                      {"different", count_of(differing.other.size())},
+                      {"ambiguous", differing.ambiguous},
+                      {"not_read", differing.not_read}};
+  Finding damaged = finding;
+  std::vector<std::string> counts;
+  if (is_copy_of_the_step(differing, count_of(finding.subjects.size()))) {
+    SHW_TRY(const std::vector<std::string> told, looked_at_each(facts, finding.subjects));
+    damaged.subjects.clear();
+    std::vector<std::string> trained;
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      (told[i] == kTrained ? trained : damaged.subjects).push_back(finding.subjects[i]);
+      if (told[i] != kTrained) counts.push_back(told[i]);
+    }
+    finding.subjects = std::move(trained);
+  } else {
+    damaged.subjects.clear();
+  }
+  if (!damaged.subjects.empty()) {
+    describe_damage(differing, std::move(counts), damaged);
+    damaged.cause += ambiguous_words(differing);
+    findings.push_back(std::move(damaged));
+  }
+  if (!finding.subjects.empty()) {
+    describe_step(finding);
+    finding.cause += ambiguous_words(differing);
+    findings.push_back(std::move(finding));
+  }
+  report_unread(differing, findings);
+  return {};
+}
+
+const Rule kDiffersFromReference = {
+    .id = "differs-from-reference",
+    .depth = Depth::kHeaders,
+    .title = "Other bytes than in the reference",
+    .teaches =
+        "Another step of the same training holds other numbers in nearly every tensor: that is no "
+        "defect, and is only said. Beside a copy of the same step nearly every tensor is equal to "
+        "the bit, and one that is not was damaged or changed on one of the two sides: a warning. "
+        "At least three tensors must agree for each one that differs, and two for a single one. "
+        "The comparison with --against also looks for equal blocks in another order; between "
+        "steps only rows and tiles that are like another place than their own are reported, by "
+        "correlation.",
+    .lesson = {.drawing = R"(
+  reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
+  saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: no defect
+  saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   all else is equal: damaged
+)",
+               .remedy =
+                   "Beside another step nothing has to be done. Beside a copy of the same step "
+                   "`shardwright diff` with --data lists every element that differs; keep the "
+                   "side whose file was not rewritten."},
+};
+
+}  // namespace shw
