@@ -61,6 +61,24 @@ std::optional<Counts> counts_in(const Json& evidence) {
   return counts;
 }
 
+// Nothing where the evidence is no list of boxes.
+std::optional<std::vector<Box>> boxes_in(const Json& evidence) {
+  if (!evidence.is_array() || evidence.empty()) return std::nullopt;
+  std::vector<Box> boxes;
+  for (const Json& entry : evidence) {
+    if (!entry.is_object() || !entry.contains("offsets") || !entry.contains("sizes"))
+      return std::nullopt;
+    auto offsets = counts_in(entry["offsets"]), sizes = counts_in(entry["sizes"]);
+    if (!offsets || !sizes || offsets->size() != sizes->size()) return std::nullopt;
+    for (std::size_t d = 0; d < offsets->size(); ++d) {
+      if (!checked_add((*offsets)[d], (*sizes)[d])) return std::nullopt;
+    }
+    boxes.push_back(
+        {Extents(offsets->begin(), offsets->end()), Extents(sizes->begin(), sizes->end())});
+  }
+  return boxes;
+}
+
 struct CountsOf {
   std::optional<Counts> operator()(bool value) const { return Counts{value ? 1 : 0}; }
   std::optional<Counts> operator()(std::int64_t value) const { return Counts{value}; }
@@ -90,6 +108,79 @@ bool no_more(const Counts& now, const Counts& before) {
   return now.size() < before.size() && sum(now) <= sum(before);
 }
 
+bool is_inside(const Box& box, const Box& other) {
+  if (box.sizes.size() != other.sizes.size()) return false;
+  for (std::size_t d = 0; d < box.sizes.size(); ++d) {
+    const bool fits = box.offsets[d] >= other.offsets[d] &&
+                      box.offsets[d] + box.sizes[d] <= other.offsets[d] + other.sizes[d];
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// "fc.weight: 8 of 32 elements": the numbers of it, and the text with none.
+std::pair<std::string, Counts> parted(std::string_view text) {
+  std::pair<std::string, Counts> out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] < '0' || text[i] > '9') {
+      if (text[i] != ',') out.first += text[i];  // 1,024
+      ++i;
+      continue;
+    }
+    std::int64_t number = 0;
+    for (; i < text.size() && ((text[i] >= '0' && text[i] <= '9') || text[i] == ','); ++i) {
+      if (text[i] == ',') continue;
+      number = checked_mul(number, std::int64_t{10}).value_or(INT64_MAX / 16);
+      number = checked_add(number, std::int64_t{text[i] - '0'}).value_or(INT64_MAX / 16);
+    }
+    out.first += '#';
+    out.second.push_back(number);
+  }
+  return out;
+}
+
+// What is counted of one thing may be less than it was. A place, which is in brackets, is another
+// thing where it has other numbers.
+bool says_no_more(const std::string& now, const std::set<std::string>& before) {
+  if (before.contains(now)) return true;
+  const std::size_t colon = now.find(": ");
+  if (colon == now.npos || now.find('[') != now.npos) return false;
+  const auto said = parted(std::string_view(now).substr(colon));
+  return std::any_of(before.begin(), before.end(), [&](const std::string& one) {
+    if (one.compare(0, colon, now, 0, colon) != 0 || one.find('[') != one.npos) return false;
+    const auto said_before = parted(std::string_view(one).substr(colon));
+    return said.first == said_before.first && said.second.size() == said_before.second.size() &&
+           no_more(said.second, said_before.second);
+  });
+}
+
+// Whether what is lost or wrong lies where the accepted finding has it.
+struct IsPlaced {
+  const AcceptedFinding& accepted;
+  const std::string& key;
+
+  bool operator()(const std::vector<Box>& boxes) const {
+    auto before = accepted.boxes.find(key);
+    return boxes.empty() ||
+           (before != accepted.boxes.end() &&
+            std::all_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+              return std::any_of(before->second.begin(), before->second.end(),
+                                 [&](const Box& one) { return is_inside(box, one); });
+            }));
+  }
+  bool operator()(const std::vector<std::string>& texts) const {
+    auto before = accepted.texts.find(key);
+    return texts.empty() || (before != accepted.texts.end() &&
+                             std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
+                               return says_no_more(text, before->second);
+                             }));
+  }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return true;
+  }
+};
+
 bool covers(const AcceptedFinding& accepted, const Finding& finding) {
   if (accepted.severity < finding.severity || accepted.consequence < finding.consequence)
     return false;
@@ -98,13 +189,15 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
                   [&](const std::string& subject) { return accepted.subjects.contains(subject); });
   if (!about_all || finding.subjects.empty() != accepted.subjects.empty()) return false;
   return std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
+    if (counts_what_is_well(evidence.first)) return true;
+    if (!std::visit(IsPlaced{accepted, evidence.first}, evidence.second)) return false;
     auto now = std::visit(CountsOf{}, evidence.second);
     if (!now) return true;
     auto before = accepted.counts.find(evidence.first);
-    if (before == accepted.counts.end()) return counts_what_is_well(evidence.first);
+    if (before == accepted.counts.end()) return false;
     // "complete": what is not told to the end is at least so much.
     if (std::holds_alternative<bool>(evidence.second)) return *now == before->second;
-    return counts_what_is_well(evidence.first) || no_more(*now, before->second);
+    return no_more(*now, before->second);
   });
 }
 
@@ -116,10 +209,12 @@ std::optional<AcceptedFinding> accepted_from(const Json& finding) {
   auto severity = readable ? severity_of(finding) : std::nullopt;
   auto consequence = readable ? consequence_in(finding) : std::nullopt;
   if (!severity || !consequence) return std::nullopt;
-  AcceptedFinding out{*severity, *consequence, {}, {}};
+  AcceptedFinding out{*severity, *consequence, {}, {}, {}, {}};
   for (const Json& subject : finding["subjects"]) out.subjects.insert(subject.get<std::string>());
   for (const auto& [key, value] : finding["evidence"].items()) {
     if (auto counts = counts_in(value)) out.counts.emplace(key, std::move(*counts));
+    if (auto boxes = boxes_in(value)) out.boxes.emplace(key, std::move(*boxes));
+    if (is_list_of_text(value)) out.texts.emplace(key, value.get<std::set<std::string>>());
   }
   return out;
 }

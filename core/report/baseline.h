@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/model/finding.h"
 #include "core/rules/check.h"
+#include "core/tensor/shape.h"
 
 namespace shw {
 
@@ -20,6 +21,8 @@ struct AcceptedFinding {
   Consequence consequence = Consequence::kNone;
   std::set<std::string> subjects;
   std::map<std::string, std::vector<std::int64_t>> counts;  // of its evidence: numbers and bools
+  std::map<std::string, std::vector<Box>> boxes;            // of its evidence
+  std::map<std::string, std::set<std::string>> texts;       // of its evidence: lists of texts
 };
 
 struct Baseline {
@@ -31,8 +34,9 @@ struct Baseline {
 Result<Baseline> baseline_from_json(std::string_view text, const std::string& source);
 
 // One accepted finding of the same rule is about all of its subjects, is no less grave, has no
-// milder consequence, and counts no less in its evidence: the same tensor with more elements lost
-// is not known. What only counts what is well, or was looked at, may be more than it was.
+// milder consequence, counts no less in its evidence, and names there every box and every item of
+// this one: the same tensor with more elements lost is not known, nor with other elements lost.
+// What only counts what is well, or was looked at, may be more than it was.
 bool is_known(const Baseline& baseline, const Finding& finding);
 std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings);
 

@@ -67,6 +67,31 @@ TEST_CASE("a baseline does not know a finding that is graver in any way") {
   CHECK(graver([](Finding& one) { one.rule = "coverage-gap"; }));
 }
 
+TEST_CASE("baseline: other elements or items of the same size that are lost are not known") {
+  auto gap_at = [](std::int64_t row, std::int64_t rows) {
+    Finding gap = lost({"a"}, 8);
+    gap.evidence.emplace_back("missing_boxes", std::vector<Box>{{{row, 0}, {rows, 4}}});
+    return gap;
+  };
+  Baseline by_box = baseline_of(report_of({gap_at(4, 2)}));
+  CHECK(is_known(by_box, gap_at(4, 2)));
+  CHECK(is_known(by_box, gap_at(5, 1)));
+  CHECK_FALSE(is_known(by_box, gap_at(6, 2)));
+  CHECK_FALSE(is_known(by_box, gap_at(3, 2)));
+  auto item = [](const std::string& text) {
+    Finding finding = lost({"a"}, 8);
+    finding.evidence.emplace_back("items", std::vector<std::string>{text});
+    return finding;
+  };
+  Baseline by_item = baseline_of(report_of({item("a [0:4]")}));
+  CHECK(is_known(by_item, item("a [0:4]")));
+  CHECK_FALSE(is_known(by_item, item("a [4:8]")));
+  Baseline by_count = baseline_of(report_of({item("a: 8 of 1,024 elements")}));
+  CHECK(is_known(by_count, item("a: 4 of 1,024 elements")));
+  CHECK_FALSE(is_known(by_count, item("a: 9 of 1,024 elements")));
+  CHECK_FALSE(is_known(by_count, item("b: 8 of 1,024 elements")));
+}
+
 TEST_CASE("two accepted findings do not stand for one about the subjects of both") {
   Baseline baseline = baseline_of(report_of({lost({"a"}, 8), lost({"b"}, 16)}));
   CHECK(is_known(baseline, lost({"b"}, 16)));
