@@ -1,5 +1,6 @@
 #include "core/facts/reference/alike_contents.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_places.h"
+#include "core/facts/values/hole_check.h"
 
 namespace shw {
 namespace {
@@ -24,9 +26,10 @@ struct PartsOfTensor {
   std::function<std::optional<std::string>(std::int64_t)> begin;
   std::function<std::optional<BoxContent>(std::int64_t)> content;
   std::function<bool(std::int64_t, std::int64_t)> are_apart;  // may be empty
+  std::function<std::uint64_t(std::int64_t)> bytes;
 };
 
-std::vector<EqualParts> equal_among(const PartsOfTensor& parts, const Progress* progress) {
+std::vector<EqualParts> equal_among(const PartsOfTensor& parts, Progress* progress) {
   std::map<std::string, std::vector<std::int64_t>> by_begin;
   for (std::int64_t i = 0; i < parts.count && !is_cancelled(progress); ++i) {
     if (auto begin = parts.begin(i)) by_begin[*begin].push_back(i);
@@ -36,6 +39,8 @@ std::vector<EqualParts> equal_among(const PartsOfTensor& parts, const Progress* 
     if (group.size() < 2) continue;
     std::map<std::string, std::int64_t> first;
     for (std::int64_t i : group) {
+      // Few parts begin alike: what is read of them was not in the total.
+      if (progress != nullptr) progress->total.fetch_add(parts.bytes(i));
       auto content = parts.content(i);
       if (!content || content->values.size() < kMaxValues) continue;
       auto [known, is_new] = first.try_emplace(content->hash, i);
@@ -55,10 +60,21 @@ std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
     box.sizes[0] = 1;
     return box;
   };
+  const std::uint64_t bytes_of_slice =
+      bytes_of_elements(c, tensor) /
+      static_cast<std::uint64_t>(std::max<std::int64_t>(c.shape(tensor)[0], 1));
+  HoleCheck holes(c);
+  auto begin = [&](std::int64_t i) -> std::optional<std::string> {
+    auto start = boxes.start_of(slice(i));
+    if (input.progress != nullptr) input.progress->add(kLookedAt);
+    // Zeros that were never written are equal, and say nothing.
+    return start && !holes.is_hole(tensor, slice(i)) ? start : std::nullopt;
+  };
   return equal_among({c.shape(tensor)[0],
-                      [&](std::int64_t i) { return boxes.start_of(slice(i)); },
+                      begin,
                       [&](std::int64_t i) { return boxes.content_of(slice(i)); },
-                      {}},
+                      {},
+                      [&](std::int64_t) { return bytes_of_slice; }},
                      input.progress);
 }
 
@@ -77,11 +93,14 @@ std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
   TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
   std::vector<ChunkId> chunks;
   for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
+  HoleCheck holes(c);
   auto at = [&](std::int64_t i) { return chunks[static_cast<std::size_t>(i)]; };
   auto sizes = [&](std::int64_t i) { return copy_of(c.sizes(at(i))); };
   auto begin = [&](std::int64_t i) -> std::optional<std::string> {
     auto start = boxes.start_of(at(i), sizes(i));
-    return start ? std::optional(to_text(sizes(i)) + *start) : std::nullopt;
+    if (input.progress != nullptr) input.progress->add(kLookedAt);
+    return start && !holes.is_hole(at(i)) ? std::optional(to_text(sizes(i)) + *start)
+                                          : std::nullopt;
   };
   auto content = [&](std::int64_t i) -> std::optional<BoxContent> {
     if (repeats_itself(boxes, at(i), sizes(i))) return std::nullopt;
@@ -90,7 +109,10 @@ std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
   auto are_apart = [&](std::int64_t i, std::int64_t k) {
     return !intersect(box_of(c, at(i)), box_of(c, at(k)));
   };
-  return equal_among({count_of(chunks.size()), begin, content, are_apart}, input.progress);
+  auto bytes = [&](std::int64_t i) {
+    return static_cast<std::uint64_t>(volume(sizes(i)).value_or(0)) * size_of(c.dtype(tensor));
+  };
+  return equal_among({count_of(chunks.size()), begin, content, are_apart, bytes}, input.progress);
 }
 
 using FindParts = std::vector<EqualParts> (*)(const CheckInput& input, TensorId tensor);

@@ -59,6 +59,12 @@ class MomentCounter : public PairCounter {
       next_ -= n;
     }
   }
+  // Zeros are looked at, and say nothing of a correlation.
+  void add_zeros(std::size_t count) override {
+    count_.looked_at += static_cast<std::int64_t>(count);
+    if (next_ < count) next_ += (count - next_ + stride_ - 1) / stride_ * stride_;
+    next_ -= count;
+  }
   std::vector<std::uint64_t> numbers() const override { return words_of(count_, correlation_); }
 
  private:
@@ -95,6 +101,9 @@ class CastCounter : public PairCounter {
       count_casts<kFloat16Form>(piece, count_);
     else
       count_casts<kBfloat16Form>(piece, count_);
+  }
+  void add_zeros(std::size_t count) override {
+    count_.elements += static_cast<std::int64_t>(count);
   }
   std::vector<std::uint64_t> numbers() const override {
     return {word(count_.elements), word(count_.differing), word(count_.far)};

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/packed.h"
+#include "core/facts/values/hole_check.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/box_reader.h"
 #include "core/formats/item_pass.h"
@@ -101,6 +102,9 @@ class PairPass {
  private:
   struct Readers {
     BoxReader a, b;
+    HoleCheck holes;
+    std::optional<std::uint32_t> tile = {};  // of which is_hole speaks
+    bool is_hole = false;                    // both of its items are zeros that take no disk
   };
 
   bool is_encoded(ChunkId chunk) const;
@@ -112,6 +116,7 @@ class PairPass {
     return elements * (size_of(checkpoint_.dtype(of.a)) + size_of(checkpoint_.dtype(of.b)));
   }
   Result<Bytes> gather(BoxReader& reader, TensorId tensor, const Box& box) const;
+  bool is_hole(const TileOfPair& tile, HoleCheck& holes) const;
   Status count(const Piece& piece, Readers& readers, PairCounter& counter) const;
   Result<std::string> look(const PairPart& part) const;
   Status hear(const std::vector<std::string>& told);
@@ -230,13 +235,32 @@ Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& bo
   return out;
 }
 
+// Bits of zeros are zero in both dtypes: float8_e8m0fnu has no zero.
+bool PairPass::is_hole(const TileOfPair& tile, HoleCheck& holes) const {
+  const ValuePair& pair = work_.pairs[tile.pair];
+  const Bytes zero(16);
+  return tile.b && value_at(checkpoint_.dtype(pair.a), zero, 0) == 0 &&
+         value_at(checkpoint_.dtype(pair.b), zero, 0) == 0 && holes.is_hole(tile.a) &&
+         holes.is_hole(*tile.b);
+}
+
 Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counter) const {
   const TileOfPair& tile = tiles_[piece.tile];
   const ValuePair& pair = work_.pairs[tile.pair];
+  if (readers.tile != piece.tile) {
+    readers.tile = piece.tile;
+    readers.is_hole = is_hole(tile, readers.holes);
+  }
   Blocks blocks = blocks_of(checkpoint_.sizes(tile.a));
   blocks.go_to(piece.block);
   blocks.next();
   Box box = blocks.block;
+  if (readers.is_hole) {
+    const auto elements = static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
+    if (input_.progress != nullptr) input_.progress->add(bytes_of(tile.pair, elements));
+    counter.add_zeros(elements);
+    return {};
+  }
   SHW_TRY(Bytes a, readers.a.read(tile.a, box));
   Bytes b;
   if (tile.b) {
@@ -256,7 +280,7 @@ Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counte
 // read.
 Result<std::string> PairPass::look(const PairPart& part) const {
   Readers readers{BoxReader(checkpoint_, /*decoded_bytes=*/0),
-                  BoxReader(checkpoint_, /*decoded_bytes=*/0)};
+                  BoxReader(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
   Packer words;
   std::unique_ptr<PairCounter> counter;
   for (std::size_t i = part.first; i < part.last; ++i) {

@@ -30,6 +30,8 @@ class PairCounter {
  public:
   virtual ~PairCounter() = default;
   virtual void add(const PairPiece& piece) = 0;
+  // The same of so many elements that are zero in both.
+  virtual void add_zeros(std::size_t count) = 0;
   virtual std::vector<std::uint64_t> numbers() const = 0;
 };
 

@@ -33,6 +33,10 @@ class SumCounter : public PairCounter {
       sum_ += mixed(value_at(piece.a_dtype, piece.a, i), value_at(piece.b_dtype, piece.b, i));
     count_ += piece.count;
   }
+  void add_zeros(std::size_t count) override {
+    sum_ += count * mixed(0, 0);
+    count_ += count;
+  }
   std::vector<std::uint64_t> numbers() const override { return {count_, sum_}; }
 
  private:
@@ -203,6 +207,7 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
       for (std::size_t i = 0; i < piece.count; ++i)
         places_.push_back(static_cast<std::uint64_t>(value_at(piece.a_dtype, piece.a, i)));
     }
+    void add_zeros(std::size_t) override { FAIL("no tile of this checkpoint is a hole"); }
     std::vector<std::uint64_t> numbers() const override { return places_; }
 
    private:
