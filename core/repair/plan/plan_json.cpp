@@ -12,6 +12,7 @@
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
 //    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
 #include <fmt/format.h>
+#include <cmath>
 
 #include <algorithm>
 #include <iterator>
@@ -185,6 +186,13 @@ void add_in_one_line(const Checkpoint& checkpoint, const PlannedTensor& tensor, 
   text += "]}";
 }
 
+// JSON has no word for infinities and NaN: as null a plan could not be read again.
+Json number_json(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
 Json json_of(const Finding& finding) {
   Json out = {{"rule", finding.rule},
               {"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
@@ -196,6 +204,8 @@ Json json_of(const Finding& finding) {
         [](const auto& v) {
           if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::vector<Box>>)
             return json_of(v);
+          else if constexpr (std::is_same_v<std::decay_t<decltype(v)>, double>)
+            return number_json(v);
           else
             return Json(v);
         },

@@ -120,6 +120,8 @@ Operation read_operation(Reader& reader, const Json& json) {
 }
 
 EvidenceValue read_evidence(Reader& reader, const Json& value) {
+  // What earlier versions wrote of NaN and of infinities.
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_float()) return value.get<double>();
   if (value.is_number()) return reader.integer(value, "evidence");

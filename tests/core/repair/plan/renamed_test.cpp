@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
@@ -54,6 +56,24 @@ std::map<std::string, Values> all_values(const std::string& path) {
 }
 
 }  // namespace
+
+TEST_CASE("plan: evidence that is not finite comes back from JSON") {
+  TemporaryFolder folder;
+  write_names(folder / "ckpt", {"a.w", "b.w"});
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of(*checkpoint, {{"a.w", "c.w"}});
+  Finding finding;
+  finding.rule = "value-statistics";
+  finding.evidence = {{"worst", std::numeric_limits<double>::infinity()},
+                      {"mean", std::numeric_limits<double>::quiet_NaN()},
+                      {"share", 0.5}};
+  plan.undecided.push_back(finding);
+  const std::string text = plan_to_json(*checkpoint, plan);
+  CHECK(text.find("null") == std::string::npos);
+  auto read = plan_from_json(*checkpoint, text, "plan.json");
+  REQUIRE_MESSAGE(read.has_value(), read.error().message);
+  CHECK(plan_to_json(*checkpoint, *read) == text);
+}
 
 TEST_CASE("names move on and change places, bytes stay, in a new directory and in place") {
   for (bool in_place : {false, true}) {
