@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/rules/names/spec_key.h"
 #include "core/rules/reference/content_rules.h"
 
 namespace shw {
@@ -33,7 +34,7 @@ const Rule* const kInOrder[] = {
     &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExpertSuffix, &kExtraState,
     &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
     &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted};
+    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted, &kSpecKey};
 
 }  // namespace
 

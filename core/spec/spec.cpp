@@ -20,6 +20,7 @@
 #include "core/base/json.h"
 #include "core/base/leave_behind.h"
 #include "core/io/source.h"
+#include "core/spec/spec_keys.h"
 
 namespace shw {
 namespace {
@@ -143,8 +144,14 @@ Result<std::vector<Placement>> read_placements(const Reader& reader, const std::
 }
 
 Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const Json& value) {
-  if (!value.is_object() || !value.contains("shape"))
-    return reader.refuse(fqn, "each entry must be an object with at least a \"shape\"");
+  if (!value.is_object() || !value.contains("shape")) {
+    std::string meant;
+    for (const auto& [key, field] : value.items()) {
+      if (value.is_object() && nearest_spec_key(key) == "shape")
+        meant = "; \"" + key.substr(0, 40) + "\" is not known, did you mean \"shape\"?";
+    }
+    return reader.refuse(fqn, "each entry must be an object with at least a \"shape\"" + meant);
+  }
   SpecEntry entry;
   Json extra = Json::object();
   for (const auto& [key, field] : value.items()) {
