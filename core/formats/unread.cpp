@@ -47,8 +47,9 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
      [](std::string_view, std::string_view name) {
        return name == "_CHECKPOINT_METADATA" || name == "_METADATA" || name == "manifest.ocdbt";
      },
-     "JAX reads it: orbax.checkpoint restores it, and safetensors.flax.save_file writes what is "
-     "read here."},
+     "JAX reads it once its save has finished: orbax.checkpoint restores it, and "
+     "safetensors.flax.save_file writes what is read here. A folder that is called "
+     "*.orbax-checkpoint-tmp-* is unfinished, and nothing restores it."},
     {"a Megatron checkpoint of the zarr backend, or another zarr store",
      [](std::string_view, std::string_view name) {
        return name == ".zarray" || name == "zarr.json";

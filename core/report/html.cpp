@@ -193,7 +193,9 @@ std::string plan_section(const ReportInput& input) {
   html += "</table></div>\n<p>";
   const std::string left = left_behind_in_words(input.plan->of_other_ranks);
   if (!left.empty()) html += escaped(left) + "</p>\n<p>";
-  html += input.plan->lossless ? "<span class=\"badge good\">nothing is lost</span>"
+  html += input.plan->lossless && input.plan->undecided.empty()
+              ? "<span class=\"badge good\">nothing is lost</span>"
+          : input.plan->lossless ? "<span class=\"badge gold\">these steps lose nothing</span>"
           : loses_no_element(*input.plan) && !left.empty()
               ? "<span class=\"badge gold\">no element is lost</span>"
               : "<span class=\"badge bad\">" +

@@ -3,6 +3,7 @@
 #include "core/report/ci_forms.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -87,6 +88,11 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
               {"deeper", report.deeper},
               {"findings", std::move(findings)},
               {"unjudged", std::move(unjudged)}};
+  if (const Unreadable gone = unreadable_in(report.findings); !gone.is_none())
+    out["unreadable"] = {{"elements", gone.elements},
+                         {"tensors", gone.tensors},
+                         {"damaged_elements", gone.damaged_elements},
+                         {"damaged_tensors", gone.damaged_tensors}};
   if (context.baseline != nullptr)
     out["baseline"] = {{"file", context.baseline_file},
                        {"known", known},

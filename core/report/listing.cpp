@@ -13,6 +13,7 @@
 #include "core/repair/run/outlook_words.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 
@@ -319,10 +320,37 @@ std::string subjects_text(const std::vector<std::string>& subjects) {
   return text;
 }
 
+// First: what is shown below it is never the whole of a checkpoint that lost something.
+std::string not_mended_text(const Plan& plan, const TextStyle& style) {
+  std::string text;
+  if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())
+    text += inked(style, Ink::kRed, gone) + "\n\n";
+  for (const Finding& finding : plan.undecided) {
+    text += inked(style, Ink::kGold, "not mended  ") + finding.rule + ": " +
+            printable(finding.cause) + "\n" + subjects_text(finding.subjects);
+    if (finding.remedy) text += "     " + printable(finding.remedy->text) + "\n";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string loss_of_steps(const Plan& plan, std::int64_t lost, const TextStyle& style) {
+  const bool keeps = std::all_of(plan.operations.begin(), plan.operations.end(),
+                                 [](const Operation& one) { return one.lossless; });
+  if (plan.lossless && !plan.undecided.empty())
+    return inked(style, Ink::kGold, "these steps lose nothing") + separator(style) +
+           plural(plan.undecided.size(), "finding") + " not mended";
+  return plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
+         : keeps       ? inked(style, Ink::kGold, "no element is lost")
+         : lost == 0   ? inked(style, Ink::kRed, "what was lost stays lost")
+                       : inked(style, Ink::kRed,
+                               plural(static_cast<std::uint64_t>(lost), "element") + " lost");
+}
+
 }  // namespace
 
 std::string plan_to_text(const Plan& plan, const TextStyle& style) {
-  std::string text;
+  std::string text = not_mended_text(plan, style);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {
@@ -350,23 +378,11 @@ std::string plan_to_text(const Plan& plan, const TextStyle& style) {
   if (plan.operations.empty()) {
     text += plan.undecided.empty() ? "Nothing to repair.\n" : "Nothing here can be mended.\n";
   } else {
-    text += plural(plan.operations.size(), "operation") + separator(style);
-    const bool keeps = std::all_of(plan.operations.begin(), plan.operations.end(),
-                                   [](const Operation& one) { return one.lossless; });
-    text += plan.lossless ? inked(style, Ink::kGreen, "nothing is lost")
-            : keeps       ? inked(style, Ink::kGold, "no element is lost")
-            : lost == 0   ? inked(style, Ink::kRed, "what was lost stays lost")
-                          : inked(style, Ink::kRed,
-                                  plural(static_cast<std::uint64_t>(lost), "element") + " lost");
-    text += separator(style) +
+    text += plural(plan.operations.size(), "operation") + separator(style) +
+            loss_of_steps(plan, lost, style) + separator(style) +
             (moved == 0 ? "no tensor byte moves" : human_bytes(moved) + " move") + "\n";
     if (!plan.of_other_ranks.empty())
       text += printable(left_behind_in_words(plan.of_other_ranks)) + "\n";
-  }
-  for (const Finding& finding : plan.undecided) {
-    text += "\n" + inked(style, Ink::kGold, "not mended  ") + finding.rule + ": " +
-            printable(finding.cause) + "\n" + subjects_text(finding.subjects);
-    if (finding.remedy) text += "     " + printable(finding.remedy->text) + "\n";
   }
   return text;
 }

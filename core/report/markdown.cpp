@@ -87,7 +87,9 @@ std::string plan_list(const ReportInput& input) {
               human_count(static_cast<std::uint64_t>(operation.elements_lost)) + " |\n";
     }
     text += "\n" +
-            (input.plan->lossless ? std::string("Nothing is lost")
+            (input.plan->lossless
+                 ? std::string(input.plan->undecided.empty() ? "Nothing is lost"
+                                                             : "These steps lose nothing")
              : loses_no_element(*input.plan) && !input.plan->of_other_ranks.empty()
                  ? std::string("No element is lost")
                  : plural(static_cast<std::uint64_t>(sum.elements_lost), "element") +

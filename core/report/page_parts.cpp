@@ -10,6 +10,7 @@
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
 #include "core/rules/unjudged.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 
@@ -44,7 +45,9 @@ std::string verdict_sentence(const ReportInput& input) {
   }
   std::string counts = plural(causes, "cause");
   if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
-  return title_of(worst_consequence(input.check.findings)) + ": " + counts;
+  const std::string gone = unreadable_words(unreadable_in(input.check.findings));
+  return title_of(worst_consequence(input.check.findings)) + ": " + counts +
+         (gone.empty() ? "" : ". " + gone);
 }
 
 std::string known_words(const ReportInput& input, const Finding& finding) {

@@ -11,6 +11,7 @@
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -169,13 +170,14 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 // What every byte told a look at headers alone would not find again.
 std::string command_for(const Finding& finding, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
-  std::string verb = finding.remedy ? "repair" : "";
+  const bool gives_up = can_be_given_up(finding);
+  std::string verb = finding.remedy ? "repair" : gives_up ? "plan" : "";
   if (verb.empty() || options.checkpoint.empty()) return "";
   return "shardwright " + verb + " " + shell_word(options.checkpoint) +
          (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
          (options.against.empty() ? "" : " --against " + shell_word(options.against)) +
          (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh)) +
-         (options.depth ? depth_option(*options.depth) : "");
+         (options.depth ? depth_option(*options.depth) : "") + (gives_up ? " --fill zero" : "");
 }
 
 void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
@@ -183,11 +185,14 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
   if (!finding.remedy && finding.severity == Severity::kInfo) return;
   const auto* where = evidence<std::string>(finding, "where");
   const auto* undecided = evidence<std::string>(finding, "undecided");
-  std::string text = finding.remedy                            ? finding.remedy->text
-                     : where != nullptr && *where == "request" ? "Nothing to repair on disk."
-                     : undecided != nullptr                    ? "Undecided: " + *undecided + "."
-                                            : "No safe remedy. `shardwright explain " +
-                                                  finding.rule + "` says what can be done.";
+  std::string text =
+      finding.remedy                            ? finding.remedy->text
+      : where != nullptr && *where == "request" ? "Nothing to repair on disk."
+      : undecided != nullptr                    ? "Undecided: " + *undecided + "."
+      : can_be_given_up(finding)
+          ? "No safe remedy but the file itself: copy it here from where it was "
+            "written. What is left without it:"
+          : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
   std::string command = command_for(finding, options);
   std::string lines = wrapped(printable(text), indent, options.width);
   std::size_t last = lines.rfind('\n');
@@ -284,6 +289,8 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
   std::string causes = causes_counted(checkpoint, report), out;
   if (!causes.empty()) {
     out = style(kBold, causes) + depth;
+    const std::string gone = unreadable_words(unreadable_in(report.findings));
+    if (!gone.empty()) out += "\n" + style(kRed, gone);
   } else if (report.verdict == Verdict::kUndecided) {
     out = style(kYellow, "undecided") + ": not everything could be looked at" + depth;
   } else if (!hints.empty()) {
@@ -316,6 +323,16 @@ std::string headline(const Checkpoint& checkpoint) {
   return printable(out + " \u00b7 " + human_bytes(checkpoint.tensor_bytes()));
 }
 
+namespace {
+
+// Which versions can read a sound checkpoint is a line behind the answer, not a block above it.
+bool is_note(const CheckReport& report, const Finding& finding) {
+  return report.verdict == Verdict::kClean && rule_of(finding).words.names_versions &&
+         !what_it_means(finding).empty();
+}
+
+}  // namespace
+
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
                           const TextOptions& options) {
   Style style{options.colour};
@@ -325,11 +342,17 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
     if (finding.severity >= options.least)
       indent = std::max(indent, severity_tag(finding.severity).text.size() + 2);
   }
+  std::string notes;
   for (const Finding& finding : report.findings) {
-    if (finding.severity >= options.least)
+    if (finding.severity < options.least) continue;
+    if (is_note(report, finding))
+      notes += style(kQuiet, "note: " + what_it_means(finding) + " (`shardwright explain " +
+                                 finding.rule + "`)") +
+               "\n";
+    else
       append_finding(out, checkpoint, finding, indent, options, style);
   }
-  return out + closing(checkpoint, report, options, style);
+  return out + closing(checkpoint, report, options, style) + notes;
 }
 
 namespace {

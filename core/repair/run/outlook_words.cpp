@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 
@@ -33,7 +34,12 @@ std::string in_words(const Plan& plan) {
     text += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
             " lost; the certificate names every one. ";
   else if (left.empty())
-    text += "Nothing is lost. ";
+    text += plan.undecided.empty() ? "Nothing is lost. " : "These steps lose nothing. ";
+  if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())
+    text += gone + ". ";
+  if (!plan.undecided.empty())
+    text += plural(plan.undecided.size(), "finding") +
+            (plan.undecided.size() == 1 ? " stays" : " stay") + " as before. ";
   text += left.empty() ? "" : left + " ";
   return text + (moved == 0 ? "No tensor byte moves." : human_bytes(moved) + " are rewritten.");
 }

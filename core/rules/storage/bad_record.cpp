@@ -7,6 +7,7 @@
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
 #include "core/rules/storage/flipped_element.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -39,6 +40,7 @@ void report_headers(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   std::vector<std::string> records;
   std::string first;
+  UnreadableCount unreadable;
   if (facts.headers.empty()) return;
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -47,11 +49,13 @@ void report_headers(const Facts& facts, std::vector<Finding>& findings) {
       auto item = checkpoint.item(chunk);
       if (!item || !is_reachable(checkpoint, *item)) continue;
       if (first.empty()) first = header.error().message + " (" + where(header.error()) + ")";
+      unreadable.add(checkpoint, tensor, chunk);
       add_record(finding, records, checkpoint.fqn(tensor),
                  where(header.error()) + ": " + header.error().message);
     }
   }
   std::string count = plural(records.size(), "item");
+  unreadable.write(finding);
   finish_records(finding, records,
                  count + (records.size() == 1 ? " is" : " are") +
                      " not what torch writes, so the tile cannot be read: " + first,
@@ -84,6 +88,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> records;
   std::string first;  // what is wrong with it
   std::vector<FlippedElement> flipped;
+  UnreadableCount damaged, unreadable;
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
                   bool header_is_good) {
     if (!is_reachable(checkpoint, item)) return;
@@ -109,6 +114,10 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
       if (!item) continue;
       look(checkpoint.fqn(tensor), *item, data, header_is_good);
       const bool differs = data && data->crc == DataCheck::Crc::kDiffers;
+      if (differs && is_reachable(checkpoint, *item)) damaged.add(checkpoint, tensor, chunk);
+      if (!data && data.error().kind == ErrorKind::kDamaged && header_is_good &&
+          is_reachable(checkpoint, *item))
+        unreadable.add(checkpoint, tensor, chunk);
       if (!differs || flipped.size() == kMaxEvidence) continue;
       if (auto one = flipped_element(facts, tensor, chunk, *data)) flipped.push_back(*one);
     }
@@ -126,6 +135,8 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::string count = plural(records.size(), "item");
   std::string cause = "The bytes of " + count + " are not those that were written: " + first + ".";
+  unreadable.write(finding);
+  damaged.write_damaged(finding);
   add_flipped(flipped, cause, finding);
   finish_records(finding, records, std::move(cause), findings);
 }

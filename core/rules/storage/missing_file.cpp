@@ -9,6 +9,7 @@
 #include "core/facts/storage/gone.h"
 #include "core/model/named_only.h"
 #include "core/rules/rules.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -127,6 +128,7 @@ void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
                       {"tensors", capped(gone.tensors)},
                       {"tensor_count", count_of(gone.tensors.size())},
                       {"objects", capped(gone.objects)}};
+  write_unreadable(gone.elements, count_of(gone.tensors.size() + gone.named.size()), finding);
   if (!gone.lines.empty()) finding.evidence.emplace_back("tiles_of", gone.lines);
   if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes", gone.boxes);
   if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes_in", gone.inside);

@@ -9,6 +9,7 @@
 #include "core/facts/storage/gone.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/rules/rules.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -20,7 +21,8 @@ struct CutOffItems {
   std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are no tensors
   std::vector<std::string> lost;   // "fc.weight: 8 of 32 elements"
   std::int64_t elements = 0;
-  std::int64_t needed = 0;  // the furthest end of an item
+  std::size_t tensors_cut = 0;  // with tiles of which no copy is counted
+  std::int64_t needed = 0;      // the furthest end of an item
   // Of negative offset or length, or with an end beyond all numbers: no file has them.
   std::uint64_t impossible = 0;
   std::string first_impossible;
@@ -55,7 +57,10 @@ void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& 
     for (const Replica& replica : checkpoint.replicas(chunk))
       has_replica |= look_at_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
   }
-  if (tiles != 0) add_lost_elements(checkpoint, tensor, out.elements, out.lost);
+  if (tiles != 0) {
+    add_lost_elements(checkpoint, tensor, out.elements, out.lost);
+    ++out.tensors_cut;
+  }
   if (out.lines.size() == kMaxEvidence) return;
   const std::size_t all = checkpoint.chunks(tensor).size();
   if (tiles != 0 && all == 1)
@@ -148,6 +153,7 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                       {"tensors", capped(found.tensors)},
                       {"tensor_count", count_of(found.tensors.size())},
                       {"bytes_needed", found.needed}};
+  write_unreadable(found.elements, count_of(found.tensors_cut), finding);
   explain_pointers(std::move(pointers), finding);
   findings.push_back(std::move(finding));
 }

@@ -5,6 +5,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -18,6 +19,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = "storage-dangling";
   std::vector<std::string> items;
   std::uint64_t tiles = 0;
+  UnreadableCount unreadable;
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.item(chunk)) continue;
@@ -26,6 +28,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
       // An empty tile has no byte to find.
       if (volume(checkpoint.sizes(chunk)) == 0) continue;
       ++tiles;
+      unreadable.add(checkpoint, tensor, chunk);
       add_subject(finding.subjects, checkpoint.fqn(tensor));
       if (items.size() < kMaxEvidence) items.push_back(chunk_text(checkpoint, tensor, chunk));
     }
@@ -43,6 +46,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
                   (objects != 0 ? plural(objects, "object") : std::string()) +
                   " without saying in which file: a load fails at the first of them.";
   finding.evidence = {{"items", items}, {"item_count", static_cast<std::int64_t>(tiles + objects)}};
+  unreadable.write(finding);
   findings.push_back(std::move(finding));
 }
 

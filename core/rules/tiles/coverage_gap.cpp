@@ -5,6 +5,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/rules/unreadable.h"
 
 namespace shw {
 namespace {
@@ -50,6 +51,7 @@ void finish_gaps(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
                       {"missing_elements", gaps.missing},
                       {"missing_share", share},
                       {"complete", gaps.complete}};
+  write_unreadable(gaps.missing, count_of(finding.subjects.size()), finding);
   findings.push_back(std::move(finding));
 }
 

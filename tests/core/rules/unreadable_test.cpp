@@ -1,0 +1,99 @@
+// What sums findings up is never more hopeful than one of them: over every checkpoint in
+// tests/data, as it is and with its first data file gone or cut off.
+#include "core/rules/unreadable.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/fixtures.h"
+#include "core/formats/open.h"
+#include "core/repair/plan/plan.h"
+#include "core/report/listing.h"
+#include "core/report/text.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+namespace fs = std::filesystem;
+
+namespace {
+
+Finding finding_of(Severity severity, std::optional<bool> lossless) {
+  Finding finding;
+  finding.rule = "shape-mismatch";
+  finding.severity = severity;
+  if (lossless) finding.remedy = Remedy{"relabel", *lossless, "Relabel it."};
+  return finding;
+}
+
+bool says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+void check_summary(const std::string& path) {
+  CAPTURE(path);
+  auto opened = open_checkpoint(path);
+  if (!opened) return;
+  auto report = check(**opened, {});
+  REQUIRE(report.has_value());
+  bool all_lossless = true;
+  for (const Finding& finding : report->findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    all_lossless = all_lossless && finding.remedy && finding.remedy->lossless;
+  }
+  const Unreadable gone = unreadable_in(report->findings);
+  const std::string brief = what_is_lost(report->findings);
+  if (!all_lossless || !gone.is_none()) CHECK_FALSE(says(brief, "Nothing is lost"));
+  auto plan = make_plan(**opened, *report, {});
+  REQUIRE(plan.has_value());
+  const std::string planned = plan_to_text(*plan, {}),
+                    checked = check_to_text(**opened, *report, {});
+  if (!plan->undecided.empty()) {
+    CHECK_FALSE(says(planned, "nothing is lost"));
+    CHECK(planned.find("not mended") < planned.find("   for "));
+  }
+  if (gone.is_none()) return;
+  CHECK(says(brief, unreadable_words(gone)));
+  CHECK(says(checked, unreadable_words(gone)));
+}
+
+}  // namespace
+
+TEST_CASE("what is lost: nothing only where every finding has a remedy that loses nothing") {
+  CHECK(what_is_lost({}) == "Nothing is lost.");
+  CHECK(what_is_lost({finding_of(Severity::kError, true)}) == "Nothing is lost.");
+  CHECK(what_is_lost({finding_of(Severity::kInfo, std::nullopt)}) == "Nothing is lost.");
+  CHECK(says(what_is_lost({finding_of(Severity::kError, false)}), "Something is lost"));
+  CHECK(says(what_is_lost({finding_of(Severity::kError, std::nullopt)}), "no safe remedy"));
+  const std::string mixed = what_is_lost(
+      {finding_of(Severity::kError, true), finding_of(Severity::kError, std::nullopt)});
+  CHECK_FALSE(says(mixed, "Nothing is lost"));
+  CHECK(says(mixed, "1 finding has no safe remedy"));
+  Finding gone = finding_of(Severity::kError, std::nullopt);
+  write_unreadable(1024, 3, gone);
+  CHECK(says(what_is_lost({gone}), "1,024 elements of 3 tensors cannot be read"));
+}
+
+TEST_CASE("what is lost: no summary of a real checkpoint is more hopeful than its findings") {
+  for (const std::string& folder : test::fixture_cases("")) {
+    check_summary(folder + "/ckpt");
+    for (const bool is_cut : {false, true}) {
+      TemporaryFolder copy;
+      std::error_code error;
+      fs::copy(folder + "/ckpt", copy / "c", fs::copy_options::recursive, error);
+      if (error) continue;
+      for (const auto& entry : fs::directory_iterator(copy / "c")) {
+        if (!entry.is_regular_file() || entry.path().extension() != ".distcp" ||
+            entry.file_size() < 8)
+          continue;
+        if (is_cut)
+          fs::resize_file(entry.path(), entry.file_size() / 2);
+        else
+          fs::remove(entry.path());
+        break;
+      }
+      check_summary(copy / "c");
+    }
+  }
+}
