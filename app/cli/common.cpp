@@ -6,6 +6,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/report/listing.h"
@@ -86,6 +87,49 @@ Error with_places(Error error, const Context& context) {
     error.advice += place;
   }
   return error;
+}
+
+namespace {
+
+// Elements of the result of a repair that are zeros in the place of what is lost.
+std::int64_t zeros_in_place_of_lost(const std::vector<Finding>& remaining) {
+  FilledTensor filled;
+  filled.fill = "zero";
+  const std::string filled_with_zeros = fill_words(filled);
+  std::int64_t zeros = 0;
+  for (const Finding& finding : remaining) {
+    if (!verbs::is_only_filled(finding)) continue;
+    const Extents* lost = nullptr;
+    const std::vector<std::string>* fills = nullptr;
+    for (const auto& [key, value] : finding.evidence) {
+      if (key == "lost_elements") lost = std::get_if<Extents>(&value);
+      if (key == "filled_with") fills = std::get_if<std::vector<std::string>>(&value);
+    }
+    if (lost == nullptr || fills == nullptr) continue;
+    for (std::size_t i = 0; i < std::min(fills->size(), lost->size()); ++i)
+      zeros += (*fills)[i] == filled_with_zeros ? (*lost)[i] : 0;
+  }
+  return zeros;
+}
+
+}  // namespace
+
+int code_of_result(Context& context, const Checkpoint& source,
+                   const std::vector<Finding>& remaining) {
+  if (!std::all_of(remaining.begin(), remaining.end(), verbs::is_only_filled)) return kFindings;
+  const std::int64_t zeros = zeros_in_place_of_lost(remaining);
+  if (context.options.fill.empty() || zeros == 0) return kClean;
+  double all = 0;
+  for (TensorId tensor : source.tensors())
+    all += static_cast<double>(volume(source.shape(tensor)).value_or(0));
+  const double percent = all > 0 ? 100 * static_cast<double>(zeros) / all : 0;
+  context.terminal.say(fmt::format(
+      "{} of the checkpoint, {} %, {} zero now: no trained value stands there. {}",
+      plural(static_cast<std::uint64_t>(zeros), "element"),
+      percent >= 0.01 ? fmt::format("{:.2f}", percent) : fmt::format("{:.1g}", percent),
+      zeros == 1 ? "is" : "are",
+      context.options.accept_loss ? "The loss was accepted." : "--accept-loss makes that exit 0."));
+  return context.options.accept_loss ? kClean : kFindings;
 }
 
 int fail_with(Context& context, const Error& met) {

@@ -38,7 +38,8 @@ struct Options : VerbOptions {
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;
-  bool explain = false;  // of a plan: what it takes, in words
+  bool accept_loss = false;  // of --fill: zeros in the place of what is lost are no failure
+  bool explain = false;      // of a plan: what it takes, in words
   bool json = false;
   bool values = false;
   bool yes = false;

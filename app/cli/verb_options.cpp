@@ -172,6 +172,10 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
                     "what stands where elements are lost; cast: masters from the model")
         ->type_name("zero|cast|from:CHECKPOINT");
   }
+  if (takes(shape, 'g') && takes(shape, 'i')) {
+    verb.add_flag("--accept-loss", options.accept_loss,
+                  "exit 0 though --fill puts zeros where elements are lost");
+  }
 }
 
 // What it may take.

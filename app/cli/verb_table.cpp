@@ -80,7 +80,9 @@ constexpr VerbRow kVerbs[] = {
      "on this machine is gone on with. What another one left for the same output is removed.\n\n"
      "The result is checked as the checkpoint was. What is still wrong in it is said first, and "
      "the exit code is 1. What was filled stays a finding (filled-elements) and alone leaves the "
-     "exit code 0.\n\nWhere nothing was found nothing is written and the exit code is 0; --json "
+     "exit code 0, but for zeros that --fill puts where elements are lost: then it is 1 unless "
+     "--accept-loss is given.\n\nWhere nothing was found nothing is written and the exit code is "
+     "0; --json "
      "then names the checkpoint itself as output, with \"repaired\": false. Where nothing that "
      "was found can be mended it is an error with exit code 2."},
     {"reshard", "sadmoycbhu", "Cut every tensor anew, for another mesh",

@@ -132,8 +132,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   }();
   if (!remaining) return fail_with(context, remaining.error());
   tell_written(context, *result, *remaining);
-  return std::all_of(remaining->begin(), remaining->end(), verbs::is_only_filled) ? kClean
-                                                                                  : kFindings;
+  return code_of_result(context, *opened.checkpoint, *remaining);
 }
 
 int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan) {

@@ -77,6 +77,10 @@ Error with_places(Error error, const Context& context);
 // Says what went wrong, as text or as JSON, and returns the exit code that belongs to it. A member
 // of a team keeps it (Context::met), for all of them to say once.
 int fail_with(Context& context, const Error& error);
+// The exit code of a repair by what is still wrong in its result. Zeros that --fill put where
+// elements are lost fail it, and are said with their share of the model, unless they are accepted.
+int code_of_result(Context& context, const Checkpoint& source,
+                   const std::vector<Finding>& remaining);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);

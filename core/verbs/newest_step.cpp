@@ -12,6 +12,7 @@
 #include "core/base/natural_order.h"
 #include "core/base/packed.h"
 #include "core/base/words.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
 #include "core/io/place.h"
@@ -105,6 +106,16 @@ Result<std::vector<StepFolder>> steps_of(const Asked& asked, Progress* progress)
   return steps;
 }
 
+// What a repair made beside the steps, "step_9000-repaired-2", is none of them. True where one was
+// dropped.
+bool drop_results(const Asked& asked, std::vector<StepFolder>& steps) {
+  const std::size_t before = steps.size();
+  std::erase_if(steps, [&](const StepFolder& step) {
+    return posix_store().exists(asked.run + "/" + step.name + asked.below + "/" + kCertificateFile);
+  });
+  return steps.size() != before;
+}
+
 Status keep_those_alike(const Asked& asked, std::vector<StepFolder>& steps) {
   std::set<std::string> patterns;
   std::vector<std::string> examples;
@@ -122,6 +133,7 @@ Status keep_those_alike(const Asked& asked, std::vector<StepFolder>& steps) {
                                                                   steps.front().name)),
                 {asked.run + asked.below},
                 "Name the folder that holds the steps, as in runs/llama/@latest.");
+  if (patterns.size() > 1 && drop_results(asked, steps)) return keep_those_alike(asked, steps);
   if (patterns.size() > 1)
     return fail(
         ErrorKind::kUnsupported,

@@ -147,6 +147,40 @@ TEST_CASE("a plan says how to go without a file that is lost") {
   CHECK(contains(filled.err, "what --fill puts in the place of lost files"));
 }
 
+TEST_CASE("repair: zeros in the place of what is lost fail it unless they are accepted") {
+  Scratch scratch;
+  std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt",
+                        scratch / "c", std::filesystem::copy_options::recursive);
+  std::filesystem::remove(scratch / "c/__1_0.distcp");
+  Run refused =
+      shardwright({"repair", scratch / "c", "--fill", "zero", "--out", scratch / "a", "--yes"});
+  CHECK(refused.code == 1);
+  CHECK(contains(refused.err, "of the checkpoint"));
+  CHECK(contains(refused.err, "--accept-loss"));
+  CHECK(std::filesystem::exists(scratch / "a/certificate.json"));
+  Run accepted = shardwright({"repair", scratch / "c", "--fill", "zero", "--accept-loss", "--out",
+                              scratch / "b", "--yes"});
+  CHECK(accepted.code == 0);
+}
+
+TEST_CASE("a healthy checkpoint of torch 2.15 answers in one line and is not copied") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "run");
+  const std::string step = scratch / "run/step_9000";
+  std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.15/python-3.11.2", step,
+                        std::filesystem::copy_options::recursive);
+  Run check = shardwright({"check", step});
+  CHECK(check.code == 0);
+  CHECK(contains(check.out, "no finding"));
+  CHECK(contains(check.out, "\nnote: needs torch 2.15"));
+  CHECK_FALSE(contains(check.out, "info"));
+  Run repair = shardwright({"repair", step, "--yes"});
+  CHECK(repair.code == 0);
+  CHECK(contains(repair.out, "Nothing to repair"));
+  CHECK(contains(repair.err, "--in-place"));
+  CHECK(std::distance(std::filesystem::directory_iterator(scratch / "run"), {}) == 1);
+}
+
 TEST_CASE("a mesh that is too small for the demo is answered") {
   Run run = shardwright({"check", step(), "--mesh", "dp=4"});
   CHECK(run.code == 1);

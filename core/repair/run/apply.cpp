@@ -1,7 +1,5 @@
 #include "core/repair/run/apply.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <set>
 
@@ -46,11 +44,17 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   return check_is_there(checkpoint, plan);
 }
 
-// "<checkpoint>-repaired", "-repaired-2", ...
+// "<checkpoint>-repaired", "-repaired-b", "-repaired-c", ... A name that ends in a number is a step
+// of a run for what looks for the newest one: "checkpoint-500-repaired-2" would be.
 std::string free_name(const Store& store, const std::string& source, const std::string& suffix) {
   std::string base = source + suffix;
   std::string name = base;
-  for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
+  for (std::size_t i = 1; store.exists(name); ++i) {
+    std::string letters;
+    for (std::size_t left = i + 1; left != 0; left = (left - 1) / 26)
+      letters.insert(letters.begin(), static_cast<char>('a' + (left - 1) % 26));
+    name = base + "-" + letters;
+  }
   return name;
 }
 

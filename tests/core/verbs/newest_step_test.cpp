@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
@@ -209,4 +210,14 @@ TEST_CASE("every path that was said is settled, and a team takes the first one's
   CHECK(said.checkpoint == newest);
   CHECK(said.against == run.folder / "step_200");
   CHECK(said.fill == "from:" + newest);
+}
+
+TEST_CASE("newest step: what repairs made beside the steps is none of them") {
+  Run run;
+  for (const char* result : {"step_10000-repaired", "step_10000-repaired-2"}) {
+    fs::copy(kStep, run.folder / result);
+    std::ofstream(run.folder / result + "/certificate.json") << "{}";
+  }
+  CHECK(run.newest("@latest") == "step_10000");
+  CHECK(run.newest("@latest-complete") == "step_10000");
 }

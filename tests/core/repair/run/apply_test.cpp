@@ -114,7 +114,7 @@ TEST_CASE("F1.1 is repaired into a new directory, proved, and the source is as i
   CHECK(verdict(folder / "ckpt") == VerifyReport::Outcome::kUndecided);
   auto again = apply_plan(*checkpoint, plan, {});
   REQUIRE(again.has_value());
-  CHECK(again->output.ends_with("ckpt-repaired-2"));
+  CHECK(again->output.ends_with("ckpt-repaired-b"));
 
   auto certificate = certificate_from_json(contents(repaired->certificate), "certificate.json");
   REQUIRE(certificate.has_value());
