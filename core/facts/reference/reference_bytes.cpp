@@ -37,7 +37,10 @@ bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
 }  // namespace
 
 bool is_read_whole(const CheckInput& input, TensorId tensor) {
+  // What opening its file costs is more.
+  constexpr std::uint64_t kSmallBytes = 64 << 10;
   const Checkpoint& c = input.checkpoint;
+  if (bytes_of_elements(c, tensor) <= kSmallBytes) return true;
   return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
          is_cut_by_its_writers(c, tensor);
 }
