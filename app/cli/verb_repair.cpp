@@ -101,9 +101,10 @@ void tell_how_to_go_without(Context& context, const verbs::Opened& opened) {
   if (!context.options.fill.empty()) return;
   const auto steps = verbs::plan_to_give_up(opened, "zero", &context.progress);
   if (!steps || !*steps) return;
-  context.terminal.say("\nWhat lay in lost files can be given up, and all else kept:  " +
-                       command_line("plan", context.options) +
-                       " --fill zero, or --fill from:CHECKPOINT");
+  context.terminal.say(
+      "\nWhat lay in lost files can be given up, and all else kept; with --fill "
+      "from:CHECKPOINT another checkpoint's elements stand there:\n  " +
+      command_line("plan", context.options) + " --fill zero");
 }
 
 }  // namespace
@@ -128,12 +129,12 @@ int run_plan(Context& context) {
     if (explains) context.terminal.out(explained(*plan, outlook));
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.out("\n" + cost_in_words(context.options, checkpoint, *plan));
-    if (!plan->empty())
+    if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.say(
-          (check_all_reachable(checkpoint)
-               ? "\nNothing was written. Carry it out:  "
-               : "\nNothing was written. Carry it out when every file is there:  ") +
-          command_line("repair", context.options) + (mends(*plan) ? "" : " --in-place"));
+          "\nNothing was written. Carry it out:  " + command_line("repair", context.options) +
+          (mends(*plan) ? "" : " --in-place"));
+    else if (!plan->empty())
+      context.terminal.say("\nNothing was written, and nothing can be before every file is there.");
     if (!check_all_reachable(checkpoint)) tell_how_to_go_without(context, *opened);
   }
   // What nothing here mends is a finding that stays.

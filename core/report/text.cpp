@@ -168,10 +168,13 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 }
 
 // What every byte told a look at headers alone would not find again.
-std::string command_for(const Finding& finding, const TextOptions& options) {
+std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
   const bool gives_up = can_be_given_up(finding);
-  std::string verb = finding.remedy ? "repair" : gives_up ? "plan" : "";
+  // Nothing is repaired while a file is missing: the plan of it can be seen.
+  std::string verb = finding.remedy && is_whole   ? "repair"
+                     : finding.remedy || gives_up ? "plan"
+                                                  : "";
   if (verb.empty() || options.checkpoint.empty()) return "";
   return "shardwright " + verb + " " + shell_word(options.checkpoint) +
          (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
@@ -180,7 +183,7 @@ std::string command_for(const Finding& finding, const TextOptions& options) {
          (options.depth ? depth_option(*options.depth) : "") + (gives_up ? " --fill zero" : "");
 }
 
-void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
+void append_remedy(std::string& out, const Finding& finding, bool is_whole, std::size_t indent,
                    const TextOptions& options, const Style& style) {
   if (!finding.remedy && finding.severity == Severity::kInfo) return;
   const auto* where = evidence<std::string>(finding, "where");
@@ -193,7 +196,7 @@ void append_remedy(std::string& out, const Finding& finding, std::size_t indent,
           ? "No safe remedy but the file itself: copy it here from where it was "
             "written. What is left without it:"
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
-  std::string command = command_for(finding, options);
+  std::string command = command_for(finding, is_whole, options);
   std::string lines = wrapped(printable(text), indent, options.width);
   std::size_t last = lines.rfind('\n');
   std::size_t used =
@@ -226,7 +229,8 @@ std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& findi
 }
 
 void append_finding(std::string& out, const Checkpoint& checkpoint, const Finding& finding,
-                    std::size_t indent, const TextOptions& options, const Style& style) {
+                    bool is_whole, std::size_t indent, const TextOptions& options,
+                    const Style& style) {
   Word severity = severity_tag(finding.severity);
   out += style(severity.colour, std::string(severity.text)) +
          std::string(indent - severity.text.size(), ' ') + style(kBold, finding.rule);
@@ -237,7 +241,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
   out += (words.empty() ? "" : ": " + words) + "\n";
   append_subjects(out, finding, indent, options, style);
   out += wrapped(printable(finding.cause), indent, options.width) + "\n";
-  append_remedy(out, finding, indent, options, style);
+  append_remedy(out, finding, is_whole, indent, options, style);
   out += "\n";
 }
 
@@ -343,6 +347,8 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
       indent = std::max(indent, severity_tag(finding.severity).text.size() + 2);
   }
   std::string notes;
+  const bool is_whole = std::none_of(report.findings.begin(), report.findings.end(),
+                                     [](const Finding& one) { return can_be_given_up(one); });
   for (const Finding& finding : report.findings) {
     if (finding.severity < options.least) continue;
     if (is_note(report, finding))
@@ -350,7 +356,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
                                  finding.rule + "`)") +
                "\n";
     else
-      append_finding(out, checkpoint, finding, indent, options, style);
+      append_finding(out, checkpoint, finding, is_whole, indent, options, style);
   }
   return out + closing(checkpoint, report, options, style) + notes;
 }
