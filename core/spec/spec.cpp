@@ -20,7 +20,7 @@
 #include "core/base/json.h"
 #include "core/base/leave_behind.h"
 #include "core/io/source.h"
-#include "core/spec/spec_keys.h"
+#include "core/spec/spec_key_names.h"
 
 namespace shw {
 namespace {

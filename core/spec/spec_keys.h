@@ -13,7 +13,4 @@ struct MisspeltKey {
 };
 std::vector<MisspeltKey> misspelt_keys(const Spec& spec);
 
-// The key that is read and that `key` is at most two letters away from; empty where there is none.
-std::string nearest_spec_key(const std::string& key);
-
 }  // namespace shw
