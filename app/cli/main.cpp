@@ -346,7 +346,7 @@ Error nothing_travels() {
 }
 
 int run(Options& options) {
-  if (options.threads != 0) limit_threads(options.threads);
+  limit_threads(options.threads);
   const Launch launch = launch_of_this_process();
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};

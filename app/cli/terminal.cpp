@@ -16,6 +16,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/threads.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
@@ -257,12 +258,12 @@ ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
     : state_(std::make_unique<State>()) {
   if (terminal.quiet()) return;
   if (!terminal.talks_to_terminal()) {
-    state_->painter = std::thread([state = state_.get(), &progress] {
+    start_thread(state_->painter, [state = state_.get(), &progress] {
       beat(progress, state->mutex, state->stop_now, state->stop);
     });
     return;
   }
-  state_->painter = std::thread([state = state_.get(), &progress, width = terminal.width()] {
+  start_thread(state_->painter, [state = state_.get(), &progress, width = terminal.width()] {
     paint(progress, width, state->mutex, state->stop_now, state->stop);
   });
 }

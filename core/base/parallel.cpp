@@ -8,12 +8,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cerrno>
 #include <condition_variable>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/cores.h"
+#include "core/base/threads.h"
 
 namespace shw {
 
@@ -22,17 +25,37 @@ namespace {
 std::atomic<std::size_t> processes_on_these_cores{1};
 std::atomic<std::size_t> threads_asked_for{0};  // 0: nobody asked
 
+// TBB ends the program where the system refuses it a thread, so it is told how many it may have:
+// all, or what starts now but for a few that others start later (the progress line, a writer).
+std::size_t threads_to_have(std::size_t wanted) {
+  constexpr std::size_t kOthers = 4;
+  if (wanted <= 1) return 1;
+  const std::size_t started = threads_that_start(wanted + kOthers);
+  const std::size_t most = started > kOthers ? std::min(wanted, started - kOthers) : 1;
+  static std::optional<tbb::global_control> limit;
+  if (most < wanted) limit.emplace(tbb::global_control::max_allowed_parallelism, most);
+  return most;
+}
+
 std::size_t threads_at_once() {
   return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
+}
+
+// Asked once: 16 threads start and end in half a millisecond.
+std::size_t threads_for_all_cores() {
+  static const std::size_t most = threads_to_have(threads_at_once());
+  return std::min(threads_at_once(), most);
 }
 
 #ifdef __SANITIZE_THREAD__
 // TBB's library is not compiled with TSan, which takes what it hands from thread to thread for
 // races: plain threads, where TSan looks.
 void on_threads(std::size_t threads, const std::function<void()>& body) {
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(body);
+  std::vector<std::thread> others(std::max<std::size_t>(threads, 1) - 1);
+  std::size_t started = 0;
+  while (started < others.size() && start_thread(others[started], body)) ++started;
   if (threads > 0) body();
+  for (std::size_t i = 0; i < started; ++i) others[i].join();
 }
 
 template <typename Work>
@@ -58,30 +81,43 @@ Status isolated(const Work& work) {
 }
 #endif
 
+std::string cores_as_text(const std::vector<cpu_set_t>& sets) {
+  const std::size_t bytes = sets.size() * sizeof(cpu_set_t);
+  std::string text;
+  for (std::size_t i = 0; i < bytes * 8; ++i) {
+    if (CPU_ISSET_S(i, bytes, sets.data())) text += (text.empty() ? "" : ",") + std::to_string(i);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::size_t worker_count() {
   if (threads_asked_for != 0) return threads_asked_for;
-  return std::max<std::size_t>(threads_at_once() / processes_on_these_cores, 1);
+  return std::max<std::size_t>(threads_for_all_cores() / processes_on_these_cores, 1);
 }
 
 void limit_threads(std::size_t threads) {
   static std::optional<tbb::global_control> limit;
   limit.reset();
-  threads_asked_for = threads;
+  threads_asked_for = threads == 0 ? 0 : threads_to_have(threads);
+  // Before any library has begun: TBB has to know how many the system lets it have.
+  if (threads == 0) threads_for_all_cores();
   // Those that sort and search inside of libraries hold to it too.
-  if (threads != 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
+  if (threads != 0)
+    limit.emplace(tbb::global_control::max_allowed_parallelism, threads_asked_for.load());
 }
 
 std::string own_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  std::string told;
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return told;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &cores)) told += (told.empty() ? "" : ",") + std::to_string(i);
+  // A cpu_set_t has room for 1,024 cores; the kernel refuses a set that is smaller than its own.
+  constexpr std::size_t kMostSets = 64;
+  for (std::size_t count = 1; count <= kMostSets; count *= 2) {
+    std::vector<cpu_set_t> sets(count);
+    const std::size_t bytes = count * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, bytes, sets.data()) == 0) return cores_as_text(sets);
+    if (errno != EINVAL) break;
   }
-  return told;
+  return {};
 }
 
 void share_cores(std::size_t processes) {

@@ -12,6 +12,8 @@
 #include "core/base/in_runs.h"
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/base/stop_wishes.h"
+#include "core/base/threads.h"
 #include "core/base/words.h"
 #include "core/base/worker_error.h"
 
@@ -100,12 +102,15 @@ Result<Heard> hear_beats(const std::vector<Bytes>& told, const BesideWork& besid
   return heard;
 }
 
-// The others have stopped: nothing more of it is needed.
+// The others have stopped: nothing more of it is needed. A Ctrl-C that comes meanwhile sets the same
+// flag, and is not to be lost when the flag goes back.
 void stop_waiting(std::future<Status>& work, Progress* progress) {
   if (progress == nullptr || is_cancelled(progress)) return work.wait();
+  const unsigned before = stop_wishes.load();
   progress->cancel();
   work.wait();
   progress->cancelled = false;
+  if (stop_wishes.load() != before) progress->cancel();
 }
 
 // What becomes of work that is not to go on because of `why`: what it met itself counts for more.
@@ -251,7 +256,7 @@ Status meet(Team& team, const std::string& step) {
 }
 
 Status work_beside(Team& team, const BesideWork& beside) {
-  auto work = std::async(std::launch::async, beside.work);
+  auto work = run_beside(beside.work);
   Status done = beat_until_done(team, beside, work);
   if (done) return done;
   team.stop(done.error());

@@ -9,6 +9,8 @@
 #include <thread>
 #include <tuple>
 
+#include "core/base/threads.h"
+
 namespace shw {
 namespace {
 
@@ -195,13 +197,21 @@ std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
   std::vector<Status> ended(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
+    auto run = [&, rank] {
       Loopback transport(hub, rank);
       transport.begin();
       Status& status = ended[static_cast<std::size_t>(rank)];
       status = work(transport);
       transport.end(status);
-    });
+    };
+    if (start_thread(threads.emplace_back(), run)) continue;
+    // Those that run hear that this one is gone.
+    threads.pop_back();
+    Loopback transport(hub, rank);
+    transport.begin();
+    Status& status = ended[static_cast<std::size_t>(rank)];
+    status = fail(ErrorKind::kIo, "the system lets no more threads start");
+    transport.end(status);
   }
   for (std::thread& thread : threads) thread.join();
   return ended;

@@ -9,6 +9,7 @@
 
 #include "core/base/packed.h"
 #include "core/base/parallel.h"
+#include "core/base/threads.h"
 #include "core/exec/deal_parts.h"
 #include "core/exec/decoded_places.h"
 #include "core/exec/file_turns.h"
@@ -313,9 +314,8 @@ Status TeamWriting::write_all() {
     }
     beside.work = [&]() -> Status {
       SHW_CHECK(all_written());
-      writing = std::async(std::launch::async, [this, round, sent = std::move(*come)] {
-        return write_round(sent, round);
-      });
+      writing =
+          run_beside([this, round, sent = std::move(*come)] { return write_round(sent, round); });
       return begin_messages(round + 1, next);
     };
     SHW_CHECK(work_beside(team_, beside));
