@@ -131,12 +131,13 @@ class MpiTransport final : public Transport {
   void abort(const Error& why) override {
     if (is_dead_) return;
     is_dead_ = true;
-    told_ = packed_error(why);
+    // The notes are read when this transport may be gone: their bytes stay until the process ends.
+    static std::list<Bytes> notes_on_their_way;
+    const Bytes& note = notes_on_their_way.emplace_back(packed_error(why));
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
-      // Short enough to be gone when this returns; told_ stays for those that are not.
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(told_.data(), static_cast<int>(told_.size()), MPI_BYTE, peer, kNoteTag, notes_,
+      MPI_Isend(note.data(), static_cast<int>(note.size()), MPI_BYTE, peer, kNoteTag, notes_,
                 &request);
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
@@ -219,8 +220,9 @@ class MpiTransport final : public Transport {
     }
     const auto end = Clock::now() + kAftermath;
     Pause pause;
-    while (std::any_of(pieces_.begin(), pieces_.end(), [](Piece& p) { return p.is_receive; }) &&
-           Clock::now() < end) {
+    // Of sends too: a request that is freed while MPI still reads leaves it with memory that the
+    // caller gives back.
+    while (!pieces_.empty() && Clock::now() < end) {
       std::erase_if(pieces_, [](Piece& piece) {
         int done = 0;
         return MPI_Test(&piece.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
@@ -236,7 +238,6 @@ class MpiTransport final : public Transport {
   const std::size_t piece_;
   const std::atomic<bool>* stopped_;
   bool is_dead_ = false;
-  Bytes told_;
   std::list<Piece> pieces_;
 };
 
