@@ -1,13 +1,12 @@
 // What --help and --version say.
 #include "app/cli/options.h"
 #include "app/cli/verb_table.h"
+#include "core/base/version.h"
 
 namespace shw::cli {
 
-const char* const kVersion = SHW_VERSION;
-
 std::string version_text() {
-  return std::string("shardwright ") + kVersion;
+  return std::string("shardwright ") + kProgramVersion;
 }
 
 std::string help_text() {

@@ -7,6 +7,7 @@
 
 #include "app/cli/command_text.h"
 #include "app/cli/options.h"
+#include "core/base/version.h"
 
 namespace shw::cli {
 namespace {
@@ -187,7 +188,7 @@ std::string man_page(const std::vector<VerbUse>& verbs) {
       ".TH SHARDWRIGHT 1 \"\" \"shardwright {}\" \"User Commands\"\n"
       ".SH NAME\nshardwright \\- look into sharded checkpoints, say what is wrong, repair it with "
       "proof\n.SH SYNOPSIS\n\\fBshardwright\\fR \\fIVERB CHECKPOINT\\fR [\\fIoptions\\fR]\n",
-      kVersion);
+      kProgramVersion);
   text += ".SH DESCRIPTION\n" + paragraphs(kAbout, ".PP");
   text += ".SH VERBS\n";
   for (const VerbUse& verb : verbs) text += verb_entry(verb);

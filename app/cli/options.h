@@ -61,6 +61,5 @@ std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv);
 // The text of `shardwright --help` and the line of `--version`.
 std::string help_text();
 std::string version_text();
-extern const char* const kVersion;
 
 }  // namespace shw::cli

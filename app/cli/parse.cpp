@@ -9,6 +9,7 @@
 #include "app/cli/verb_options.h"
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
+#include "core/base/version.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
 
@@ -225,7 +226,9 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   if (asks_for_version(argc, argv)) {
     if (!json) return EarlyExit{0, version_text() + "\n", {}};
     return EarlyExit{
-        0, std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kVersion + "\"}\n", {}};
+        0,
+        std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kProgramVersion + "\"}\n",
+        {}};
   }
   if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);
   Typed typed = typed_words(argc, argv);

@@ -15,9 +15,6 @@
 
 namespace shw {
 
-// The version of this program, as the certificate names it.
-inline constexpr const char* kProgramVersion = "0.1.0";
-
 // One chunk of the source whose elements have moved, and where each box of it lies now.
 struct InverseChunk {
   struct Part {

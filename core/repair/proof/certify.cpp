@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/team.h"
+#include "core/base/version.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/replicas.h"
 #include "core/repair/lower/item_place.h"

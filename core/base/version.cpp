@@ -1,0 +1,7 @@
+#include "core/base/version.h"
+
+namespace shw {
+
+const char* const kProgramVersion = SHW_VERSION;
+
+}  // namespace shw
