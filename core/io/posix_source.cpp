@@ -1,7 +1,6 @@
 // The only code that opens files to read. A path is resolved below the checkpoint's own descriptor;
 // a link may lead elsewhere (checkpoints are often stitched together with links), but a *recorded*
 // path never does: is_safe_relative_path comes first.
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 
@@ -15,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/posix_error.h"
 #include "core/io/source.h"
@@ -72,11 +72,7 @@ class FileSource final : public ByteSource {
   }
 
   BytesView mapped() const override {
-    std::call_once(map_once_, [&] {
-      if (size_ == 0) return;
-      void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_.get(), 0);
-      if (map != MAP_FAILED) map_ = map;
-    });
+    std::call_once(map_once_, [&] { make_map(); });
     void* map = map_;
     return {static_cast<const std::byte*>(map), map == nullptr ? 0 : size_};
   }
@@ -86,7 +82,8 @@ class FileSource final : public ByteSource {
     std::uint64_t first = (offset + kPage - 1) / kPage * kPage;
     std::uint64_t last = std::min(size_, offset + length) / kPage * kPage;
     void* map = map_;
-    if (map != nullptr && first < last)
+    // Of a copy it would be lost.
+    if (map != nullptr && !is_copied() && first < last)
       ::madvise(static_cast<std::byte*>(map) + first, last - first, MADV_DONTNEED);
   }
 
@@ -119,6 +116,25 @@ class FileSource final : public ByteSource {
   }
 
  private:
+  // A mapped file that is cut while it is read, by a save that begins anew, raises SIGBUS: 5 of 60
+  // times. So the bytes are copied. A longer file, of half a million chunks and more, would take
+  // too much memory, and is mapped.
+  static constexpr std::uint64_t kMostCopied = std::uint64_t{64} << 20;
+  bool is_copied() const { return size_ <= kMostCopied; }
+
+  void make_map() const {
+    if (size_ == 0) return;
+    void* map = is_copied() ? ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                            : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_.get(), 0);
+    if (map == MAP_FAILED) return;
+    // One that has become shorter is read by who asks, and meets the error.
+    if (is_copied() && !read(0, std::span(static_cast<std::byte*>(map), size_)))
+      ::munmap(map, size_);
+    else
+      map_ = map;
+  }
+
   std::string name_;
   Descriptor fd_;
   std::uint64_t size_;
@@ -194,26 +210,21 @@ class PosixDirectory final : public Directory {
   }
 
  private:
-  // Two levels are enough for every format that is read; deeper trees are not part of a checkpoint.
+  // Folders below folders: four levels are enough for every format that is read, and deeper trees
+  // are not part of a checkpoint.
   static constexpr int kMaxDepth = 4;
 
   Status walk(const std::string& prefix, int depth, std::size_t limit,
               std::vector<Entry>& entries) const {
     int fd = ::openat(fd_.get(), prefix.empty() ? "." : prefix.c_str(),
                       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return depth == 0 ? Status(system_error("cannot list it", name_, errno)) : Status{};
-    DIR* stream = ::fdopendir(fd);
-    if (stream == nullptr) {
-      int code = errno;
-      ::close(fd);
-      return system_error("cannot list it", name_, code);
-    }
-    std::vector<std::string> names;
-    while (dirent* item = ::readdir(stream)) {
-      std::string_view text = item->d_name;
-      if (text != "." && text != "..") names.emplace_back(text);
-    }
-    ::closedir(stream);
+    // A folder that this user may not open is no part of what can be read; any other error hides
+    // files that may be.
+    if (fd < 0 && depth > 0 && (errno == EACCES || errno == EPERM || errno == ENOENT)) return {};
+    const std::string place = prefix.empty() ? name_ : prefix;
+    if (fd < 0) return system_error("cannot list the folder", place, errno);
+    const Descriptor folder(fd);
+    SHW_TRY(const std::vector<std::string> names, names_in(fd, place));
     for (const std::string& text : names) {
       Entry entry = stat(prefix.empty() ? text : prefix + "/" + text);
       // A linked directory is not entered: it may lead back up, or to the whole machine.

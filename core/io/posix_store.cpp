@@ -1,5 +1,4 @@
 // The file system of this machine as a store.
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -9,6 +8,7 @@
 #include <memory>
 
 #include "core/base/checked.h"
+#include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/posix_error.h"
 #include "core/io/posix_folder.h"
@@ -57,12 +57,7 @@ class PosixStore final : public Store {
   }
 
   std::vector<std::string> names(const std::string& folder) const override {
-    std::vector<std::string> found;
-    DIR* stream = ::opendir(folder.c_str());
-    if (stream == nullptr) return found;
-    while (dirent* item = ::readdir(stream)) found.emplace_back(item->d_name);
-    ::closedir(stream);
-    return found;
+    return names_in(folder).value_or(std::vector<std::string>{});
   }
 
   Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override {
@@ -70,7 +65,8 @@ class PosixStore final : public Store {
   }
 
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0777) != 0)
+    // Nobody else looks into it, or puts anything there, before it is finished (core/io/rights.h).
+    if (::mkdir(path.c_str(), 0700) != 0)
       return system_error("cannot make the directory", path, errno);
     return open_posix_folder(path);
   }

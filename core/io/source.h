@@ -30,9 +30,9 @@ class ByteSource {
   // Fills all of `out` from `offset`, or says what is missing (kDamaged past the end, kIo from the
   // system).
   virtual Status read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // All bytes as they lie in memory or mapped; empty where the source has no such form. Valid as
-  // long as the source. A mapped file that is cut short meanwhile raises SIGBUS: only metadata,
-  // which nothing rewrites in place, is read this way.
+  // All bytes as they lie in memory or mapped; empty where the source has no such form, or its file
+  // was cut. Valid as long as the source. Up to 64 MiB are copied; a longer file is mapped, and
+  // raises SIGBUS where it is cut short meanwhile.
   virtual BytesView mapped() const { return {}; }
   // That range of mapped() will not be looked at again soon: its pages need not stay in memory.
   virtual void forget(std::uint64_t, std::uint64_t) const {}

@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
+#include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
 
@@ -67,8 +68,13 @@ FolderListing list_folder(const std::string& asked) {
     listing.error = directory.error();
     return listing;
   }
-  for (std::string& name : posix_store().names(listing.path)) {
-    if (name == "." || name == ".." || name.find(kPartialMark) != name.npos) continue;
+  auto names = names_in(listing.path);
+  if (!names) {
+    listing.error = names.error();
+    return listing;
+  }
+  for (std::string& name : *names) {
+    if (name.find(kPartialMark) != name.npos) continue;
     Entry entry = (*directory)->stat(name);
     ListedPlace place;
     if (entry.kind == EntryKind::kFile && is_file_of_checkpoint(name)) {

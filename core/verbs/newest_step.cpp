@@ -15,6 +15,7 @@
 #include "core/facts/storage/filled.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
+#include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
@@ -87,8 +88,9 @@ bool holds_checkpoint(const std::string& path) {
 // Newest first.
 Result<std::vector<StepFolder>> steps_of(const Asked& asked, Progress* progress) {
   SHW_TRY(auto directory, open_directory(asked.run));
+  SHW_TRY(const std::vector<std::string> names, names_in(asked.run));
   std::vector<StepFolder> steps;
-  for (const std::string& name : posix_store().names(asked.run)) {
+  for (const std::string& name : names) {
     if (is_cancelled(progress)) return cancelled_error();
     if (name.starts_with('.') || name.find(kPartialMark) != name.npos) continue;
     const EntryKind kind = directory->stat(name).kind;

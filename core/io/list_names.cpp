@@ -1,0 +1,54 @@
+#include "core/io/list_names.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "core/io/posix_error.h"
+
+namespace shw {
+namespace {
+
+// readdir(3) returns null at the end and where it failed: errno alone tells them apart.
+Result<std::vector<std::string>> names_of_stream(DIR* stream, const std::string& path) {
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const dirent* item = ::readdir(stream);
+    if (item == nullptr) break;
+    const std::string_view name = item->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return system_error("cannot list all of the folder", path, errno);
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
+  // A descriptor of its own: reading the folder moves it, and closedir(3) closes it.
+  const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot list the folder", path, errno);
+  DIR* stream = ::fdopendir(fd);
+  if (stream == nullptr) {
+    const int code = errno;
+    ::close(fd);
+    return system_error("cannot list the folder", path, code);
+  }
+  auto names = names_of_stream(stream, path);
+  ::closedir(stream);
+  return names;
+}
+
+Result<std::vector<std::string>> names_in(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot list the folder", path, errno);
+  auto names = names_in(fd, path);
+  ::close(fd);
+  return names;
+}
+
+}  // namespace shw
