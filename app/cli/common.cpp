@@ -30,9 +30,6 @@ int exit_code(ErrorKind kind) {
   return kUndecided;
 }
 
-namespace {
-
-// Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
 Error seen_from_outside(Error error, const Options& options) {
   // Nobody knew yet which step is meant.
   if (verbs::stands_for_a_step(options.checkpoint)) return error;
@@ -60,6 +57,8 @@ Error seen_from_outside(Error error, const Options& options) {
   file = folder + file;
   return error;
 }
+
+namespace {
 
 // Whoever stopped it waits for the prompt. What writes has put its folder in order before it says
 // that it was stopped, the terminal keeps nothing back, and a checkpoint of 250,000 tensors would
@@ -133,8 +132,11 @@ int code_of_result(Context& context, const Checkpoint& source,
 }
 
 int fail_with(Context& context, const Error& met) {
+  return fail_with_code(context, met, exit_code(met.kind));
+}
+
+int fail_with_code(Context& context, const Error& met, int code) {
   const Error error = with_places(met, context);
-  const int code = exit_code(error.kind);
   if (context.team != nullptr) {
     // The others would wait for this one; where all fail alike nobody is waiting.
     context.team->stop(error);

@@ -1,4 +1,6 @@
 // The headless program: arguments to a verb, a verb to an exit code.
+#include <fmt/core.h>
+
 #include <unistd.h>
 #include <atomic>
 #include <cerrno>
@@ -16,11 +18,12 @@
 #include "app/cli/verbs.h"
 #include "core/base/cores.h"
 #include "core/base/packed.h"
+#include "core/base/stop_wishes.h"
+#include "core/base/version.h"
 #include "core/cluster/launch.h"
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
 #include "core/io/owner.h"
-#include "core/repair/proof/certificate.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
@@ -32,6 +35,7 @@ struct Verb {
   const char* name;
   int (*run)(Context&);
   bool in_several = false;  // processes, which mpirun or srun have begun
+  int (*fail)(Context&, const Error&) = fail_with;
 };
 
 constexpr Verb kHandlers[] = {
@@ -46,7 +50,7 @@ constexpr Verb kHandlers[] = {
     {"undo", run_undo},
     {"resume", run_resume, true},
     {"commit", run_commit},
-    {"report", run_report},
+    {"report", run_report, false, fail_report},
     {"explain", run_explain},
     {"demo", run_demo},
     {"gui", run_gui},
@@ -64,6 +68,7 @@ Progress run_progress;  // static: the signal handler has to reach it
 // to the process and to its group, some microseconds apart.
 constexpr std::int64_t kSameWishMs = 250;
 std::atomic<std::int64_t> first_signal_ms{0};
+std::atomic<int> first_signal{0};
 
 std::int64_t monotonic_ms() {
   timespec now{};
@@ -105,10 +110,12 @@ void cancel_on_signal(int signal) {
     ::raise(signal);  // when this handler has returned
     return;
   }
+  first_signal.store(signal);
   // Whoever sends SIGTERM (a scheduler that takes the machine away), or has lost the line to it,
   // wants to go on later.
   if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
-  run_progress.cancelled.store(true, std::memory_order_relaxed);
+  stop_wishes.fetch_add(1);
+  run_progress.cancelled.store(true);
   const pid_t of_first = first_process.load();
   if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
   const bool is_to_tell = is_next_to_first.load() && first_was_killed.load();
@@ -146,7 +153,7 @@ Status settle_steps(Context& context, Options& options) {
 
 int run_verb(const Verb& verb, Context& context, Options& options) {
   if (auto settled = settle_steps(context, options); !settled)
-    return fail_with(context, settled.error());
+    return verb.fail(context, settled.error());
   int code = verb.run(context);
   return context.terminal.out_failed() ? kIo : code;
 }
@@ -183,7 +190,9 @@ Error cannot_meet(const Launch& launch) {
 // they are not.
 Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   Packer words;
-  words.add(std::string_view(kProgramVersion));
+  // Two builds of one version may lay out a result in two ways.
+  const std::string own_build = fmt::format("{} (build {})", kProgramVersion, build_of_program());
+  words.add(own_build);
   words.add(std::string_view(verb.name));
   const std::string cores = team.machine() + "\n" + own_cores();
   words.add(cores);
@@ -194,7 +203,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   std::size_t on_these_cores = 0;
   for (std::size_t member = 0; member < told.size(); ++member) {
     Unpacker theirs(told[member]);
-    SHW_TRY(std::string version, theirs.text());
+    SHW_TRY(std::string build, theirs.text());
     SHW_TRY(std::string name, theirs.text());
     SHW_TRY(std::string their_cores, theirs.text());
     if (their_cores == cores) ++on_these_cores;
@@ -203,11 +212,10 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
     workers.push_back("process " + std::to_string(process) + " on " + host);
     if (member == 0 && team.rank() != 0 && host == host_name())
       first_process.store(static_cast<pid_t>(process));
-    if (version == kProgramVersion && name == verb.name) continue;
+    if (build == own_build && name == verb.name) continue;
     return fail(ErrorKind::kUsage,
-                "worker " + std::to_string(member) + " is `" + name + "` of version " + version +
-                    ", and worker " + std::to_string(team.rank()) + " `" + verb.name + "` of " +
-                    kProgramVersion,
+                fmt::format("worker {} is `{}` of version {}, and worker {} `{}` of {}", member,
+                            name, build, team.rank(), verb.name, own_build),
                 {}, "begin all of them with the same words, of the same program");
   }
   // As many threads on a machine as one process would have there.
@@ -350,6 +358,7 @@ int run(Options& options) {
   const Launch launch = launch_of_this_process();
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
+  context.stopped_by = &first_signal;
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <csignal>
+
 #include "app/cli/verbs.h"
+#include "core/io/output_file.h"
 #include "core/io/place.h"
-#include "core/io/publish.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
@@ -10,16 +13,38 @@
 namespace shw::cli {
 namespace {
 
-// Through a temporary name: a report that breaks off leaves the old one as it was.
-Status write_file(const std::string& path, std::string_view text) {
-  HalfMadeFile half_made(path);
-  SHW_TRY(auto folder, posix_store().edit_folder(parent_of(path)));
-  const std::string name = half_made.path().substr(half_made.path().rfind('/') + 1);
-  Status written = write_text(*folder, name, text);
-  if (written) written = half_made.replace();
-  // What it was called on the way is nothing to anybody.
-  if (!written) written.error().place.file = path;
-  return written;
+// What the forms of CI begin with, and this program's name soon after: a file of that kind that an
+// earlier run made would stand for this one.
+bool is_form_of_ours(const std::string& path) {
+  constexpr std::uint64_t kBeginning = 4096;
+  auto file = open_file(path, path);
+  if (!file) return false;
+  auto bytes = read_bytes(**file, 0, std::min((*file)->size(), kBeginning));
+  if (!bytes) return false;
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  const bool begins =
+      text.empty() || text.starts_with("<?xml") || text.starts_with("{") || text.starts_with("::");
+  return begins &&
+         (text.empty() || text.starts_with("::") || text.find("shardwright") != text.npos);
+}
+
+// In place of the form that an earlier run left there, or where nothing is; never of another file.
+void write_failed_form(const Options& options, const std::string& text) {
+  const auto target = output_target(options.out);
+  if (!target || !verbs::check_output_apart(options.checkpoint, target->path)) return;
+  const bool is_there = posix_store().exists(target->path);
+  if (!target->is_special && is_there && !is_form_of_ours(target->path)) return;
+  if (write_output_file(options.out, text) || target->is_special || !is_there) return;
+  // No room even for that: better none than one that says that all is well.
+  const std::string name = target->path.substr(target->path.rfind('/') + 1);
+  if (auto folder = posix_store().edit_folder(parent_of(target->path)); folder)
+    static_cast<void>((*folder)->remove(name));
+}
+
+verbs::PageFormat format_of(const Options& options) {
+  const bool is_answer = options.json && options.out.empty();
+  return verbs::page_format_of_word(options.format)
+      .value_or(is_answer ? verbs::PageFormat::kJson : verbs::page_format(options.out));
 }
 
 // Where bytes may be read, and for the forms that show them.
@@ -42,18 +67,18 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
                const CountedChunks& counted) {
   const Options& options = context.options;
   if (options.out.empty())
-    return fail_with(context,
-                     Error{ErrorKind::kUsage, "HDF5 tables need a file", {}, "--out FILE.h5"});
+    return fail_report(context,
+                       Error{ErrorKind::kUsage, "HDF5 tables need a file", {}, "--out FILE.h5"});
   if (!options.baseline.empty() || !options.policy.empty())
-    return fail_with(context, Error{ErrorKind::kUsage,
-                                    "tables hold what was found, whatever is known or required",
-                                    {},
-                                    "Leave out --baseline and --policy."});
+    return fail_report(context, Error{ErrorKind::kUsage,
+                                      "tables hold what was found, whatever is known or required",
+                                      {},
+                                      "Leave out --baseline and --policy."});
   auto bytes = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::report_tables(opened, options, found, &counted, &context.progress);
   }();
-  if (!bytes) return fail_with(context, bytes.error());
+  if (!bytes) return fail_report(context, bytes.error());
   if (options.json) {
     context.terminal.out_line(written_to_json(options.out, *bytes));
   } else {
@@ -65,47 +90,61 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
 
 }  // namespace
 
+int fail_report(Context& context, const Error& error) {
+  const Options& options = context.options;
+  std::string words = error_to_text(seen_from_outside(error, options));
+  words.erase(words.find_last_not_of('\n') + 1);
+  if (auto text = verbs::failed_report(options, format_of(options), words); text) {
+    if (!options.out.empty())
+      write_failed_form(options, *text);
+    else if (!options.json)
+      context.terminal.out(*text);
+  }
+  const int signal = context.stopped_by == nullptr ? 0 : context.stopped_by->load();
+  const bool is_stopped = error.kind == ErrorKind::kCancelled && signal == SIGTERM;
+  return fail_with_code(context, error, is_stopped ? 128 + signal : exit_code(error.kind));
+}
+
 int run_report(Context& context) {
   const Options& options = context.options;
-  const bool is_answer = options.json && options.out.empty();
-  const auto format =
-      verbs::page_format_of_word(options.format)
-          .value_or(is_answer ? verbs::PageFormat::kJson : verbs::page_format(options.out));
+  const auto format = format_of(options);
   auto asked = verbs::read_asked(options.baseline, options.policy);
-  if (!asked) return fail_with(context, asked.error());
+  if (!asked) return fail_report(context, asked.error());
   // Markdown under that name would open in nothing.
   if (options.format.empty() && options.out.ends_with(".pdf"))
-    return fail_with(context, Error{ErrorKind::kUsage,
-                                    "a report is never a PDF",
-                                    {options.out},
-                                    "Name it .html, and print that from a browser."});
+    return fail_report(context, Error{ErrorKind::kUsage,
+                                      "a report is never a PDF",
+                                      {options.out},
+                                      "Name it .html, and print that from a browser."});
   auto opened = open_all(context);
-  if (!opened) return fail_with(context, opened.error());
+  if (!opened) return fail_report(context, opened.error());
   if (!options.out.empty()) {
     if (auto apart = verbs::check_output_place(*opened, options, options.out); !apart)
-      return fail_with(context, apart.error());
+      return fail_report(context, apart.error());
   }
   // One pass over the bytes finds what is wrong with them and what they add up to.
   CountedChunks counted(*opened->checkpoint);
   auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
-  if (!found) return fail_with(context, found.error());
+  if (!found) return fail_report(context, found.error());
   if (format == verbs::PageFormat::kHdf5) return run_tables(context, *opened, *found, counted);
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
   // Without a plan the page says that nothing can be mended; what was said about fills is answered.
-  if (!plan && !options.fill.empty()) return fail_with(context, plan.error());
+  if (!plan && !options.fill.empty()) return fail_report(context, plan.error());
 
   auto judged = verbs::judge(*asked, *opened, found->depth == Depth::kData, &context.progress);
-  if (!judged) return fail_with(context, judged.error());
+  if (!judged) return fail_report(context, judged.error());
   auto statistics = shown_statistics(context, *opened, found->depth, format, counted);
-  if (!statistics) return fail_with(context, statistics.error());
+  if (!statistics) return fail_report(context, statistics.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
                                    asked->context(options.checkpoint), *statistics);
+  // A page that was cut short is none.
+  if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());
   if (options.out.empty()) {
     context.terminal.out(text);
     return kClean;
   }
-  if (auto written = write_file(options.out, text); !written)
-    return fail_with(context, written.error());
+  if (auto written = write_output_file(options.out, text); !written)
+    return fail_report(context, written.error());
   if (options.json) {
     context.terminal.out_line(written_to_json(options.out, text.size()));
   } else {

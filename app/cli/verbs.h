@@ -1,6 +1,7 @@
 // One function a verb. Each returns the exit code of the program.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -32,9 +33,10 @@ struct Context {
   Terminal& terminal;
   Progress& progress;
   Team* team = nullptr;  // of the processes that run this verb together; null for one alone
-  std::optional<int> local_rank = {};     // of this process among those on its machine
-  std::vector<std::string> workers = {};  // of the team: "process 4711 on node-7"
-  std::optional<Error> met = {};          // what ended the verb in a team: said at the end
+  std::optional<int> local_rank = {};            // of this process among those on its machine
+  std::vector<std::string> workers = {};         // of the team: "process 4711 on node-7"
+  std::optional<Error> met = {};                 // what ended the verb in a team: said at the end
+  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled it; 0 without one
 };
 
 int run_info(Context& context);
@@ -81,6 +83,12 @@ int fail_with(Context& context, const Error& error);
 // elements are lost fail it, and are said with their share of the model, unless they are accepted.
 int code_of_result(Context& context, const Checkpoint& source,
                    const std::vector<Finding>& remaining);
+// The same of a report: what CI reads holds the error, and a signal is the exit code as in a shell.
+int fail_report(Context& context, const Error& error);
+// As fail_with(), with an exit code that only this verb has.
+int fail_with_code(Context& context, const Error& error, int code);
+// Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
+Error seen_from_outside(Error error, const Options& options);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);

@@ -15,6 +15,7 @@
 #include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/io/place.h"
+#include "core/io/random_name.h"
 
 namespace shw {
 namespace {
@@ -167,6 +168,19 @@ std::string host_name() {
                                                           : std::string();
 }
 
+std::string build_of_program() {
+  auto program = open_file("/proc/self/exe", "this program");
+  if (!program) return {};
+  RunningHash hash;
+  Bytes block(std::size_t{1} << 20);
+  for (std::uint64_t at = 0; at < (*program)->size(); at += block.size()) {
+    const std::uint64_t length = std::min<std::uint64_t>(block.size(), (*program)->size() - at);
+    if (!(*program)->read(at, std::span(block).first(length))) return {};
+    hash.add(std::span(block).first(length));
+  }
+  return hash.text().substr(0, 8);
+}
+
 std::string this_machine() {
   return host_name() + "\n" + boot() + "\n" + space("mnt");
 }
@@ -207,8 +221,8 @@ Result<std::string> take_over(Store& store, const std::string& path, const std::
   std::size_t mark = from.rfind(marker);
   if (mark == std::string::npos)
     return fail(ErrorKind::kUsage, "was not made by this program", {path});
-  std::string base =
-      from.substr(0, mark) + marker + std::string(kTaken) + std::to_string(::getpid());
+  std::string base = from.substr(0, mark) + marker + std::string(kTaken) +
+                     std::to_string(::getpid()) + "-" + random_digits();
   std::string to = base;
   for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
   SHW_CHECK(store.publish(from, to));

@@ -15,6 +15,8 @@ inline constexpr const char* kOwnerFile = ".shardwright-owner";
 // Host, boot, pid space, pid and start time of this process, a line each.
 std::string this_process();
 std::string host_name();
+// The hash of the file that this process runs, in eight digits; empty where it cannot be read.
+std::string build_of_program();
 // Host, boot and mounts: processes that say the same read files through one page cache.
 std::string this_machine();
 // True only where `text` names a process of this machine, since its last boot and in this pid

@@ -1,6 +1,5 @@
 #include "core/io/publish.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -11,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/list_names.h"
 #include "core/io/place.h"
+#include "core/io/random_name.h"
 
 namespace shw {
 namespace {
@@ -52,21 +53,11 @@ Status remove_entry(int folder, const std::string& name, const std::string& path
 }
 
 Status empty_folder(int fd, const std::string& path, int depth) {
-  DIR* stream = ::fdopendir(fd);
-  if (stream == nullptr) {
-    int code = errno;
-    ::close(fd);
-    return fail(ErrorKind::kIo, std::string("cannot list it: ") + std::strerror(code), {path});
-  }
-  std::vector<std::string> names;
-  while (dirent* item = ::readdir(stream)) {
-    std::string_view name = item->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  Status status;
-  for (std::size_t i = 0; i < names.size() && status; ++i)
-    status = remove_entry(::dirfd(stream), names[i], path + "/" + names[i], depth);
-  ::closedir(stream);
+  auto names = names_in(fd, path);
+  Status status = names ? Status{} : Status(tl::unexpected<Error>(names.error()));
+  for (std::size_t i = 0; status && i < names->size(); ++i)
+    status = remove_entry(fd, (*names)[i], path + "/" + (*names)[i], depth);
+  ::close(fd);
   return status;
 }
 
@@ -85,9 +76,14 @@ Status publish_directory(const std::string& temporary, const std::string& final_
   return sync_path(parent_of(to), O_DIRECTORY);
 }
 
-HalfMadeFile::HalfMadeFile(std::string final_path) : final_path_(std::move(final_path)) {
-  std::string name = final_path_.substr(final_path_.rfind('/') + 1);
-  path_ = parent_of(final_path_) + "/." + name + kPartialMark + std::to_string(::getpid());
+HalfMadeFile::HalfMadeFile(const std::string& final_path) : final_path_(final_path) {
+  constexpr std::size_t kMostOfName = 180;  // of the 255 bytes of a name
+  const std::string name = final_path.substr(final_path.rfind('/') + 1).substr(0, kMostOfName);
+  path_ = parent_of(final_path) + "/." + name + kPartialMark + random_digits();
+}
+
+std::string HalfMadeFile::name() const {
+  return path_.substr(path_.rfind('/') + 1);
 }
 
 HalfMadeFile::~HalfMadeFile() {
@@ -102,6 +98,14 @@ Status HalfMadeFile::publish() {
 }
 
 Status HalfMadeFile::replace() {
+  struct stat before {};
+  if (::lstat(final_path_.c_str(), &before) == 0) {
+    if (!S_ISREG(before.st_mode)) {
+      return fail(ErrorKind::kUsage, "is no regular file, and is never replaced", {final_path_},
+                  "choose another name with --out");
+    }
+    if (::chmod(path_.c_str(), before.st_mode & 0777) != 0) return rename_error(final_path_, errno);
+  }
   SHW_CHECK(sync_path(path_, 0));
   if (::rename(path_.c_str(), final_path_.c_str()) != 0) return rename_error(final_path_, errno);
   path_.clear();

@@ -35,6 +35,12 @@ std::string report_junit(const CheckReport& report, const CheckContext& context)
 // "::error file=PATH,title=RULE::cause", a line a finding; what could not be looked at warns.
 std::string report_github(const CheckReport& report, const CheckContext& context);
 
+// The same forms of a run that ended in an error: the error is all that they hold, so that a form
+// of an earlier run does not stand for this one.
+std::string failed_sarif(const std::string& error, const CheckContext& context);
+std::string failed_junit(const std::string& error, const CheckContext& context);
+std::string failed_github(const std::string& error, const CheckContext& context);
+
 // check_to_json() with "known" on findings, "baseline" and "policy" where they were asked.
 std::string check_to_json(const CheckReport& report, const CheckContext& context);
 // A line about the baseline and one a policy; nothing where nothing was asked.

@@ -1,5 +1,7 @@
 // Workflow commands of GitHub's log: ::error file=PATH,title=TITLE::MESSAGE, one a line. In a
 // message %, CR and LF are %25, %0D and %0A; in a property : and , as well.
+#include <algorithm>
+
 #include "core/base/words.h"
 #include "core/report/ci_forms.h"
 #include "core/report/text_words.h"
@@ -59,6 +61,12 @@ std::string report_github(const CheckReport& report, const CheckContext& context
                       policy.why + subjects_words(policy.subjects));
   }
   return out;
+}
+
+std::string failed_github(const std::string& error, const CheckContext& context) {
+  std::string line = error;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return annotation("error", context.path, "shardwright", line);
 }
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/hdf5/hdf5_writer.h"
+#include "core/io/output_file.h"
 #include "core/io/publish.h"
 #include "core/io/source.h"
 #include "core/report/page_parts.h"
@@ -226,7 +227,11 @@ Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
                                         std::span<const TensorStatistics> statistics,
                                         const std::string& path, Progress* progress) {
   const Checkpoint& checkpoint = input.checkpoint;
-  HalfMadeFile half_made(path);
+  SHW_TRY(const OutputTarget target, output_target(path));
+  if (target.is_special)
+    return fail(ErrorKind::kUsage, "HDF5 tables need a file, and this is a device or a pipe",
+                {path}, "name a file with --out");
+  HalfMadeFile half_made(target.path);
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(half_made.path(), path));
   SHW_CHECK(writer.set_attributes("/", about(input)));
   Pairs subjects, buckets;

@@ -127,12 +127,7 @@ std::string element_of(const TestCase& test, const std::string& suite) {
   return out + "    </testcase>\n";
 }
 
-}  // namespace
-
-std::string report_junit(const CheckReport& report, const CheckContext& context) {
-  std::vector<TestCase> tests;
-  for (const Rule& rule : all_rules()) tests.push_back(case_of(rule, report, context));
-  for (const PolicyAnswer& policy : context.policies) tests.push_back(case_of(policy));
+std::string suites_of(const std::vector<TestCase>& tests, const CheckContext& context) {
   std::size_t failed = 0, errors = 0, skipped = 0;
   std::string body;
   for (const TestCase& test : tests) {
@@ -147,6 +142,26 @@ std::string report_junit(const CheckReport& report, const CheckContext& context)
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts +
          ">\n  <testsuite name=\"" + xml(context.path) + "\" " + counts + ">\n" + body +
          "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace
+
+std::string report_junit(const CheckReport& report, const CheckContext& context) {
+  std::vector<TestCase> tests;
+  for (const Rule& rule : all_rules()) tests.push_back(case_of(rule, report, context));
+  for (const PolicyAnswer& policy : context.policies) tests.push_back(case_of(policy));
+  return suites_of(tests, context);
+}
+
+std::string failed_junit(const std::string& error, const CheckContext& context) {
+  TestCase test;
+  test.name = "report";
+  test.title = "The checkpoint was looked at";
+  test.end = CaseEnd::kError;
+  test.type = "failed";
+  test.summary = error.substr(0, error.find('\n'));
+  test.body = error + "\n";
+  return suites_of({test}, context);
 }
 
 }  // namespace shw

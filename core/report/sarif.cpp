@@ -148,6 +148,11 @@ Json invocation_of(const CheckReport& report, const CheckContext& context) {
   return out;
 }
 
+std::string sarif_of(Json run) {
+  return dumped(
+      {{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
+}
+
 }  // namespace
 
 std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
@@ -175,8 +180,20 @@ std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report
                {{"verdict", name(report.verdict)},
                 {"depth", name(report.depth)},
                 {"unjudged", std::move(unjudged)}}}};
-  return dumped(
-      {{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
+  return sarif_of(std::move(run));
+}
+
+std::string failed_sarif(const std::string& error, const CheckContext& context) {
+  Json note = {
+      {"descriptor", {{"id", "failed"}}}, {"level", "error"}, {"message", {{"text", error}}}};
+  Json invocation = {{"executionSuccessful", false},
+                     {"toolExecutionNotifications", Json::array({std::move(note)})}};
+  if (!context.command.empty()) invocation["commandLine"] = context.command;
+  return sarif_of({{"tool", {{"driver", {{"name", "shardwright"}, {"rules", Json::array()}}}}},
+                   {"invocations", Json::array({std::move(invocation)})},
+                   {"columnKind", "utf16CodeUnits"},
+                   {"results", Json::array()},
+                   {"properties", {{"verdict", "undecided"}}}});
 }
 
 }  // namespace shw

@@ -52,7 +52,7 @@ Result<WrittenReport> write_desk_report(Store& store, const DeskReport& wanted) 
   // Through a name of its own, and then only where nobody has taken the place meanwhile.
   HalfMadeFile half_made(path);
   SHW_TRY(auto folder, store.edit_folder(parent_of(path)));
-  SHW_CHECK(write_text(*folder, half_made.path().substr(half_made.path().rfind('/') + 1), text));
+  SHW_CHECK(write_text(*folder, half_made.name(), text));
   SHW_CHECK(half_made.publish());
   return WrittenReport{path, text.size()};
 }

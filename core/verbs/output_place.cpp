@@ -19,7 +19,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
   if (checkpoint.directory() == nullptr) return {};
   Store& store = posix_store();
   const Directory& directory = *checkpoint.directory();
-  const bool is_alone = store.names(opened_as).empty() && holds_one_file(directory);
+  const bool is_alone = !store.read_folder(opened_as) && holds_one_file(directory);
   SHW_TRY(std::string folder, store.resolved(directory.name()));
   // The name itself, which is what is replaced, and what it points to.
   SHW_TRY(std::string around, store.resolved(parent_of(out)));
@@ -39,6 +39,21 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
 }
 
 }  // namespace
+
+Status check_output_apart(const std::string& checkpoint, const std::string& out) {
+  Store& store = posix_store();
+  if (!store.exists(parent_of(out)))
+    return fail(ErrorKind::kIo, "is not there, so nothing can be written into it",
+                {parent_of(out)});
+  SHW_TRY(std::string around, store.resolved(parent_of(out)));
+  constexpr std::string_view kIndex = "/.metadata";
+  std::string folder = checkpoint;
+  if (folder.ends_with(kIndex)) folder.resize(folder.size() - kIndex.size());
+  auto opened = store.resolved(folder);
+  if ((!opened || !is_within(around, *opened)) && !is_same_file(out, checkpoint)) return {};
+  return fail(ErrorKind::kUsage, "the output must lie beside the checkpoint, not in it", {out},
+              kElsewhere);
+}
 
 Status check_output_place(const Opened& opened, const VerbOptions& said, const std::string& out) {
   if (!posix_store().exists(parent_of(out)))

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/exec/partial_folder.h"
+#include "core/io/output_file.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
 #include "core/repair/plan/plan_fingerprint.h"
@@ -42,7 +43,8 @@ std::string expanded_path(std::string path) {
 
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& said, const Plan& plan,
                  const std::string& wanted) {
-  std::string path = expanded_path(wanted);
+  SHW_TRY(const OutputTarget target, output_target(expanded_path(wanted)));
+  const std::string& path = target.path;
   std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty()) return fail(ErrorKind::kUsage, "is no name of a file", {path});
   SHW_CHECK(check_output_place(opened, said, path));

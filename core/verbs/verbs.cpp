@@ -229,6 +229,15 @@ std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
 
 }  // namespace
 
+std::optional<std::string> failed_report(const VerbOptions& said, PageFormat format,
+                                         const std::string& error) {
+  const CheckContext context{said.checkpoint, command_line("check", said)};
+  if (format == PageFormat::kSarif) return failed_sarif(error, context);
+  if (format == PageFormat::kJunit) return failed_junit(error, context);
+  if (format == PageFormat::kGithub) return failed_github(error, context);
+  return std::nullopt;
+}
+
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context,
                    std::span<const TensorStatistics> statistics) {

@@ -97,6 +97,9 @@ std::optional<PageFormat> page_format_of_word(std::string_view word);
 std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context = {},
                    std::span<const TensorStatistics> statistics = {});
+// What CI reads of a run that ended in an error; nothing for the forms that people read.
+std::optional<std::string> failed_report(const VerbOptions& said, PageFormat format,
+                                         const std::string& error);
 // The tables for a notebook, written to said.out; with the depth data those of the numbers too. How
 // many bytes they take.
 Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
