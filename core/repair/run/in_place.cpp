@@ -18,6 +18,8 @@
 #include "core/facts/storage/integrity.h"
 #include "core/formats/hash_ranges.h"
 #include "core/formats/open.h"
+#include "core/io/folder_lock.h"
+#include "core/io/rights.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/outputs.h"
 #include "core/repair/plan/json.h"
@@ -60,9 +62,11 @@ class Overlay final : public Directory {
   std::string shown_, real_;
 };
 
-// Of two processes one gets the checkpoint: whoever has made the owner's file. That of a process
-// that runs no more is nobody's.
+// Of two processes one gets the checkpoint: the one that has made the owner's file. That of a
+// process that runs no more is removed first, under a lock: else two could find it, and the second
+// would remove what the first has made.
 Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
+  SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_nobody_else_is_at_it(store, directory));
   SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
   const std::string owner = this_process();
@@ -129,6 +133,15 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   return certificate;
 }
 
+// What takes the place of .metadata, or tells of it, is for no other eyes than it was.
+Status limit_new_files(const Store& store, const WritableDirectory& files) {
+  if (&store != &posix_store()) return {};
+  const MostRights most = rights_of({}, {files.path() + "/" + kMetadataFile});
+  for (const char* path : {kNew, kNewCertificate, in_place::kRequest})
+    SHW_CHECK(limit_file_rights(files.path() + "/" + path, most));
+  return {};
+}
+
 // Steps 0 to 3: everything is there under names of ours, nothing has changed yet.
 Result<Certificate> prepare(const Store& store, WritableDirectory& files,
                             const Checkpoint& checkpoint, const Plan& plan, Progress* progress) {
@@ -149,6 +162,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   SHW_CHECK(write_new_metadata(files, checkpoint, plan));
   SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, told, progress));
   SHW_CHECK(write_text(files, kNewCertificate, certificate_to_json(certificate)));
+  SHW_CHECK(limit_new_files(store, files));
   SHW_CHECK(files.sync());
   if (is_cancelled(progress)) return cancelled_error();
   return certificate;
@@ -282,6 +296,7 @@ Status undo_repair(const std::string& checkpoint_path) {
 }
 
 Status undo_repair(Store& store, const std::string& checkpoint_path) {
+  SHW_TRY(const FolderLock lock, FolderLock::take(checkpoint_path));
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
   SHW_CHECK(in_place::check_nobody_else_is_at_it(store, *directory));
   SHW_CHECK(check_metadata_is_ours(*directory));

@@ -5,6 +5,7 @@
 #include "core/exec/journal.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
+#include "core/io/folder_lock.h"
 #include "core/io/owner.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/proof/certificate.h"
@@ -97,6 +98,7 @@ using Text = std::string_view;
 
 // Step 5 of a repair that was killed behind step 4.
 Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
+  SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (in_place::is_there(directory, in_place::kNewCertificate)) {
     SHW_TRY(Certificate certificate,
@@ -130,6 +132,17 @@ Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> 
   SHW_TRY(auto checkpoint, open_checkpoint(directory, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, in_place::kRequest));
   return repair_in_place(store, *checkpoint, plan, progress);
+}
+
+// Of a repair that has only begun; what the state was.
+Result<InPlace> take_away_begun(Store& store, const Directory& directory) {
+  SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
+  SHW_CHECK(in_place::check_nobody_is_at_it(store, directory.name()));
+  SHW_TRY(InPlace state, in_place_state(directory));
+  if (state != InPlace::kBegun) return state;
+  SHW_TRY(auto files, store.edit_folder(directory.name()));
+  SHW_CHECK(in_place::take_away_preparations(*files, directory));
+  return state;
 }
 
 }  // namespace
@@ -168,13 +181,9 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
 
 Status roll_back_in_place(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
-  SHW_TRY(InPlace state, in_place_state(*directory));
+  SHW_TRY(InPlace state, take_away_begun(store, *directory));
+  if (state == InPlace::kBegun) return {};
   if (state == InPlace::kReplaced) return undo_repair(store, checkpoint_path);
-  if (state == InPlace::kBegun) {
-    SHW_TRY(auto files, store.edit_folder(checkpoint_path));
-    return in_place::take_away_preparations(*files, *directory);
-  }
   return fail(ErrorKind::kUsage, "there is no half-made repair to take away", {checkpoint_path},
               state == InPlace::kDone ? "the repair is finished: undo takes it back" : "");
 }

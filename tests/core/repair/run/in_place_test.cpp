@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "core/dead_process.h"
 #include "core/io/faulty_store.h"
@@ -56,6 +57,49 @@ TEST_CASE("what was saved after a repair in place is not thrown away by undo") {
   put(kept, before);
   CHECK(undo_repair(folder / "ckpt"));
   CHECK(contents(folder / "ckpt/.metadata") == before);
+}
+
+TEST_CASE("repair in place: a second one that found the same dead owner is refused") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  const std::string before = contents(folder / "ckpt/.metadata");
+  auto checkpoint = opened(folder / "ckpt");
+  Plan plan = plan_of(*checkpoint, {axis_moved()});
+  ApplyOptions options;
+  options.in_place = true;
+  put(folder / "ckpt/.shardwright-owner", dead_process());
+  // Both have seen the dead owner, and the first is about to remove it.
+  std::optional<Error> second;
+  bool has_tried = false;
+  FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+    if (step == "remove" && path == ".shardwright-owner" && !has_tried) {
+      has_tried = true;
+      auto late = apply_plan(*checkpoint, plan, options);
+      if (!late) second = late.error();
+    }
+    return std::optional<Error>();
+  });
+  auto first = apply_plan(store, *checkpoint, plan, options, nullptr);
+  REQUIRE(has_tried);
+  REQUIRE(second.has_value());
+  CHECK(second->kind == ErrorKind::kUsage);
+  REQUIRE(first.has_value());
+  CHECK(contents(folder / "ckpt/.metadata.shardwright-undo") == before);
+  CHECK(verdict(folder / "ckpt") == VerifyReport::Outcome::kProved);
+}
+
+TEST_CASE("repair in place: what takes the place of .metadata is for no other eyes than it was") {
+  TemporaryFolder folder;
+  write_broken(folder / "ckpt");
+  using std::filesystem::perms;
+  const perms own = perms::owner_read | perms::owner_write;
+  std::filesystem::permissions(folder / "ckpt/.metadata", own);
+  auto checkpoint = opened(folder / "ckpt");
+  ApplyOptions options;
+  options.in_place = true;
+  REQUIRE(apply_plan(*checkpoint, plan_of(*checkpoint, {axis_moved()}), options));
+  for (const char* name : {".metadata", ".metadata.shardwright-undo", "certificate.json"})
+    CHECK(std::filesystem::status(folder / (std::string("ckpt/") + name)).permissions() == own);
 }
 
 TEST_CASE("of two processes that repair one checkpoint in place the second is refused") {
