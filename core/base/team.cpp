@@ -102,8 +102,8 @@ Result<Heard> hear_beats(const std::vector<Bytes>& told, const BesideWork& besid
   return heard;
 }
 
-// The others have stopped: nothing more of it is needed. A Ctrl-C that comes meanwhile sets the same
-// flag, and is not to be lost when the flag goes back.
+// The others have stopped: nothing more of it is needed. A Ctrl-C that comes meanwhile sets the
+// same flag, and is not to be lost when the flag goes back.
 void stop_waiting(std::future<Status>& work, Progress* progress) {
   if (progress == nullptr || is_cancelled(progress)) return work.wait();
   const unsigned before = stop_wishes.load();

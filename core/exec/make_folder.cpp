@@ -24,6 +24,8 @@
 #include "core/formats/open.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
+#include "core/io/random_name.h"
+#include "core/io/rights.h"
 
 namespace shw {
 namespace {
@@ -36,6 +38,7 @@ struct Making {
   Executors executors{};
   MemoryShares shares{};
   JournalText noted{};    // what is durable already
+  MostRights most{};      // of the result: no wider than what it is made of
   std::string partial{};  // the name that the folder has until it is finished
   std::unique_ptr<WritableDirectory> folder{};
   std::unique_ptr<Journal> journal{};
@@ -62,6 +65,18 @@ struct Making {
 
 const Directory& source_of(const FolderRun& run) {
   return *run.outputs.source->directory();
+}
+
+MostRights rights_of_inputs(const FolderRun& run) {
+  std::vector<std::string> folders, files;
+  for (const Checkpoint* input : run.inputs) {
+    if (input->directory() == nullptr) continue;
+    const std::string& folder = folders.emplace_back(input->directory()->name());
+    for (const FileRow& row : input->files()) {
+      if (row.safe && row.referenced) files.push_back(folder + "/" + row.path);
+    }
+  }
+  return rights_of(folders, files);
 }
 
 // This one's share of the files that come along.
@@ -221,10 +236,12 @@ Status build(Making& making) {
   SHW_CHECK(prove_folder(making));
   SHW_CHECK(check_inputs_unchanged(making.run));
   if (is_cancelled(making.progress)) return cancelled_error();
+  if (making.is_first()) SHW_CHECK(limit_rights(making.store, making.partial, making.most));
   SHW_CHECK(making.folder->sync());
   SHW_CHECK(making.meet("make it durable"));
   if (making.is_first()) SHW_CHECK(making.store.publish(making.partial, making.run.out));
   making.is_published = true;
+  if (making.is_first()) SHW_CHECK(open_finished_folder(making.store, making.run.out, making.most));
   tidy(making);
   return making.meet("give it its name");
 }
@@ -238,6 +255,7 @@ Status find_begun(Making& making, const JournalHeader& header) {
     run.partial = abandoned->path;
     making.noted = std::move(abandoned->journal);
   } else {
+    SHW_CHECK(check_is_own_partial(making.store, run.partial));
     SHW_TRY(auto folder, making.store.read_folder(run.partial));
     SHW_TRY(making.noted, read_journal(*folder));
     SHW_CHECK(check_same_run(making.noted.header, header));
@@ -251,6 +269,7 @@ Status find_begun(Making& making, const JournalHeader& header) {
 Status go_on(Making& making) {
   making.went_on = true;
   SHW_TRY(making.partial, take_over(making.store, making.run.partial, kPartialMark));
+  SHW_CHECK(check_is_own_partial(making.store, making.partial));
   SHW_TRY(making.folder, making.store.edit_folder(making.partial));
   SHW_TRY(making.noted.files,
           keep_durable(making.store, *making.folder, making.run, making.noted.files));
@@ -271,13 +290,15 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 Status begin(Making& making) {
   SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   const std::string& out = making.run.out;
-  std::string first = free_partial_name(making.store, out + kPartialMark + name_before_owner());
+  std::string first = free_partial_name(
+      making.store,
+      fmt::format("{}{}{}-{}", out, kPartialMark, name_before_owner(), random_digits()));
   SHW_TRY(making.folder, making.store.make_folder(first));
   making.partial = first;
   SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));
   SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
-  std::string name =
-      free_partial_name(making.store, fmt::format("{}{}{}", out, kPartialMark, ::getpid()));
+  std::string name = free_partial_name(
+      making.store, fmt::format("{}{}{}-{}", out, kPartialMark, ::getpid(), random_digits()));
   Status named = making.store.publish(first, name);
   if (!making.store.exists(first)) making.partial = name;
   SHW_CHECK(named);
@@ -295,6 +316,8 @@ void say_how_to_go_on(const Making& making, Error& error) {
 
 // Whether another run may come farther with what is there than this one did.
 bool is_to_stay(const Making& making, const Error& error) {
+  // Another run was first: nobody can give this one its name any more.
+  if (!making.is_published && making.store.exists(making.run.out)) return false;
   if (making.went_on && !making.is_written) return true;
   // Only the GPU is at fault: another device may go on.
   if (!making.is_written && making.executors.has_stopped()) return true;
@@ -382,6 +405,7 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
   Limits most;
   if (making.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
+  making.most = rights_of_inputs(run);
   making.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
   SHW_TRY(making.sums, SourceSums::of(run.program, run.inputs, progress));
   // Of millions of chunks it takes much memory: it is there once.

@@ -8,6 +8,7 @@
 #include "core/formats/beside_items.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
+#include "core/io/rights.h"
 
 namespace shw {
 namespace {
@@ -145,6 +146,10 @@ std::vector<std::string> partial_folders(const Store& store, const std::string& 
   return found;
 }
 
+Status check_is_own_partial(const Store& store, const std::string& partial) {
+  return check_made_by_this_user(store, partial, {kJournalFile, kOwnerFile});
+}
+
 std::string out_of_partial(const std::string& partial) {
   return partial.substr(0, partial.rfind(kPartialMark));
 }
@@ -197,6 +202,7 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
                                         const std::string& out) {
   std::optional<Abandoned> best;
   for (const std::string& path : partial_folders(store, out)) {
+    if (!check_is_own_partial(store, path)) continue;
     if (made_by(store, path) != MadeBy::kDeadProcess) continue;
     auto folder = store.read_folder(path);
     if (!folder) continue;

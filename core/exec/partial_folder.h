@@ -17,6 +17,8 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run);
 
 // Folders that runs have left, or are at work in, that would become `out`.
 std::vector<std::string> partial_folders(const Store& store, const std::string& out);
+// kUsage where another user made it or may write to it: its journal says what is kept unread.
+Status check_is_own_partial(const Store& store, const std::string& partial);
 // The name that such a folder gets at the end.
 std::string out_of_partial(const std::string& partial);
 

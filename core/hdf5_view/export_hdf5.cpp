@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/base/parallel.h"
+#include "core/base/threads.h"
 #include "core/hdf5/hdf5_writer.h"
 #include "core/hdf5_view/dataset_names.h"
 #include "core/hdf5_view/mapped_tensor.h"
@@ -16,6 +17,7 @@
 #include "core/hdf5_view/tile_stacks.h"
 #include "core/io/place.h"
 #include "core/io/publish.h"
+#include "core/io/rights.h"
 #include "core/io/store.h"
 #include "core/model/named_only.h"
 
@@ -312,7 +314,7 @@ Result<Exported> Export::run() {
   if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
   // The library has one thread: while it writes a batch, the others read the headers of the next.
   auto map_next = [&](std::uint32_t first) {
-    return std::async(std::launch::async, [this, first] { return map_batch(first); });
+    return run_beside([this, first] { return map_batch(first); });
   };
   auto next = map_next(0);
   for (std::uint32_t first = 0; first < count; first += kBatch) {
@@ -335,6 +337,15 @@ Result<Exported> Export::run() {
   SHW_CHECK(add_about());
   SHW_CHECK(writer_.close());
   return std::move(exported_);
+}
+
+std::vector<std::string> paths_of_files(const Checkpoint& checkpoint) {
+  std::vector<std::string> paths;
+  for (const FileRow& row : checkpoint.files()) {
+    if (row.safe && row.referenced)
+      paths.push_back(checkpoint.directory()->name() + "/" + row.path);
+  }
+  return paths;
 }
 
 // What the paths of mapped files begin with.
@@ -368,6 +379,7 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path(), options.out));
   SHW_TRY(Exported exported,
           Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());
+  SHW_CHECK(limit_file_rights(temporary.path(), rights_of({}, paths_of_files(checkpoint))));
   SHW_CHECK(temporary.publish());
   exported.output = options.out;
   SHW_TRY(auto made, open_file(options.out, options.out));

@@ -10,6 +10,10 @@
 #include <filesystem>
 
 #include "core/formats/common/crc32.h"
+#include "core/io/list_names.h"
+#include "core/io/place.h"
+#include "core/io/random_name.h"
+#include "core/io/rights.h"
 #include "core/io/store.h"
 #include "core/tensor/convert.h"
 #include "core/verbs/demo_model.h"
@@ -129,10 +133,9 @@ namespace fs = std::filesystem;
 
 // A demo inside a checkpoint would be taken for a part of it.
 Status check_is_none(const std::string& folder) {
-  std::error_code code;
-  for (auto entry = fs::directory_iterator(folder, code);
-       !code && entry != fs::directory_iterator(); entry.increment(code)) {
-    std::string name = entry->path().filename().string();
+  if (!posix_store().exists(folder)) return {};
+  SHW_TRY(const std::vector<std::string> names, names_in(folder));
+  for (const std::string& name : names) {
     bool part = name.ends_with(".metadata") || name.ends_with(".distcp") ||
                 name.ends_with(".safetensors") || name.ends_with(".index.json");
     if (part)
@@ -172,7 +175,7 @@ Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   SHW_CHECK(clear(folder, model.checkpoint));
 
   std::string checkpoint = folder + "/" + model.checkpoint;
-  std::string temporary = fmt::format("{}.shardwright-partial-{}", checkpoint, getpid());
+  std::string temporary = checkpoint + kPartialMark + random_digits();
   SHW_TRY(auto parent, posix_store().edit_folder(folder));
   SHW_TRY(auto directory, posix_store().make_folder(temporary));
   if (auto written = write_checkpoint(model, *directory, progress); !written) {
@@ -184,6 +187,7 @@ Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   if (!fs::exists(folder + "/" + kMarker, code)) SHW_CHECK(write_text(*parent, kMarker, ""));
   SHW_CHECK(write_text(*parent, "spec.json", demo_spec_json(model)));
   SHW_CHECK(posix_store().publish(temporary, checkpoint));
+  SHW_CHECK(open_finished_folder(posix_store(), checkpoint, {}));
   return Demo{checkpoint, folder + "/spec.json"};
 }
 

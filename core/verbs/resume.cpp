@@ -103,7 +103,8 @@ Result<Begun> find_begun(const Store& store, const std::string& folder) {
   std::optional<Begun> best;
   std::optional<Error> why;
   for (const std::string& partial : half_made(store, folder)) {
-    Status free = check_nobody_makes_it(store, partial);
+    Status free = check_is_own_partial(store, partial);
+    if (free) free = check_nobody_makes_it(store, partial);
     auto opened = store.read_folder(partial);
     if (free && opened && (*opened)->stat(kJournalFile).kind == EntryKind::kMissing)
       free = fail(ErrorKind::kUsage, "was killed before anything was begun in it", {partial},

@@ -9,11 +9,13 @@
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
 #include "core/base/team.h"
+#include "core/base/version.h"
 #include "core/exec/folder_run.h"
 #include "core/facts/storage/integrity.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/replicas.h"
 #include "core/formats/table.h"
+#include "core/io/rights.h"
 #include "core/repair/proof/certify.h"
 #include "core/repair/proof/compare_arranged.h"
 #include "core/repair/proof/contested.h"
@@ -340,6 +342,8 @@ std::vector<std::string> choose_neighbours(const Arrangement& all, FolderRun& ru
     if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
     if (stays && would_compete(source.format(), entry.path))
       left.push_back(entry.path);
+    else if (stays && leads_outside(source.directory()->name(), entry.path))
+      left.push_back(entry.path + ", a link out of the checkpoint");
     else if (stays)
       run.copied.push_back(entry);
     else if (data.empty() || !entry.path.ends_with(data))  // of another save, or empty

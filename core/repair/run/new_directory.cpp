@@ -9,6 +9,7 @@
 #include "core/exec/folder_run.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/integrity.h"
+#include "core/io/rights.h"
 #include "core/repair/lower/item_place.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/lower_to_program.h"
@@ -30,6 +31,7 @@ struct Repair {
   const Checkpoint& checkpoint;
   const Plan& plan;
   FolderRun run{};
+  std::vector<std::string> left_out{};  // files that lie there and do not come along
 };
 
 bool files_change(const Repair& repair) {
@@ -77,7 +79,13 @@ void choose_files(Repair& repair) {
     bool dropped =
         !files_change(repair) && referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || anew.contains(entry.path)) continue;
-    if (entry.kind == EntryKind::kFile) repair.run.copied.push_back(entry);
+    if (entry.kind != EntryKind::kFile) continue;
+    // What it points to is no part of the checkpoint, and may be for other eyes than its result.
+    if (!referenced.contains(entry.path) &&
+        leads_outside(repair.checkpoint.directory()->name(), entry.path))
+      repair.left_out.push_back(entry.path + ", a link out of the checkpoint");
+    else
+      repair.run.copied.push_back(entry);
   }
 }
 
@@ -189,6 +197,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
     return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));
+  told.left_out = std::move(repair.left_out);
   told.files_kept = made.files_kept;
   told.device = made.device;
   told.traffic = made.traffic;

@@ -84,6 +84,71 @@ TEST_CASE("a folder that was moved is gone on with where it lies") {
   CHECK(verify_repair(killed.folder / "there/other")->outcome == VerifyReport::Outcome::kProved);
 }
 
+TEST_CASE("resume: a half-made folder that others may write to, or a link, is not gone on with") {
+  using std::filesystem::perms;
+  for (bool is_link : {false, true}) {
+    KilledOnDisk killed;
+    if (is_link) {
+      std::filesystem::rename(killed.partial, killed.folder / "elsewhere");
+      std::filesystem::create_directory_symlink(killed.folder / "elsewhere", killed.partial);
+    } else {
+      std::filesystem::permissions(killed.partial, perms::all);
+    }
+    auto resumed = killed.resume(killed.folder / "out");
+    REQUIRE_FALSE(resumed.has_value());
+    CHECK(resumed.error().kind == ErrorKind::kUsage);
+    CHECK_FALSE(posix_store().exists(killed.folder / "out"));
+    // A new repair takes nothing of it.
+    auto checkpoint = opened(killed.folder / "ckpt");
+    auto made = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {killed.folder / "out"});
+    REQUIRE(made.has_value());
+    CHECK(made->files_kept == 0);
+  }
+}
+
+TEST_CASE("a result: where another run was first nothing half-made is left") {
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  auto checkpoint = opened(folder / "ckpt");
+  FaultyStore late(posix_store(), [&](const std::string& step, const std::string& path) {
+    if (step == "create" && path == "certificate.json")
+      std::filesystem::create_directory(folder / "out");
+    return std::optional<Error>();
+  });
+  REQUIRE_FALSE(apply_plan(late, *checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"}));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    CHECK(entry.path().string().find(kPartialMark) == std::string::npos);
+}
+
+TEST_CASE("a result: it is for no other eyes than the checkpoint that it is made of") {
+  using std::filesystem::perms;
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "ckpt"))
+    std::filesystem::permissions(entry.path(), perms::owner_all);
+  std::filesystem::permissions(folder / "ckpt", perms::owner_all);
+  auto checkpoint = opened(folder / "ckpt");
+  REQUIRE(apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"}));
+  CHECK(std::filesystem::status(folder / "out").permissions() == perms::owner_all);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "out"))
+    CHECK((entry.status().permissions() & (perms::group_all | perms::others_all)) == perms::none);
+}
+
+TEST_CASE("a result: a file that is a link out of the checkpoint is left out and said") {
+  TemporaryFolder folder;
+  write_three(folder / "ckpt");
+  put(folder / "secret", "for other eyes");
+  std::filesystem::create_symlink(folder / "secret", folder / "ckpt/notes.txt");
+  put(folder / "ckpt/readme.txt", "comes along");
+  auto checkpoint = opened(folder / "ckpt");
+  auto made = apply_plan(*checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"});
+  REQUIRE(made.has_value());
+  CHECK_FALSE(posix_store().exists(folder / "out/notes.txt"));
+  CHECK(contents(folder / "out/readme.txt") == "comes along");
+  REQUIRE(made->left_out.size() == 1);
+  CHECK(made->left_out.front().find("notes.txt") != std::string::npos);
+}
+
 TEST_CASE("an input that changed is named, and nothing is gone on with") {
   KilledOnDisk killed;
   put(killed.folder / "ckpt/__1_0.distcp", "other");
