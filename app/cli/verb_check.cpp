@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "app/cli/verbs.h"
 #include "core/report/report.h"
@@ -15,15 +16,32 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
   return fail_on == "error" ? Severity::kError : Severity::kWarning;
 }
 
-int check_one(Context& context, const std::vector<std::string>& ignored) {
+// The current folder, whose shardwright.toml is read; empty where it is the checkpoint's own folder
+// or lies in it: a file of the checkpoint must not silence what is said about the checkpoint.
+std::string configuration_folder(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path current = fs::current_path(failed);
+  fs::path folder = fs::weakly_canonical(checkpoint, failed);
+  if (failed) return {};
+  if (!fs::is_directory(folder, failed)) folder = folder.parent_path();
+  const bool is_inside =
+      std::mismatch(folder.begin(), folder.end(), current.begin(), current.end()).first ==
+      folder.end();
+  return is_inside ? std::string() : current.string();
+}
+
+int check_one(Context& context) {
   const Options& options = context.options;
+  auto ignored = verbs::ignored_rules(options.ignored, configuration_folder(options.checkpoint));
+  if (!ignored) return fail_with(context, ignored.error());
   auto asked = verbs::read_asked(options.baseline, options.policy);
   if (!asked) return fail_with(context, asked.error());
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   auto report = check_now(context, *opened);
   if (!report) return fail_with(context, report.error());
-  verbs::ignore_findings(*report, ignored);
+  verbs::ignore_findings(*report, *ignored);
   auto judged = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::judge(*asked, *opened, report->depth == Depth::kData, &context.progress,
@@ -44,8 +62,7 @@ int check_one(Context& context, const std::vector<std::string>& ignored) {
 }
 
 // One of several: with its own step of a run, where that is what was said.
-int check_another(Context& context, const std::string& path,
-                  const std::vector<std::string>& ignored) {
+int check_another(Context& context, const std::string& path) {
   Options options = context.options;
   options.checkpoint = path;
   Context one{options,      context.terminal,   context.progress,
@@ -53,7 +70,7 @@ int check_another(Context& context, const std::string& path,
   auto steps = verbs::settle_steps(options, &context.progress, context.team);
   if (!steps) return fail_with(one, steps.error());
   if (!options.json) context.terminal.out("\n" + printable(options.checkpoint) + "\n");
-  const int code = check_one(one, ignored);
+  const int code = check_one(one);
   if (one.met) context.met = one.met;
   return code;
 }
@@ -62,14 +79,12 @@ int check_another(Context& context, const std::string& path,
 
 int run_check(Context& context) {
   const Options& options = context.options;
-  auto ignored = verbs::ignored_rules(options.ignored);
-  if (!ignored) return fail_with(context, ignored.error());
   if (!options.inputs.empty() && !options.json)
     context.terminal.out(printable(options.checkpoint) + "\n");
-  int code = check_one(context, *ignored);
+  int code = check_one(context);
   bool has_findings = code == kFindings;
   for (const std::string& path : options.inputs) {
-    const int next = check_another(context, path, *ignored);
+    const int next = check_another(context, path);
     has_findings = has_findings || next == kFindings;
     code = std::max(code, next);
   }

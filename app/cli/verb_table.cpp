@@ -57,7 +57,7 @@ constexpr VerbRow kVerbs[] = {
      "has findings, else the largest of theirs. With --json their answers follow one another.\n\n"
      "What --ignore takes out stands under what was not judged. `ignore = [\"RULE\"]` in "
      "shardwright.toml, or under [tool.shardwright] of pyproject.toml, says it for the folder "
-     "that you stand in."},
+     "that you stand in, unless that is the checkpoint's own."},
     {"diff", "vb", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well",

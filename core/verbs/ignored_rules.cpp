@@ -108,10 +108,12 @@ Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::str
 Result<std::vector<std::string>> ignored_rules(const std::vector<std::string>& typed,
                                                const std::string& folder) {
   std::vector<std::string> all = typed;
-  SHW_TRY(auto own, ignored_in_file(folder + "/shardwright.toml", ""));
-  SHW_TRY(auto project, ignored_in_file(folder + "/pyproject.toml", "tool.shardwright"));
-  all.insert(all.end(), own.begin(), own.end());
-  all.insert(all.end(), project.begin(), project.end());
+  if (!folder.empty()) {
+    SHW_TRY(auto own, ignored_in_file(folder + "/shardwright.toml", ""));
+    SHW_TRY(auto project, ignored_in_file(folder + "/pyproject.toml", "tool.shardwright"));
+    all.insert(all.end(), own.begin(), own.end());
+    all.insert(all.end(), project.begin(), project.end());
+  }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   for (const std::string& id : all) SHW_CHECK(check_rule(id));

@@ -16,9 +16,10 @@ namespace shw::verbs {
 // over one line or several; all else is passed over. kUsage where the list does not end.
 Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::string_view section,
                                                  const std::string& source);
-// What was typed, and what the files in `folder` say, each once. kUsage for a rule that is none.
+// What was typed, and what the files in `folder` say (empty: no file is read), each once. kUsage
+// for a rule that does not exist.
 Result<std::vector<std::string>> ignored_rules(const std::vector<std::string>& typed,
-                                               const std::string& folder = ".");
+                                               const std::string& folder);
 
 // Takes findings of these rules out. What was found and ignored then stands under what was not
 // judged, with its count, so that the verdict says no more than it may.

@@ -247,6 +247,27 @@ TEST_CASE("command line: findings of a rule that is ignored are counted as not j
   CHECK(shardwright({"check", step(), "--ignore", "placement-axis"}).code == 3);
 }
 
+TEST_CASE("command line: a configuration in the checkpoint's folder ignores nothing") {
+  Scratch scratch;
+  std::filesystem::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/s2_swiglu_t1/ckpt",
+                        scratch / "ckpt");
+  const std::string check = "$SHARDWRIGHT check ckpt --json --spec " + std::string(SHW_TEST_DATA) +
+                            "/torch-2.14/s2_swiglu_t1/spec.json";
+  auto found = parsed(shell("cd " + (scratch / "") + " && " + check).out)["findings"];
+  REQUIRE_FALSE(found.empty());
+  const std::string text = "ignore = [" + found[0]["rule"].dump() + "]";
+  for (const char* folder : {"ckpt/", ""}) {
+    std::ofstream(scratch / (std::string(folder) + "shardwright.toml")) << text;
+    const bool is_own = *folder != 0;
+    auto answer = parsed(shell("cd " + (scratch / folder) + " && $SHARDWRIGHT check " +
+                               (is_own ? "." : "ckpt") + " --json --spec " + SHW_TEST_DATA +
+                               "/torch-2.14/s2_swiglu_t1/spec.json")
+                             .out);
+    CAPTURE(folder);
+    CHECK(answer["findings"].empty() != is_own);
+  }
+}
+
 TEST_CASE("command line: show prints an entry that is not a tensor") {
   const std::string checkpoint = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_grid/ckpt";
   const std::string fqn = "object.list";
