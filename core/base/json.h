@@ -8,11 +8,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace shw {
+
+// No file that is read here needs more than 16 levels. The library copies and writes a tree by
+// recursion: 100,000 levels overflow the stack.
+inline constexpr std::size_t kDeepestJson = 128;
+inline constexpr const char* kTooDeepJson = "it is nested more than 128 levels deep";
 
 template <class Json>
 struct ParsedJson {
@@ -25,6 +31,7 @@ struct ParsedJson {
 // numbers.
 template <class Json>
 std::string not_json_text(const ParsedJson<Json>& parsed) {
+  if (parsed.problem == kTooDeepJson) return parsed.problem;
   const std::size_t at = parsed.problem.find("syntax error");
   return "not JSON: " + (at == std::string::npos ? parsed.problem : parsed.problem.substr(at));
 }
@@ -91,6 +98,10 @@ class JsonTreeMaker {
     return true;
   }
   bool begin(Event event, typename Json::value_t type) {
+    if (open_.size() == kDeepestJson) {
+      parsed_.problem = kTooDeepJson;
+      return false;
+    }
     Json none(Json::value_t::discarded);
     Open open{keeps_(depth(), event, none)};
     if (!open_.empty() && open_.back().at != nullptr && open_.back().at->is_object())
@@ -158,6 +169,20 @@ ParsedJson<Json> parse_json(Iterator first, Iterator last, Keeps&& keeps) {
   JsonTreeMaker<Json, Keeps> maker(keeps);
   const bool is_whole = Json::sax_parse(std::move(first), std::move(last), &maker);
   return maker.take(is_whole);
+}
+
+// The whole text as a tree; a discarded one where it is not JSON or is nested too deep. A zero
+// byte, at which the library's parser stops as if the text ended there, is not JSON.
+template <class Json>
+ParsedJson<Json> parse_json(std::string_view text) {
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    ParsedJson<Json> refused;
+    refused.problem = "syntax error - there is a zero byte";
+    refused.byte = zero + 1;
+    return refused;
+  }
+  return parse_json<Json>(text.begin(), text.end(),
+                          [](int, typename Json::parse_event_t, Json&) { return true; });
 }
 
 }  // namespace shw

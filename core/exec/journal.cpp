@@ -11,6 +11,7 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/io/read_whole.h"
 
 namespace shw {
 namespace {
@@ -215,7 +216,7 @@ Status read_header(const Json& json, JournalHeader& header) {
 
 Result<JournalText> read_journal(const Directory& folder) {
   SHW_TRY(auto source, folder.open(kJournalFile));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(Bytes bytes, read_whole(*source));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   JournalText journal;
   for (std::size_t number = 1; !text.empty(); ++number) {

@@ -5,10 +5,14 @@
 #include <map>
 
 #include "core/base/checked.h"
+#include "core/base/words.h"
 #include "core/io/source.h"
 
 namespace shw {
 namespace {
+
+// The largest tensors of real checkpoints take 10 GB; more than memory holds ends in an abort.
+constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 30;
 
 Status past_the_end(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
   return fail(ErrorKind::kDamaged,
@@ -161,6 +165,11 @@ Result<Bytes> read_bytes(const ByteSource& source, std::uint64_t offset, std::ui
   if (offset > source.size() || length > source.size() - offset) {
     return tl::unexpected<Error>(past_the_end(source, offset, length).error());
   }
+  if (length > kMostAtOnce)
+    return fail(ErrorKind::kUnsupported,
+                "wants " + human_bytes(length) + " in memory at once; at most " +
+                    human_bytes(kMostAtOnce) + " are read so",
+                {source.name(), offset});
   Bytes bytes(length);
   SHW_CHECK(source.read(offset, bytes));
   return bytes;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/report/json.h"
 
 namespace shw {
@@ -226,6 +228,32 @@ bool looks_at_as_much(const CheckReport& report, const Baseline& baseline) {
                      [&](const Unjudged& one) { return baseline.needs.contains(one.needs); });
 }
 
+std::string place_key(const std::string& rule, const std::string& subject) {
+  return rule + "\n" + subject;
+}
+
+void accept(Baseline& baseline, const std::string& rule, AcceptedFinding accepted) {
+  auto& of_rule = baseline.accepted[rule];
+  for (const std::string& subject : accepted.subjects)
+    baseline.places[place_key(rule, subject)].push_back(of_rule.size());
+  if (accepted.subjects.empty()) baseline.places[place_key(rule, "")].push_back(of_rule.size());
+  of_rule.push_back(std::move(accepted));
+}
+
+// Accepted findings that name the rarest of its subjects: no other one can be about all of them.
+std::span<const std::size_t> candidates(const Baseline& baseline, const Finding& finding) {
+  static const std::vector<std::string> kNoSubject{""};
+  std::span<const std::size_t> fewest;
+  bool is_first = true;
+  for (const std::string& subject : finding.subjects.empty() ? kNoSubject : finding.subjects) {
+    auto found = baseline.places.find(place_key(finding.rule, subject));
+    if (found == baseline.places.end()) return {};
+    if (is_first || found->second.size() < fewest.size()) fewest = found->second;
+    is_first = false;
+  }
+  return fewest;
+}
+
 std::set<std::string> subjects_or_none(const std::set<std::string>& subjects) {
   return subjects.empty() ? std::set<std::string>{""} : subjects;
 }
@@ -237,7 +265,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
     return fail(ErrorKind::kUsage, "is no answer of `check --json`", {source},
                 "make one: shardwright check CHECKPOINT --json > baseline.json");
   };
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json<Json>(text).tree;
   if (!json.is_object() || !json.contains("findings") || !json["findings"].is_array())
     return refuse();
   Baseline baseline;
@@ -245,7 +273,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
   for (const Json& finding : json["findings"]) {
     auto accepted = accepted_from(finding);
     if (!accepted) return refuse();
-    baseline.accepted[finding["rule"].get<std::string>()].push_back(std::move(*accepted));
+    accept(baseline, finding["rule"].get<std::string>(), std::move(*accepted));
   }
   if (!json.contains("unjudged") || !json["unjudged"].is_array()) return baseline;
   for (const Json& one : json["unjudged"]) {
@@ -257,9 +285,10 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
 
 bool is_known(const Baseline& baseline, const Finding& finding) {
   auto of_rule = baseline.accepted.find(finding.rule);
-  return of_rule != baseline.accepted.end() &&
-         std::any_of(of_rule->second.begin(), of_rule->second.end(),
-                     [&](const AcceptedFinding& accepted) { return covers(accepted, finding); });
+  if (of_rule == baseline.accepted.end()) return false;
+  const auto places = candidates(baseline, finding);
+  return std::any_of(places.begin(), places.end(),
+                     [&](std::size_t at) { return covers(of_rule->second[at], finding); });
 }
 
 std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,7 +28,9 @@ struct AcceptedFinding {
 
 struct Baseline {
   std::map<std::string, std::vector<AcceptedFinding>> accepted;  // by rule
-  Depth depth = Depth::kData;                                    // how deep was looked
+  // Places in `accepted` of a rule, by "rule\nsubject"; "rule\n" of those without a subject.
+  std::unordered_map<std::string, std::vector<std::size_t>> places;
+  Depth depth = Depth::kData;   // how deep was looked
   std::set<std::string> needs;  // what would have decided what it did not judge
 };
 // kUsage with the file where the text is no answer of `check --json`.

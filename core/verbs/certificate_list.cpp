@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/facts/storage/filled.h"
+#include "core/io/read_whole.h"
 #include "core/io/source.h"
 
 namespace shw::verbs {
@@ -81,7 +82,7 @@ CertificateList list_of(const Certificate& certificate, const std::string& path)
 Result<CertificateList> certificate_of(const std::string& folder) {
   std::string path = folder + "/" + kCertificateFile;
   SHW_TRY(auto source, open_file(path, path));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(Bytes bytes, read_whole(*source));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   SHW_TRY(Certificate certificate, certificate_from_json(text, path));
   return list_of(certificate, path);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/base/json.h"
 #include "core/base/spelling.h"
+#include "core/io/read_whole.h"
 #include "core/io/source.h"
 
 namespace shw::verbs {
@@ -14,10 +16,7 @@ constexpr std::uint64_t kMostText = std::uint64_t{256} << 20;
 
 Result<std::string> read_text(const std::string& path) {
   SHW_TRY(auto source, open_file(path, path));
-  if (source->size() > kMostText)
-    return fail(ErrorKind::kUsage, "is too large to be what was asked for", {path});
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return read_whole_text(*source, kMostText);
 }
 
 // Words between commas, blanks and brackets.
@@ -38,7 +37,7 @@ tl::unexpected<Error> no_policies(const std::string& source, const std::string& 
 }
 
 Result<std::vector<std::string>> words_of_json(std::string_view text, const std::string& source) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("require"))
     return no_policies(source, "is no object with \"require\"");
   const auto& list = json["require"];

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/json.h"
 #include "core/verbs/own_file.h"
 
 namespace shw::verbs {
@@ -147,7 +148,7 @@ std::string desk_settings_file(const char* config_home, const char* home) {
 }
 
 Result<DeskSettings> parse_desk_settings(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json<Json>(text).tree;
   if (json.is_discarded()) return refuse("it is no JSON");
   if (!json.is_object() || !json.contains(kMark))
     return refuse(fmt::format("it has no \"{}\": another program wrote it", kMark));

@@ -5,6 +5,7 @@
 #include "core/exec/partial_folder.h"
 #include "core/io/output_file.h"
 #include "core/io/place.h"
+#include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/run/apply.h"
@@ -27,7 +28,7 @@ Status check_replaces_a_plan(const Directory& folder, const std::string& name,
   };
   if (entry.kind != EntryKind::kFile) return refuse();
   SHW_TRY(auto source, folder.open(name));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(Bytes bytes, read_whole(*source));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (fingerprint_in(text).empty()) return refuse();
   return {};

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/verbs/own_file.h"
 
@@ -29,7 +30,7 @@ std::string recent_file(const char* state_home, const char* home) {
 
 RecentPlaces parse_recent(std::string_view text) {
   RecentPlaces places;
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json<Json>(text).tree;
   if (!json.is_object()) return places;
   auto list = json.find("recent");
   if (list == json.end() || !list->is_array()) return places;

@@ -11,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/formats/replicas.h"
+#include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/repair/plan/arrange_plan.h"
 #include "core/repair/plan/kept_plan.h"
@@ -32,8 +33,7 @@ constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
 Result<std::string> text_of_file(const std::string& path) {
   SHW_TRY(auto source, open_file(path, path));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return read_whole_text(*source);
 }
 
 StepPlan plan_for(const Opened& opened) {

@@ -7,6 +7,7 @@
 #include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
 #include "core/formats/replicas.h"
+#include "core/io/read_whole.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/model/named_only.h"
@@ -149,7 +150,7 @@ Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::st
 Result<Plan> read_plan(const Opened& opened, const std::string& path, Progress* progress,
                        Team* team) {
   SHW_TRY(auto source, open_file(path, path));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(Bytes bytes, read_whole(*source));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   SHW_TRY(Plan made, plan_from_json(*opened.checkpoint, text, path));
   SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));

@@ -127,8 +127,7 @@ const ConfigPart* ModelConfig::find(std::string_view part) const {
 Result<std::optional<ModelConfig>> parse_model_config(std::string_view json) {
   if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
   const std::string text = with_null_for_odd_numbers(json);
-  auto keep_all = [](int, Json::parse_event_t, Json&) { return true; };
-  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_all);
+  auto parsed = parse_json<Json>(text);
   if (!parsed.problem.empty()) return unusable_config(not_json_text(parsed), not_json_at(parsed));
   if (!parsed.tree.is_object() || text_in(parsed.tree, "model_type").empty()) return std::nullopt;
   return config_in(parsed.tree);

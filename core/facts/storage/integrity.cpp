@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/hash.h"
+#include "core/base/json.h"
 #include "core/base/packed.h"
 #include "core/base/utf8.h"
 #include "core/io/read_through.h"
@@ -39,7 +40,7 @@ std::string digits_of(const nlohmann::json& value) {
 }
 
 Result<std::vector<ListedHash>> parse_list(const std::string& text) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object())
     return tl::unexpected<Error>(unusable_list("is no list of files as Megatron-LM writes it"));
   if (!json.contains("algorithm") || json["algorithm"] != "sha256")

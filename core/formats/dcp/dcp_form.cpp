@@ -6,6 +6,7 @@
 #include "core/formats/dcp/dcp_names.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
+#include "core/io/read_whole.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -77,7 +78,7 @@ Result<PickledForm> read_pickled_form(const Directory& directory) {
   Bytes read;
   BytesView bytes = source->mapped();
   if (bytes.empty()) {
-    SHW_TRY(read, read_bytes(*source, 0, source->size()));
+    SHW_TRY(read, read_whole(*source, kMostIndexFile));
     bytes = read;
   }
   SHW_TRY(PickleTree tree, decode(*source, bytes));

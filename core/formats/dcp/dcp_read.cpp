@@ -9,6 +9,7 @@
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
 #include "core/formats/dcp/megatron_beside.h"
+#include "core/io/read_whole.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -95,7 +96,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   Bytes read;
   BytesView bytes = source.mapped();
   if (bytes.empty()) {
-    SHW_TRY(read, read_bytes(source, 0, source.size()));
+    SHW_TRY(read, read_whole(source, kMostIndexFile));
     bytes = read;
   }
   CheckpointBuilder builder;

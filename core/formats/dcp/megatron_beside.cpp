@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/json.h"
 #include "core/base/little_endian.h"
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/magic.h"
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t kLargestMarker = 1 << 20;
 constexpr std::uint64_t kReadWhole = std::uint64_t{64} << 20;
-constexpr int kDeepest = 16;
 
 void note(const std::string& file, Severity severity, std::string cause,
           CheckpointBuilder& builder) {
@@ -39,11 +39,8 @@ Result<std::string> backend_in(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kMegatronMarker));
   if (source->size() > kLargestMarker) return damaged("is too large to be what Megatron writes");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  const char* text = reinterpret_cast<const char*>(bytes.data());
-  auto not_deep = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    return depth < kDeepest;
-  };
-  auto json = nlohmann::json::parse(text, text + bytes.size(), not_deep, false);
+  auto json =
+      parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
   const bool is_marked = begins_with_byte_order_mark(bytes);
   if (is_marked || !json.is_object()) return damaged("is no JSON object");
   auto backend = json.find("sharded_backend");

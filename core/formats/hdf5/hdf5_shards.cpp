@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/json.h"
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
@@ -26,8 +27,8 @@ Result<KerasIndex> read_keras_index(const Directory& directory, const std::strin
   if (begins_with_byte_order_mark(bytes))
     return fail(ErrorKind::kDamaged, "begins with a byte order mark, at which Python's json stops",
                 {path, 0});
-  const char* text = reinterpret_cast<const char*>(bytes.data());
-  auto json = nlohmann::json::parse(text, text + bytes.size(), nullptr, false);
+  auto json =
+      parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return fail(ErrorKind::kDamaged, "is no JSON object with a weight_map", {path});
   KerasIndex index;

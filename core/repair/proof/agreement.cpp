@@ -15,6 +15,7 @@
 #include "core/formats/beside_items.h"
 #include "core/formats/item_pass.h"
 #include "core/io/owner.h"
+#include "core/io/read_whole.h"
 #include "core/repair/plan/operations.h"
 #include "core/repair/proof/digests.h"
 #include "core/repair/run/carry_out.h"
@@ -76,7 +77,7 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
   const Directory& directory = *checkpoint.directory();
   if (directory.stat(kLostFile).kind != EntryKind::kFile) return {};
   SHW_TRY(auto source, directory.open(kLostFile));
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
+  SHW_TRY(Bytes bytes, read_whole(*source));
   auto record =
       filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, progress);
   if (is_cancelled(progress)) return cancelled_error();

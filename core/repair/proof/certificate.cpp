@@ -40,6 +40,7 @@
 #include "core/base/leave_behind.h"
 #include "core/base/utf8.h"
 #include "core/facts/storage/filled.h"
+#include "core/io/read_whole.h"
 #include "core/repair/plan/json.h"
 
 namespace shw {
@@ -286,7 +287,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
 
 Result<Certificate> certificate_in(const Directory& directory, const Progress* progress) {
   SHW_TRY(auto file, directory.open(kCertificateFile));
-  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
+  SHW_TRY(Bytes bytes, read_whole(*file));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return certificate_from_json(text, kCertificateFile, progress);
 }

@@ -7,6 +7,7 @@
 #include "core/formats/open.h"
 #include "core/io/folder_lock.h"
 #include "core/io/owner.h"
+#include "core/io/read_whole.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/proof/certificate.h"
 #include "core/repair/proof/item_doubts.h"
@@ -21,7 +22,7 @@ namespace in_place {
 
 Result<Bytes> contents(const Directory& directory, const char* path) {
   SHW_TRY(auto source, directory.open(path));
-  return read_bytes(*source, 0, source->size());
+  return read_whole(*source, kMostIndexFile);
 }
 
 Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path) {

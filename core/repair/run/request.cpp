@@ -77,7 +77,7 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
     return request;
   }
   // In another order, or with other spaces between.
-  request.plan = OrderedJson::parse(json, nullptr, false)["plan"].dump(
+  request.plan = parse_json<OrderedJson>(json).tree["plan"].dump(
       -1, ' ', false, OrderedJson::error_handler_t::replace);
   return request;
 }

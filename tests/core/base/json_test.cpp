@@ -144,3 +144,25 @@ TEST_CASE("a number that is too large is a problem without a byte") {
   CHECK(parsed.problem.find("1e999") != std::string::npos);
   CHECK_FALSE(parsed.byte.has_value());
 }
+
+TEST_CASE("json: more levels than any file has are refused before a tree is made of them") {
+  auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  CHECK(parse_json<Json>(nested(kDeepestJson)).tree.is_array());
+  for (std::size_t levels : {kDeepestJson + 1, std::size_t{100'000}}) {
+    auto parsed = parse_json<Json>(nested(levels));
+    CHECK(parsed.tree.is_discarded());
+    CHECK(not_json_text(parsed).find("nested") != std::string::npos);
+  }
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  CHECK(parse_json<Json>(objects).tree.is_discarded());
+}
+
+TEST_CASE("json: a text with a zero byte, or with bytes that are not UTF-8, is not JSON") {
+  CHECK(parse_json<Json>(std::string_view("{}\0", 3)).tree.is_discarded());
+  CHECK(parse_json<Json>(std::string_view("\0{}", 3)).tree.is_discarded());
+  CHECK(parse_json<Json>("[\"\xff\"]").tree.is_discarded());
+  CHECK(parse_json<Json>("[\"\xc3\xa9\"]").tree.is_array());
+}

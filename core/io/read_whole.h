@@ -1,0 +1,20 @@
+// Text files are read whole: plans, certificates, placements, journals, indexes.
+#pragma once
+
+#include <string>
+
+#include "core/io/source.h"
+
+namespace shw {
+
+// The certificate of a checkpoint with 4 million chunks takes about 600 MB.
+inline constexpr std::uint64_t kMostTextFile = std::uint64_t{1} << 30;
+// An index of 4 million chunks takes about 1.3 GB.
+inline constexpr std::uint64_t kMostIndexFile = std::uint64_t{16} << 30;
+
+// A larger file is kDamaged before anything is allocated: a sparse file of 1 TB costs its author
+// nothing.
+Result<Bytes> read_whole(const ByteSource& source, std::uint64_t most = kMostTextFile);
+Result<std::string> read_whole_text(const ByteSource& source, std::uint64_t most = kMostTextFile);
+
+}  // namespace shw
