@@ -44,12 +44,13 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   // Its checksum is another rule's business: torch does not look at it before it unpickles.
   SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
   SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kObjectLimits));
+  // Python runs what stands before the place where it stops.
+  add_names(tree, out);
   if (tree.refused()) return zip.damaged(tree.refused()->at - zip.base(), tree.refused()->what);
   for (const PickleGlobal& global : tree.globals()) {
     if (auto known = known_name_beside(global.module, global.name))
       return zip.damaged(global.at - zip.base(), bent_name_text(global, *known));
   }
-  add_names(tree, out);
   SHW_CHECK(check_is_of_torch_save(zip));
   SHW_TRY([[maybe_unused]] bool is_big, is_big_endian(zip));
   return check_storages(zip, tree);
@@ -65,6 +66,10 @@ Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
     if (!tree && i == 0) return tl::unexpected<Error>(std::move(tree).error());
     if (!tree) return {};  // what follows a pickle need not be one
     add_names(*tree, out);
+    if (tree->refused() && i == 0)
+      return fail(ErrorKind::kDamaged,
+                  std::string("Python cannot load it: ") + tree->refused()->what,
+                  {range.source->name(), tree->refused()->at});
     at += tree->end();
   }
   return {};

@@ -30,6 +30,31 @@ constexpr auto kByName = std::to_array<std::string_view>(
     {"Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata",
      "MetadataIndex", "StorageMeta", "_StorageInfo"});
 
+bool names_maker(const PickleTree& tree, std::span<const NodeId> items) {
+  if (items.size() != 2 || tree.kind(items[0]) != NodeKind::kGlobal) return false;
+  const PickleGlobal& found_in = *tree.global(items[0]);
+  const auto name = tree.text(items[1]);
+  return name && is_own_maker(found_in.module, found_in.name, *name);
+}
+
+constexpr int kDeepestKey = 16;
+
+bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
+  const NodeKind kind = tree.kind(key);
+  if (kind == NodeKind::kDict || kind == NodeKind::kList) return false;
+  if (depth == kDeepestKey) return true;
+  if (kind == NodeKind::kObject || kind == NodeKind::kReduce) {
+    const PickleGlobal* made_of = tree.global(tree.callable(key));
+    return made_of == nullptr || made_of->name != "MetadataIndex" ||
+           (has_hash_within(tree, tree.attribute(key, "fqn"), kDeepestKey) &&
+            has_hash_within(tree, tree.attribute(key, "offset"), kDeepestKey - 1));
+  }
+  if (kind != NodeKind::kTuple) return true;
+  const auto items = tree.items(key);
+  return std::all_of(items.begin(), items.end(),
+                     [&](NodeId item) { return has_hash_within(tree, item, depth + 1); });
+}
+
 }  // namespace
 
 bool looks_like_class(std::string_view name) {
@@ -48,8 +73,12 @@ bool is_own_maker(std::string_view module, std::string_view class_name, std::str
          (method == "_unpickle" || method == "no_cache");
 }
 
-bool calls_its_argument(const PickleGlobal& global) {
-  return global.module == "torch._tensor" && global.name == "_rebuild_from_type_v2";
+std::size_t called_arguments(const PickleGlobal& global) {
+  if (global.module == "torch._tensor")
+    return global.name == "_rebuild_from_type_v2" || global.name == "_rebuild_from_type" ? 2 : 0;
+  if (global.module != "copyreg" && global.module != "copy_reg") return 0;
+  if (global.name == "_reconstructor") return 2;
+  return global.name == "__newobj__" || global.name == "__newobj_ex__" ? 1 : 0;
 }
 
 PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
@@ -82,6 +111,28 @@ bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items) {
   // A pair is one of slots.
   if (state == NodeKind::kTuple) return items == 2;
   return state == NodeKind::kDict || state == NodeKind::kNone || state > NodeKind::kSet;
+}
+
+bool is_found_maker(const PickleTree& tree, NodeId callable) {
+  if (tree.kind(callable) != NodeKind::kReduce ||
+      tree.kind(tree.callable(callable)) != NodeKind::kGlobal ||
+      !finds_attribute(*tree.global(tree.callable(callable))))
+    return false;
+  return names_maker(tree, tree.items(tree.arguments(callable)));
+}
+
+bool names_member(const PickleTree& tree, NodeId arguments) {
+  const auto items = tree.items(arguments);
+  if (tree.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
+      tree.kind(items[0]) != NodeKind::kGlobal)
+    return false;
+  if (names_maker(tree, items)) return true;
+  const auto name = tree.text(items[1]);
+  return looks_like_class(tree.global(items[0])->name) && name && !name->starts_with('_');
+}
+
+bool has_hash(const PickleTree& tree, NodeId key) {
+  return has_hash_within(tree, key, 0);
 }
 
 }  // namespace shw

@@ -25,10 +25,20 @@ bool finds_attribute(const PickleGlobal& global);
 // A class method that a class itself is pickled through, and that runs nothing but the class:
 // getattr(ZoneInfo, "_unpickle"), in newer protocols by the one name "ZoneInfo._unpickle".
 bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method);
-// It calls what its first argument is: torch._tensor._rebuild_from_type_v2.
-bool calls_its_argument(const PickleGlobal& global);
+// How many of its first arguments it calls or makes: of torch._tensor._rebuild_from_type_v2 the
+// function and the class, of copyreg._reconstructor the class and its base.
+std::size_t called_arguments(const PickleGlobal& global);
 PickleCallLaw law_of_call(std::string_view module, std::string_view name);
 // `items`: of the state, where it has any.
 bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items);
+
+// What getattr found, where that is how the class itself is pickled.
+bool is_found_maker(const PickleTree& tree, NodeId callable);
+// (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does it
+// run anything either; what is found and then called or changed is reported.
+bool names_member(const PickleTree& tree, NodeId arguments);
+// Python looks a key up by its hash. A list and a dict have none, nor does a tuple or a
+// MetadataIndex that holds one.
+bool has_hash(const PickleTree& tree, NodeId key);
 
 }  // namespace shw

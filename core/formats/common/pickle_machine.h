@@ -32,10 +32,15 @@ class PickleMachine {
       : begin_(reinterpret_cast<const std::uint8_t*>(bytes.data())),
         at_(begin_),
         end_(begin_ + bytes.size()),
+        frame_end_(end_),
         file_(file),
         base_(base),
         limits_(limits),
-        shortcut_(shortcut) {}
+        shortcut_(shortcut) {
+    // Room for a value per byte: pages that are not written cost nothing, and a list that doubles
+    // is there three times while it is copied.
+    tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMostReserved));
+  }
 
   Status run() {
     while (!stopped_) {
@@ -46,6 +51,7 @@ class PickleMachine {
       }
       note_opcode(*at_);
       if (!step(*at_++)) break;
+      if (at_ > frame_end_) leave_frame();
     }
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     return {};
@@ -57,6 +63,7 @@ class PickleMachine {
 
  private:
   friend Shortcut;
+  static constexpr std::size_t kMostReserved = std::size_t{1} << 24;  // 512 MiB of addresses
   using Node = PickleTree::Node;
 
   // --- errors -----------------------------------------------------------------------------------
@@ -79,6 +86,23 @@ class PickleMachine {
   // Python stops here; what the file says otherwise is still worth reading.
   void note_refused(const char* what) {
     if (!tree_.refused_) tree_.refused_ = PickleTree::Refused{offset(opcode_), what};
+  }
+
+  // Every pickler ends a frame where an opcode ends. Python reads a frame at once: an opcode that
+  // reaches beyond its frame is put together of other bytes, or ends the load.
+  bool begin_frame(std::uint64_t length) {
+    if (length > left())
+      return cut_off("a frame of " + human_count(length) + " bytes was announced, " +
+                     human_count(left()) + " are left");
+    if (is_framed_ && opcode_ < frame_end_) note_refused("a frame begins inside another one");
+    frame_end_ = at_ + length;
+    is_framed_ = true;
+    return true;
+  }
+  void leave_frame() {
+    if (is_framed_ && opcode_ < frame_end_) note_refused("a frame ends inside an opcode");
+    frame_end_ = end_;
+    is_framed_ = false;
   }
 
   void note_opcode(std::uint8_t opcode) {
@@ -125,7 +149,10 @@ class PickleMachine {
     const auto* stop = static_cast<const std::uint8_t*>(found);
     if (!take_bytes("line", static_cast<std::uint64_t>(stop - at_), out)) return false;
     ++at_;
-    if (out.ends_with('\r')) out.remove_suffix(1);
+    if (out.ends_with('\r')) {
+      out.remove_suffix(1);
+      note_refused("a line ends in a carriage return");
+    }
     return true;
   }
 
@@ -174,6 +201,11 @@ class PickleMachine {
     if (!is_pickled_text(text)) note_refused("a string is not UTF-8");
     return push_text(NodeKind::kString, text);
   }
+  // Python 2's str: pickle.load takes ASCII and torch.load UTF-8.
+  bool push_old_text(std::string_view text) {
+    if (!is_utf8(text)) note_refused("a string is not UTF-8");
+    return push_text(NodeKind::kString, text);
+  }
   bool push_owned(NodeKind kind, std::string text) {
     return push_text(kind, tree_.texts_.emplace_back(std::move(text)));
   }
@@ -187,12 +219,10 @@ class PickleMachine {
     return push_integer(value);
   }
 
-  // Python looks a key up by its hash, which a list and a dict do not have.
-  void note_keys(std::span<const NodeId> pairs) {
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      NodeKind kind = tree_.kind(pairs[i]);
-      if (kind == NodeKind::kDict || kind == NodeKind::kList)
-        note_refused("a list or a dict is used as the key of a dict");
+  // Of a dict every second one is a key.
+  void note_keys(std::span<const NodeId> keys, std::size_t step) {
+    for (std::size_t i = 0; i < keys.size(); i += step) {
+      if (!has_hash(tree_, keys[i])) note_refused("a list or a dict is used as a key");
     }
   }
 
@@ -253,16 +283,17 @@ class PickleMachine {
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
       note_refused("the arguments of a call are no tuple");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
-      if (!tree_.odd_call_at_ && !is_found_maker(callable)) tree_.odd_call_at_ = here;
+      if (!tree_.odd_call_at_ && !is_found_maker(tree_, callable)) tree_.odd_call_at_ = here;
       return;
     }
     auto& global = tree_.globals_[node(callable).first];
-    if (call == NodeKind::kReduce && finds_attribute(global) && names_member(arguments)) {
+    if (call == NodeKind::kReduce && finds_attribute(global) && names_member(tree_, arguments)) {
       global.finds_members = true;
       return;
     }
     if (!global.called_at) global.called_at = here;
-    if (calls_its_argument(global)) note_called_inside(arguments, here);
+    if (const std::size_t inside = called_arguments(global); inside != 0)
+      note_called_inside(arguments, inside, here);
     const PickleCallLaw& law = laws_[node(callable).first];
     const std::size_t count = tree_.items(arguments).size();
     if (law.least > law.most)
@@ -270,41 +301,17 @@ class PickleMachine {
     else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
       note_refused("a call has too many arguments, or too few");
   }
-  // Whoever is handed over is called as well.
-  void note_called_inside(NodeId arguments, std::uint64_t here) {
+  // What is handed over is called as well.
+  void note_called_inside(NodeId arguments, std::size_t most, std::uint64_t here) {
     const auto items = tree_.items(arguments);
-    if (items.empty()) return;
-    if (tree_.kind(items[0]) != NodeKind::kGlobal) {
-      if (!tree_.odd_call_at_) tree_.odd_call_at_ = here;
-      return;
+    for (NodeId item : items.first(std::min(most, items.size()))) {
+      if (tree_.kind(item) == NodeKind::kGlobal) {
+        auto& inside = tree_.globals_[node(item).first];
+        if (!inside.called_at) inside.called_at = here;
+      } else if (item == items[0] && !tree_.odd_call_at_) {
+        tree_.odd_call_at_ = here;
+      }
     }
-    auto& inside = tree_.globals_[node(items[0]).first];
-    if (!inside.called_at) inside.called_at = here;
-  }
-  // What getattr found, where that is how the class itself is pickled.
-  bool is_found_maker(NodeId callable) const {
-    if (tree_.kind(callable) != NodeKind::kReduce ||
-        tree_.kind(tree_.callable(callable)) != NodeKind::kGlobal ||
-        !finds_attribute(*tree_.global(tree_.callable(callable))))
-      return false;
-    return names_maker(tree_.items(tree_.arguments(callable)));
-  }
-  bool names_maker(std::span<const NodeId> items) const {
-    if (items.size() != 2 || tree_.kind(items[0]) != NodeKind::kGlobal) return false;
-    const PickleGlobal& found_in = *tree_.global(items[0]);
-    const auto name = tree_.text(items[1]);
-    return name && is_own_maker(found_in.module, found_in.name, *name);
-  }
-  // (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does
-  // it run anything either; what is found and then called or changed is told.
-  bool names_member(NodeId arguments) const {
-    const auto items = tree_.items(arguments);
-    if (tree_.kind(arguments) != NodeKind::kTuple || items.size() != 2 ||
-        tree_.kind(items[0]) != NodeKind::kGlobal)
-      return false;
-    if (names_maker(items)) return true;
-    const auto name = tree_.text(items[1]);
-    return looks_like_class(tree_.global(items[0])->name) && name && !name->starts_with('_');
   }
   // Where Python asks what it made for its class.
   void note_state(NodeId object, NodeId state) {
@@ -372,7 +379,8 @@ class PickleMachine {
     if (!above_mark(first)) return false;
     if (kind == NodeKind::kDict && (stack_.size() - first) % 2 != 0)
       return damaged("a dict has a key without a value");
-    if (kind == NodeKind::kDict) note_keys(from(first));
+    if (kind == NodeKind::kDict || kind == NodeKind::kSet)
+      note_keys(from(first), kind == NodeKind::kDict ? 2 : 1);
     NodeId id = make_group(kind, from(first));
     stack_.resize(first);
     return push(id);
@@ -402,7 +410,8 @@ class PickleMachine {
     if constexpr (Shortcut::kEnabled) {
       if (actual == NodeKind::kShortcut) return shortcut_.give_up();
     }
-    if (kind == NodeKind::kDict) note_keys(from(first));
+    if (kind == NodeKind::kDict || kind == NodeKind::kSet)
+      note_keys(from(first), kind == NodeKind::kDict ? 2 : 1);
     if (actual != kind) return damaged("items are put into something that holds none of the kind");
     bool good = add_children(target, from(first));
     stack_.resize(first);
@@ -460,6 +469,7 @@ class PickleMachine {
   const std::uint8_t* begin_;
   const std::uint8_t* at_;
   const std::uint8_t* end_;
+  const std::uint8_t* frame_end_;  // end_ where no frame is open
   const std::uint8_t* opcode_ = nullptr;
   const std::string& file_;
   std::uint64_t base_;
@@ -474,6 +484,7 @@ class PickleMachine {
   std::vector<PickleCallLaw> laws_;  // of every global
   std::optional<Error> error_;
   bool stopped_ = false;
+  bool is_framed_ = false;
 };
 
 }  // namespace shw

@@ -116,13 +116,12 @@ bool PickleMachine<Shortcut>::step_text(std::uint8_t opcode) {
     case 0x8d:
       return counted<std::uint64_t>("string", text) && push_unicode(text);
     case 'U':  // SHORT_BINSTRING, BINSTRING: Python 2's str, text in all that we read
-      return counted<std::uint8_t>("string", text) && push_text(NodeKind::kString, text);
+      return counted<std::uint8_t>("string", text) && push_old_text(text);
     case 'T': {
       std::int32_t length = 0;
       if (!number(length)) return false;
       if (length < 0) return damaged("a string has a negative length");
-      return take_bytes("string", static_cast<std::uint64_t>(length), text) &&
-             push_text(NodeKind::kString, text);
+      return take_bytes("string", static_cast<std::uint64_t>(length), text) && push_old_text(text);
     }
     case 'C':  // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
       return counted<std::uint8_t>("byte string", text) && push_text(NodeKind::kBytes, text);
@@ -173,6 +172,8 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
         if (kind == NodeKind::kShortcut) return shortcut_.give_up();
       }
       if (kind != NodeKind::kObject && kind != NodeKind::kReduce) {
+        // What is imported is changed in the program that loads.
+        if (kind == NodeKind::kGlobal && !tree_.odd_call_at_) tree_.odd_call_at_ = offset(opcode_);
         if (kind != NodeKind::kGlobal)
           note_refused("a plain value is given the state of an object");
         return true;
@@ -225,13 +226,9 @@ bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
       tree_.protocol_ = std::max(tree_.protocol_, int{protocol});
       return true;
     }
-    case 0x95: {  // FRAME: only says how much to read at once
+    case 0x95: {  // FRAME
       std::uint64_t length = 0;
-      if (!number(length)) return false;
-      if (length > left())
-        return cut_off("a frame of " + human_count(length) + " bytes was announced, " +
-                       human_count(left()) + " are left");
-      return true;
+      return number(length) && begin_frame(length);
     }
     default:
       return step_rare(opcode);
@@ -316,17 +313,22 @@ bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
       double value = 0;
       if (!line(text)) return false;
       auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-      return (code == std::errc{} || damaged("a number is not written in digits")) &&
-             push_real(value);
+      const bool is_whole = code == std::errc{} && stop == text.data() + text.size();
+      return (is_whole || damaged("a number is not written in digits")) && push_real(value);
     }
     case 'S':  // STRING: repr of a str, UNICODE: \u escapes
       if (!line(text)) return false;
       if (text.size() < 2 || text.front() != text.back() ||
           (text.front() != '\'' && text.front() != '"'))
         return damaged("a string is not in quotes");
-      return push_text(NodeKind::kString, text.substr(1, text.size() - 2));
-    case 'V':
-      return line(text) && push_owned(NodeKind::kString, unescape_unicode(text));
+      return push_old_text(text.substr(1, text.size() - 2));
+    case 'V': {
+      if (!line(text)) return false;
+      bool is_cut = false;
+      std::string plain = unescape_unicode(text, &is_cut);
+      if (is_cut) note_refused("a \\u in a string is not followed by the digits of a letter");
+      return push_owned(NodeKind::kString, std::move(plain));
+    }
     default: {
       const char* digits = "0123456789abcdef";
       return damaged(std::string("0x") + digits[opcode >> 4] + digits[opcode & 15] +

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/formats/common/pickle_calls.h"
+#include "core/formats/common/pickle_names.h"
 #include "core/tensor/dtype.h"
 
 namespace shw {
@@ -130,21 +131,13 @@ constexpr auto kNumpyNames = std::to_array<std::string_view>({"_reconstruct",
                                                               "BoolDType"});
 constexpr auto kDatetimeNames =
     std::to_array<std::string_view>({"datetime", "date", "time", "timedelta", "timezone"});
-constexpr auto kDangerousModules = std::to_array<std::string_view>(
-    {"os",          "posix",     "nt",         "subprocess", "sys",       "shutil",
-     "socket",      "importlib", "runpy",      "pickle",     "_pickle",   "dill",
-     "cloudpickle", "marshal",   "ctypes",     "pty",        "commands",  "multiprocessing",
-     "webbrowser",  "urllib",    "requests",   "http",       "pip",       "code",
-     "codeop",      "timeit",    "pdb",        "bdb",        "operator",  "functools",
-     "threading",   "asyncio",   "concurrent", "tempfile",   "builtins",  "__builtin__",
-     "pydoc",       "cProfile",  "profile",    "imp",        "zipimport", "platform"});
-
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 bool is_known(std::string_view module, std::string_view name) {
+  if (is_acting_name(name)) return false;
   if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
     return true;
   if (module == "torch")
@@ -168,18 +161,12 @@ bool is_partial(std::string_view module, std::string_view name) {
   return module == "functools" && name == "partial";
 }
 
-// What nested tensors are pickled through: it puts their parts together, and nothing else.
-bool is_rebuilder_of_nested(std::string_view module, std::string_view name) {
-  return (module == "torch._utils" && name == "_rebuild_nested_tensor") ||
-         (module == "torch.nested._internal.nested_tensor" && name == "_rebuild_njt");
-}
-
 // Of Python's own library, and of modules that can do anything: what runs nothing while a pickle is
 // read. A getter is only made; whoever calls it is told as what calls something computed.
 bool is_inert(std::string_view module, std::string_view name, bool called) {
+  if (is_made_of_data(module, name)) return true;
   if (module == "operator" || module == "_operator")
     return name == "attrgetter" || name == "itemgetter" || !called;
-  if (module == "itertools") return name == "count" || name == "repeat";
   if (module == "zoneinfo") {
     const std::size_t dot = name.find('.');
     return dot == std::string_view::npos ||
@@ -224,7 +211,7 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
   finding.rule = "unsafe-pickle";
   finding.severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning;
   if (of == PickleOf::kPrograms)
-    finding.severity = severity_of_import(global.module, global.name, kind, called);
+    finding.severity = severity_of_import(global.module, global.name, kind, called, of);
   finding.subjects = {subject};
   finding.cause = import_cause(full, called, finding.severity);
   finding.evidence.emplace_back("global", full);
@@ -276,8 +263,8 @@ std::string bent_name_text(const PickleGlobal& global, const std::string& known)
 
 NameKind classify_pickled_name(std::string_view module, std::string_view name) {
   if (is_known(module, name)) return NameKind::kKnown;
-  std::string_view package = module.substr(0, module.find('.'));
-  return contains(kDangerousModules, package) ? NameKind::kDangerous : NameKind::kUnknown;
+  return is_acting_module(module) || is_acting_name(name) ? NameKind::kDangerous
+                                                          : NameKind::kUnknown;
 }
 
 NameKind classify_pickled_name(const PickleGlobal& global) {
@@ -285,13 +272,24 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
   return classify_pickled_name(global.module, global.name);
 }
 
+// What torch.load refuses by default is a warning at most; entries of DCP are run.
+Severity severity_of_unknown_call(NameHome home, std::string_view name, PickleOf of) {
+  const bool is_class = is_path_of_classes(name);
+  if (home == NameHome::kFramework || of == PickleOf::kPrograms)
+    return is_class ? Severity::kInfo : Severity::kWarning;
+  return home == NameHome::kMain && is_class ? Severity::kWarning : Severity::kError;
+}
+
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
-                            bool called) {
-  if (is_partial(module, name) || is_rebuilder_of_nested(module, name) ||
-      is_inert(module, name, called))
-    return Severity::kInfo;
+                            bool called, PickleOf of) {
+  if (is_partial(module, name) || is_inert(module, name, called)) return Severity::kInfo;
   if (kind == NameKind::kDangerous) return Severity::kError;
-  return called && !looks_like_class(name) ? Severity::kWarning : Severity::kInfo;
+  if (!called) return Severity::kInfo;
+  const NameHome home = home_of_module(module);
+  // A tensor that was pickled without torch.save: a pickle inside the pickle.
+  if (module == "torch.storage" && name == "_load_from_bytes") return Severity::kWarning;
+  if (home == NameHome::kPython || home == NameHome::kLibrary) return Severity::kError;
+  return severity_of_unknown_call(home, name, of);
 }
 
 std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
@@ -332,7 +330,8 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
     odd.severity = Severity::kError;
     odd.subjects = {subject};
     odd.cause =
-        "Loading this file with torch would call something that it first computes; here it "
+        "Loading this file with torch would call or change something that it first computes; here "
+        "it "
         "was read as data and not run.";
     odd.evidence.emplace_back("offset", static_cast<std::int64_t>(*tree.odd_call_at()));
     findings.push_back(std::move(odd));

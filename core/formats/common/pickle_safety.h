@@ -25,12 +25,14 @@ NameKind classify_pickled_name(std::string_view module, std::string_view name);
 // As it is used: to look up a member of an enumeration is data.
 NameKind classify_pickled_name(const PickleGlobal& global);
 
-// Programs put classes of their own into what torch.save writes, and such a file is healthy: only a
-// name that starts programs, evaluates text or computes what it calls is an error there, another
-// function that is called a warning, and a class of somebody's program only to know.
-enum class PickleOf : std::uint8_t { kMetadata, kPrograms };
+// Who unpickles it, and how. Python reads `.metadata` with all that it names. torch.load reads the
+// files of programs, with weights_only=True since torch 2.6. torch.distributed.checkpoint reads
+// entries that are not tensors with weights_only=False.
+enum class PickleOf : std::uint8_t { kMetadata, kPrograms, kEntries };
+// Only what is known to put data together is harmless where it is called. Classes of frameworks
+// that train models are in healthy checkpoints: information.
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
-                            bool called);
+                            bool called, PickleOf of);
 
 // Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest; of names that
 // a byte away from a known one are damage, "bad-record". `subject` is

@@ -94,7 +94,7 @@ NodeId PickleTree::attributes(NodeId id) const {
   return given;
 }
 
-std::string unescape_unicode(std::string_view text) {
+std::string unescape_unicode(std::string_view text, bool* is_cut) {
   std::string out;
   while (!text.empty()) {
     std::size_t length = text.starts_with("\\u") ? 4 : text.starts_with("\\U") ? 8 : 0;
@@ -108,6 +108,7 @@ std::string unescape_unicode(std::string_view text) {
         continue;
       }
     }
+    if (length > 0 && is_cut != nullptr) *is_cut = true;
     // Python writes what lies in Latin-1 as one byte.
     append_utf8(out, static_cast<unsigned char>(text.front()));
     text.remove_prefix(1);

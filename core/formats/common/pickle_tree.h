@@ -153,6 +153,7 @@ class PickleTree {
 };
 
 // raw-unicode-escape: "\u00e9" and "\U0001F600" become UTF-8, all else stays.
-std::string unescape_unicode(std::string_view text);
+// `is_cut`: of one the digits are missing, or too large.
+std::string unescape_unicode(std::string_view text, bool* is_cut = nullptr);
 
 }  // namespace shw

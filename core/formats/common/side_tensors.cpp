@@ -359,6 +359,9 @@ Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxPickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kSideLimits));
+  if (tree.refused())
+    return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
+                {source->name(), tree.refused()->at});
   SHW_TRY(bool big, is_big_endian(zip));
   return SideWalk(tree, zip, big).run();
 }

@@ -32,7 +32,8 @@ std::string cause_of(const ImportGroup& group, const std::string& what) {
            ", a name of another program: it needs that program, and torch.load refuses it with "
            "weights_only=True.";
   return "Loading " + where + " with torch would " + verb + what +
-         ", which no checkpoint needs; here it was read as data and not run.";
+         ". torch unpickles such entries with weights_only=False, so its code would run, and it is "
+         "not known to only hold data. Here it was read as data and not run.";
 }
 
 Finding pickle_finding(ImportGroup group, const std::string& what) {
@@ -103,7 +104,8 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
     };
     for (const UnknownName& name : object.names)
       add(name.module + "." + name.name,
-          severity_of_import(name.module, name.name, name.kind, name.called), name.called, name.at);
+          severity_of_import(name.module, name.name, name.kind, name.called, PickleOf::kEntries),
+          name.called, name.at);
     if (object.odd_call_at) add(kComputed, Severity::kError, true, *object.odd_call_at);
     if (object.not_read.empty()) continue;
     if (not_read.empty()) why = object.not_read;

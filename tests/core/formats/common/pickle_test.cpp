@@ -206,3 +206,48 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
     CHECK_FALSE(tree->refused());
   }
 }
+
+TEST_CASE("pickle: what Python refuses while it reads on is noted") {
+  const std::string framed = "\x80\x04\x95" + std::string("\x04\0\0\0\0\0\0\0", 8);
+  struct Case {
+    std::string pickle;
+    bool is_refused;
+  };
+  const Case cases[] = {
+      {framed + "]K\x01"
+                "a.",
+       false},
+      {framed + "]"
+                "M\x01\x02"
+                "a.",
+       false},  // the frame ends where M ends
+      {framed + "]K\x01"
+                "K\x02"
+                "e.",
+       true},  // it ends inside the second number
+      {framed + "]" + framed.substr(2) +
+           "K\x01"
+           "a.",
+       true},  // a frame inside a frame
+      {"\x80\x02}]K\x01s.", true},
+      {"\x80\x02}]\x85K\x01s.", true},  // a tuple that holds a list
+      {"\x80\x02}K\x01\x85K\x01s.", false},
+      {"\x80\x04\x8f(]\x90.", true},
+      {"\x80\x04(]\x91.", true},
+      {"U\x01\x94.", true},
+      {"T\x01" + std::string(3, '\0') + "\x94.", true},
+      {"S'\x94'\n.", true},
+      {"V\\u12\n.", true},
+      {"V\\u0041\n.", false},
+      {"ccollections\nOrderedDict\r\n.", true},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.pickle);
+    auto tree = decode(one.pickle);
+    if (!tree) {
+      CHECK(one.is_refused);
+      continue;
+    }
+    CHECK(tree->refused().has_value() == one.is_refused);
+  }
+}
