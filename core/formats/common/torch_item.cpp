@@ -335,6 +335,13 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
 
 namespace {
 
+std::size_t count_storages(const PickleTree& tree) {
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < tree.node_count(); ++i)
+    count += tree.kind(NodeId{i}) == NodeKind::kPersistentId ? 1 : 0;
+  return count;
+}
+
 // What is read follows the file: deflate makes a thousand bytes of one, and a pickle's values take
 // forty times its bytes in memory.
 Status check_inflated(const ZipReader& zip, const ZipEntry& record) {
@@ -379,11 +386,11 @@ namespace {
 // The tiles of a tensor that follow each other in a file are pickled alike, to the byte: what the
 // last pickle on this thread said is what an equal one says. Reading the headers of 218,304 items
 // takes two thirds of the processor time.
-Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
+Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const std::string& file,
                                 std::uint64_t pickle_at) {
   thread_local Bytes last;
   thread_local PickledTensor said;
-  if (!pickle.empty() && pickle == last) return said;
+  if (!pickle.empty() && pickle == last && !said.names_other_storages) return said;
   SHW_TRY(PickleTree tree, decode_pickle(pickle, file, pickle_at, kTensorLimits));
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
@@ -399,6 +406,8 @@ Result<PickledTensor> tensor_in(const Bytes& pickle, const std::string& file,
       return fail(ErrorKind::kDamaged, bent_name_text(global, *known), {file, global.at});
   }
   SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));
+  tensor.names_other_storages = count_storages(tree) > 1;
+  if (tensor.names_other_storages) SHW_CHECK(check_storages(zip, tree));
   said = tensor;
   last = pickle;
   return tensor;
@@ -413,7 +422,7 @@ Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std:
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
-  SHW_TRY(PickledTensor tensor, tensor_in(pickle, file, pickle_at));
+  SHW_TRY(PickledTensor tensor, tensor_in(zip, pickle, file, pickle_at));
   SHW_TRY(bool big, is_big_endian(zip));
   SHW_TRY(ItemHeader header, header_of(zip, tensor, big));
   return TorchItem{std::move(zip), std::move(header), std::move(tensor.storage_key)};

@@ -37,6 +37,8 @@ struct PickledTensor {
   bool stops_torch = false;
   bool conjugate = false;
   bool negative = false;
+  // Of one item alone: its pickle names other storages as well, which torch makes all the same.
+  bool names_other_storages = false;
 };
 
 // True for a call that makes a tensor, or wraps one: what pickled_tensor() is worth trying on.

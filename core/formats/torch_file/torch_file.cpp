@@ -85,6 +85,12 @@ class TorchFileReader {
                                   tree_.refused()->what, human_count(tree_.refused()->at));
       builder_.add_finding(std::move(finding));
     }
+    if (unreadable_.empty()) {
+      // torch makes every storage that the pickle names, whether or not a tensor keeps it.
+      if (auto all = check_storages(zip_, tree_); !all)
+        builder_.add_finding(bad_record(path_, "In " + path_ + ": " + all.error().message + ".",
+                                        all.error().place.offset.value_or(0)));
+    }
     add_unreadable();
     if (auto finding = parts_.finding(path_)) builder_.add_finding(std::move(*finding));
     add_stopping();
