@@ -34,7 +34,10 @@ std::optional<ShardName> shard_name(std::string_view path) {
 // Which of the numbered files are left out. Numbers are text from names: a grid that is mostly
 // empty is none.
 FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& paths) {
+  // Of a part of the model no piece is left: of so many names each is told.
+  constexpr std::uint64_t kMostNames = 2000;
   std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::set<std::uint32_t> parts;
   std::uint32_t shards = 0, files = 0;
   for (std::string_view path : paths) {
     auto name = shard_name(path);
@@ -42,13 +45,16 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
     files = name->files;
     shards = std::max(shards, name->shard);
     there.insert({name->shard, name->file});
+    parts.insert(name->file);
   }
   FormatTraits::Unlisted out{there.size(), shards};
   auto all = std::uint64_t{shards} * files;
-  if (there.size() < 2 || all == there.size() || all > 2 * there.size()) return out;
+  if (there.size() < 2 || all == there.size()) return out;
+  const bool is_grid = all <= 2 * there.size();
+  if (!is_grid && all > kMostNames) return out;
   for (std::uint32_t shard = 1; shard <= shards; ++shard) {
     for (std::uint32_t file = 1; file <= files; ++file) {
-      if (there.contains({shard, file})) continue;
+      if (there.contains({shard, file}) || (!is_grid && parts.contains(file))) continue;
       out.missing.push_back(
           fmt::format("shard-{:05}-model-{:05}-of-{:05}.safetensors", shard, file, files));
     }

@@ -2,7 +2,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
+#include <span>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -12,6 +15,47 @@
 namespace shw {
 namespace {
 
+// The numbers in the name of a file, in order.
+std::vector<std::uint32_t> numbers_in(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::vector<std::uint32_t> numbers;
+  while (!name.empty()) {
+    if (const auto number = take_number(name))
+      numbers.push_back(*number);
+    else
+      name.remove_prefix(1);
+  }
+  return numbers;
+}
+
+// 1, 3, 5: where ranks are replicas of the ones before them, only one of each group writes.
+bool is_every_nth(const std::set<std::uint32_t>& numbers) {
+  if (numbers.size() < 2) return false;
+  const std::uint32_t step = *std::next(numbers.begin()) - *numbers.begin();
+  return step > 1 && std::adjacent_find(numbers.begin(), numbers.end(), [&](auto a, auto b) {
+                       return b - a != step;
+                     }) == numbers.end();
+}
+
+// Missing files that have a number at its place which no file that is there has: of that rank, or
+// of that part of the model, nothing is left.
+std::size_t count_without_siblings(std::span<const std::string_view> there,
+                                   std::span<const std::string> missing) {
+  std::map<std::size_t, std::set<std::uint32_t>> present;  // by place in the name
+  for (std::string_view name : there) {
+    const auto numbers = numbers_in(name);
+    for (std::size_t i = 0; i < numbers.size(); ++i) present[i].insert(numbers[i]);
+  }
+  std::erase_if(present, [](const auto& place) { return is_every_nth(place.second); });
+  return static_cast<std::size_t>(
+      std::count_if(missing.begin(), missing.end(), [&](const std::string& name) {
+        const auto numbers = numbers_in(name);
+        return std::any_of(present.begin(), present.end(), [&](const auto& place) {
+          return place.first < numbers.size() && !place.second.contains(numbers[place.first]);
+        });
+      }));
+}
+
 // Where no index says which files there were, their numbers do.
 void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   std::vector<std::string_view> paths;
@@ -20,11 +64,20 @@ void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& finding
   if (missing.empty()) return;
   Finding finding;
   finding.rule = "rank-hole";
-  finding.severity = Severity::kInfo;
+  const std::size_t alone = count_without_siblings(paths, missing);
+  finding.severity = alone != 0 ? Severity::kWarning : Severity::kInfo;
   finding.subjects = std::move(missing);
   finding.cause = "There are " + plural(there, "file") + " of " + plural(ranks, "rank") + ", and " +
                   some_of(finding.subjects) + (finding.subjects.size() == 1 ? " is" : " are") +
-                  " not among them: that rank had nothing for it, or it was left behind.";
+                  " not among them.";
+  finding.cause +=
+      finding.severity == Severity::kInfo
+          ? " That rank had nothing for it, or it was left behind."
+          : fmt::format(
+                " For {} of the missing files no other file has the same number at that "
+                "place: all pieces of a rank or of a part of the model are missing, and "
+                "whole tensors may be missing with them.",
+                alone);
   finding.evidence = {{"files_there", count_of(there)},
                       {"missing", capped(finding.subjects)},
                       {"missing_count", count_of(finding.subjects.size())}};

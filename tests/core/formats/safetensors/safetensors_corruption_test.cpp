@@ -146,10 +146,33 @@ TEST_CASE("a shard that is left behind is named by the numbers of the others") {
   std::vector<std::string> missing;
   for (const Finding& finding : report->findings) {
     if (finding.rule != "rank-hole") continue;
-    CHECK(finding.severity == Severity::kInfo);
+    // Nothing is left of that rank.
+    CHECK(finding.severity == Severity::kWarning);
     missing = finding.subjects;
   }
   CHECK(missing == std::vector<std::string>{"shard-00003-model-00001-of-00001.safetensors"});
+}
+
+TEST_CASE(
+    "rank-hole: a part of the model without any file is a warning, a pattern of replicas is not") {
+  auto severity = [](const std::vector<std::string>& names) -> std::optional<Severity> {
+    Files files;
+    for (const std::string& name : names)
+      files.push_back({"shard-" + name + ".safetensors", sharded()[files.empty() ? 0 : 1].second});
+    auto opened = open_checkpoint(memory_directory("ckpt", files));
+    REQUIRE(opened.has_value());
+    auto report = check(**opened, CheckOptions{});
+    REQUIRE(report.has_value());
+    for (const Finding& finding : report->findings)
+      if (finding.rule == "rank-hole") return finding.severity;
+    return std::nullopt;
+  };
+  CHECK(severity({"00001-model-00001-of-00002", "00002-model-00001-of-00002"}) ==
+        Severity::kWarning);
+  CHECK(severity({"00001-model-00002-of-00003", "00002-model-00003-of-00003"}) ==
+        Severity::kWarning);
+  CHECK(severity({"00001-model-00001-of-00001", "00003-model-00001-of-00001"}) == Severity::kInfo);
+  CHECK(severity({"00001-model-00001-of-00001", "00002-model-00001-of-00001"}) == std::nullopt);
 }
 
 TEST_CASE("a zero byte does not end a header or an index") {
