@@ -18,6 +18,7 @@
 
 #include "core/base/threads.h"
 #include "core/report/report.h"
+#include "core/report/visible_controls.h"
 
 namespace shw::cli {
 namespace {
@@ -104,7 +105,7 @@ bool Terminal::interactive() const {
 bool Terminal::out(std::string_view text) {
   if (!is_first_) return true;
   if (reader_left_ || out_failed_) return false;
-  int problem = write_all(STDOUT_FILENO, text);
+  int problem = write_all(STDOUT_FILENO, with_visible_controls(text));
   if (problem == EPIPE) {
     reader_left_ = true;
   } else if (problem != 0) {
@@ -124,13 +125,13 @@ void Terminal::say(std::string_view line) {
 }
 
 void Terminal::error(std::string_view text) {
-  std::string line(text);
+  std::string line = with_visible_controls(text);
   if (!line.ends_with('\n')) line += '\n';
   write_all(STDERR_FILENO, line);
 }
 
 bool Terminal::ask(std::string_view question) {
-  write_all(STDERR_FILENO, question);
+  write_all(STDERR_FILENO, with_visible_controls(question));
   std::string answer;
   char letter = 0;
   while (::read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') answer += letter;

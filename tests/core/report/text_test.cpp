@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/report/listing.h"
 #include "core/report/text_words.h"
+#include "core/report/visible_controls.h"
 
 using namespace shw;
 
@@ -215,4 +218,20 @@ TEST_CASE("a tensor is named where the message does not name it, and only there"
   CHECK(said("model.w", "nothing is left of model.w.") == "f.pt: nothing is left of model.w.\n");
   CHECK(error_to_text({ErrorKind::kDamaged, "byte 12 is wrong", {"f.pt", 1}}) ==
         "f.pt: at byte 1: byte 12 is wrong.\n");
+}
+
+TEST_CASE("visible controls: what a terminal would obey is spelled out, and JSON stays the same") {
+  CHECK(with_visible_controls("plain\n\tt\xc3\xa9 \xe2\x86\x92 \x1b[1mbold") ==
+        "plain\n\tt\xc3\xa9 \xe2\x86\x92 \x1b[1mbold");
+  CHECK(with_visible_controls("a\x7f"
+                              "b") == "a\\u007fb");
+  CHECK(with_visible_controls("a\xc2\x9b"
+                              "31m") == "a\\u009b31m");
+  CHECK(with_visible_controls("\xe2\x80\xae\xe2\x81\xa6") == "\\u202e\\u2066");
+  CHECK(with_visible_controls("\x9b"
+                              "x\xe2") == "\\u009bx\xe2");
+  const std::string json = nlohmann::json("w\x7f\xc2\x9b\xe2\x80\xae").dump();
+  const std::string shown = with_visible_controls(json);
+  CHECK(shown != json);
+  CHECK(nlohmann::json::parse(shown) == nlohmann::json::parse(json));
 }

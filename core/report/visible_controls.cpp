@@ -1,0 +1,46 @@
+#include "core/report/visible_controls.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/utf8.h"
+
+namespace shw {
+namespace {
+
+bool turns_or_controls(std::uint32_t letter) {
+  return (letter >= 0x7F && letter <= 0x9F) || (letter >= 0x200E && letter <= 0x200F) ||
+         (letter >= 0x202A && letter <= 0x202E) || (letter >= 0x2066 && letter <= 0x2069) ||
+         letter == 0x61C;
+}
+
+// Bytes that such a letter begins with in UTF-8, or is alone.
+bool may_begin_one(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte >= 0x7F && byte <= 0x9F) || byte == 0xC2 || byte == 0xD8 || byte == 0xE2;
+}
+
+}  // namespace
+
+std::string with_visible_controls(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (true) {
+    const auto plain = static_cast<std::size_t>(
+        std::find_if(text.begin(), text.end(), may_begin_one) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return out;
+    auto [letter, length] = first_letter(text);
+    if (length == 0) letter = static_cast<unsigned char>(text.front());
+    if (turns_or_controls(letter))
+      out += fmt::format("\\u{:04x}", letter);
+    else
+      out += text.substr(0, std::max<std::size_t>(length, 1));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+}
+
+}  // namespace shw
