@@ -37,6 +37,10 @@ class PickleMachine {
         base_(base),
         limits_(limits),
         shortcut_(shortcut) {
+    // Of real pickles every value takes three bytes and more; a file of one-byte dicts would take
+    // forty times its size.
+    limits_.nodes = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(limits_.nodes, kNodesOfAny + bytes.size() / 2));
     // Room for a value per byte: pages that are not written cost nothing, and a list that doubles
     // is there three times while it is copied.
     tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMostReserved));
@@ -63,6 +67,7 @@ class PickleMachine {
 
  private:
   friend Shortcut;
+  static constexpr std::uint64_t kNodesOfAny = std::uint64_t{1} << 21;
   static constexpr std::size_t kMostReserved = std::size_t{1} << 24;  // 512 MiB of addresses
   using Node = PickleTree::Node;
 

@@ -16,6 +16,8 @@ namespace {
 
 // No state dict is deeper; torch's own recursion ends at 1000.
 constexpr int kDeepestState = 64;
+// An optimizer has some for each parameter; 1.8 million in a file of 18 MB took 2.6 GB.
+constexpr std::size_t kMostOthers = std::size_t{1} << 18;
 
 // The dict of what a mapping holds, kAbsent where it is empty; nothing for what is no mapping.
 std::optional<NodeId> mapping_of(const PickleTree& tree, NodeId node) {
@@ -362,6 +364,10 @@ class Flattening {
   }
 
   Status add(NodeId value) {
+    if (!is_tensor_call(tree_, value) && ++others_ > kMostOthers)
+      return fail(ErrorKind::kUnsupported,
+                  fmt::format("has more than {} entries that are not tensors", kMostOthers),
+                  {file_, tree_.at(value)});
     std::string fqn = name_of_path();
     if (fqn.size() > text_left_) return entangled(value);
     text_left_ -= fqn.size();
@@ -374,6 +380,7 @@ class Flattening {
     return {};
   }
 
+  std::size_t others_ = 0;
   const PickleTree& tree_;
   const std::string& file_;
   const std::set<std::string>& whole_;
