@@ -274,10 +274,10 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
 
 // What torch.load refuses by default is a warning at most; entries of DCP are run.
 Severity severity_of_unknown_call(NameHome home, std::string_view name, PickleOf of) {
-  const bool is_class = is_path_of_classes(name);
-  if (home == NameHome::kFramework || of == PickleOf::kPrograms)
-    return is_class ? Severity::kInfo : Severity::kWarning;
-  return home == NameHome::kMain && is_class ? Severity::kWarning : Severity::kError;
+  // A program's own class is in healthy checkpoints: it needs the program to be there.
+  if (is_path_of_classes(name)) return Severity::kInfo;
+  const bool is_refused = home == NameHome::kFramework || of == PickleOf::kPrograms;
+  return is_refused ? Severity::kWarning : Severity::kError;
 }
 
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,

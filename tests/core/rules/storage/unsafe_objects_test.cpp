@@ -79,9 +79,9 @@ TEST_CASE("what is asked for decides how bad it is") {
       // torch.distributed.checkpoint runs what it calls, whoever wrote it.
       {"cmy.program\nmake\n(tR.", Severity::kError},
       {"cmy.program\nmake\n.", Severity::kInfo},
-      {"cmy.program\nConfig\n)\x81.", Severity::kError},
+      {"cmy.program\nConfig\n)\x81.", Severity::kInfo},
       {"cmy.program\nConfig\n.", Severity::kInfo},
-      {"c__main__\n_State\n(tR.", Severity::kWarning},
+      {"c__main__\n_State\n(tR.", Severity::kInfo},
       {"c__main__\nmake\n(tR.", Severity::kError},
       {"ctransformers.trainer_utils\nIntervalStrategy\n(S'steps'\ntR.", Severity::kInfo},
       {"ctransformers.trainer_utils\nset_seed\n(tR.", Severity::kWarning},
