@@ -252,8 +252,8 @@ const Rule kAdapterContradicts = {
     .lesson = {.drawing = R"(
   adapter_config.json        adapter_model.safetensors
   r: 8                       q_proj.lora_A.weight  [8, 4096]
-                             v_proj.lora_A.weight  [4, 4096]     another rank
-  target_modules: q, k, v    no tensor of k_proj                 left untrained
+                             v_proj.lora_A.weight  [4, 4096]    another rank
+  target_modules: q, k, v    no tensor of k_proj                untrained
 )",
                .remedy = "Save the adapter again with `model.save_pretrained()`. Where names alone "
                          "are wrong, `shardwright repair CHECKPOINT` renames the tensors."},

@@ -344,8 +344,8 @@ const Rule kQuantisedPairs = {
         "scales beside weights that are floats again. The shapes follow from the weight and the "
         "block or group size in config.json; with --data the scales' values are looked at too.",
     .lesson = {.drawing = R"(
-  q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not what is asked for
-  up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   blocks of 32: [5, 2]
+  q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not asked for
+  up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   [5, 2] blocks
 )",
                .remedy = "Quantise again with one tool for all weights. Where names alone differ, "
                          "`shardwright repair CHECKPOINT --against ORIGINAL` gives them back.",

@@ -95,9 +95,9 @@ const Rule kConfigAnnounces = {
         "quantised weights beside a config.json that does not say so. Tensors are told by their "
         "names and dtypes.",
     .lesson = {.drawing = R"(
-  config.json                                model.safetensors
-  "num_nextn_predict_layers": 1              no mtp.*, no layer behind the last one
-  "quantization_config": {"fp8"}             all weights bfloat16, no scale
+  config.json                        model.safetensors
+  "num_nextn_predict_layers": 1      no mtp.*, no layer behind the last one
+  "quantization_config": {"fp8"}     all weights bfloat16, no scale
 )",
                .remedy = "Export the missing part too, or take its entry out of config.json. For "
                          "dequantised weights delete quantization_config.",

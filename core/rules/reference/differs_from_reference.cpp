@@ -182,8 +182,8 @@ const Rule kDiffersFromReference = {
         "correlation.",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
-  saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: no defect
-  saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   all else is equal: damaged
+  saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: sound
+  saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   rest equal: damaged
 )",
                .remedy =
                    "Beside another step nothing has to be done. Beside a copy of the same step "

@@ -130,9 +130,9 @@ const Rule kRouterRows = {
         "stops. A config.json that counts the experts that are there is believed: some models "
         "score experts that have no weights.",
     .lesson = {.drawing = R"(
-  4 ranks, 2 experts each        saved by each rank as    left
-  rank 0: 0 1   rank 2: 4 5      experts.0, experts.1     experts.0, experts.1
-  rank 1: 2 3   rank 3: 6 7                               of rank 3: really 6, 7
+  4 ranks, 2 experts each      saved by each rank as    left
+  rank 0: 0 1   rank 2: 4 5    experts.0, experts.1     experts.0, experts.1
+  rank 1: 2 3   rank 3: 6 7                             of rank 3 (6 and 7)
   gate.weight [8, hidden]
 )",
                .remedy = "Export again with global expert numbers. `shardwright check --against "

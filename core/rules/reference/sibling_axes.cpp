@@ -99,7 +99,7 @@ const Rule kSiblingAxes = {
 )",
                .remedy = "`shardwright repair --against REFERENCE` transposes it back where the "
                          "bytes prove it: lossless."},
-    .words = {.text = "will not load", .as_warning = "transposed"},
+    .words = {.text = "will not load", .as_warning = "with exchanged axes"},
     .outcome = RunOutcome::kStops,
     .outlasts_writing = true,
     .run = find_sibling_axes,
