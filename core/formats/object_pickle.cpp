@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostDecompressed = std::uint64_t{1} << 30;
-constexpr std::size_t kMostNames = 256;
+constexpr std::size_t kMostNamesReported = 256;
 // 4 million nodes take 128 MB for a moment; a state of more is no state of an optimizer.
 constexpr PickleLimits kObjectLimits{1u << 22, 1000, 1u << 16};
 // torch.save before zip writes five pickles in a row, then the storages.
@@ -25,7 +25,7 @@ constexpr int kPicklesInARow = 5;
 void add_names(const PickleTree& tree, ObjectPickle& out) {
   for (const PickleGlobal& global : tree.globals()) {
     NameKind kind = classify_pickled_name(global);
-    if (kind == NameKind::kKnown || out.names.size() == kMostNames) continue;
+    if (kind == NameKind::kKnown || out.names.size() == kMostNamesReported) continue;
     out.names.push_back({global.module, global.name, global.called_at.value_or(global.at),
                          global.called_at.has_value(), kind});
   }

@@ -20,7 +20,7 @@ constexpr auto kHearing = std::to_array<Words>({"audio", "speech", "sound", "whi
 constexpr auto kPredictors =
     std::to_array<Words>({"mtp", "nextn", "eh_proj", "enorm", "hnorm", "shared_head"});
 // What stands beside a quantised weight, or in its place.
-constexpr auto kPacked = std::to_array<Words>(
+constexpr auto kPackedParts = std::to_array<Words>(
     {"qweight",        "qzeros",  "scales",         "weight_scale",  "weight_scale_inv",
      "input_scale",    "absmax",  "quant_state",    "SCB",           "weight_packed",
      "_blocks",        "_scales", "scale_inv",      "codebooks",     "_data",
@@ -51,21 +51,22 @@ bool is_packed_dtype(Dtype dtype) {
   }
 }
 
-bool is_float8(Dtype dtype) {
+bool is_stored_as_float8(Dtype dtype) {
   return dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E5m2;
 }
 
 bool is_quantised(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   if (is_packed_dtype(c.dtype(tensor)) && c.shape(tensor).size() >= 2) return true;
-  return std::any_of(kPacked.begin(), kPacked.end(),
+  return std::any_of(kPackedParts.begin(), kPackedParts.end(),
                      [&](Words word) { return fqn.ends_with(word); });
 }
 
 // Nobody but a quantiser writes such a weight.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
-  return (is_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 && fqn.ends_with("weight")) ||
+  return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
+          fqn.ends_with("weight")) ||
          fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed");
 }
 

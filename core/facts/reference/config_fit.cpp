@@ -135,7 +135,7 @@ class SizeChecks {
 
 // --- how many there are
 
-using Numbers = std::set<std::int64_t>;
+using CountedNumbers = std::set<std::int64_t>;
 
 // "12.mlp.up_proj.weight": the number, and what stands after it.
 std::optional<std::int64_t> take_member(std::string_view& rest) {
@@ -159,8 +159,8 @@ bool is_of_prediction(std::string_view rest) {
 struct StackSeen {
   const StackLaw* law = nullptr;
   const ModelPart* part = nullptr;
-  Numbers layers, predicting;
-  std::map<std::string, std::pair<std::int64_t, Numbers>> inner;  // by row: of which layer
+  CountedNumbers layers, predicting;
+  std::map<std::string, std::pair<std::int64_t, CountedNumbers>> inner;  // by row: of which layer
 };
 using StacksByName = std::map<std::string, StackSeen, std::less<>>;  // "model.layers."
 
@@ -196,7 +196,7 @@ void see(StacksByName& stacks, std::string_view fqn) {
   }
 }
 
-std::vector<NumberRange> missing_of(const Numbers& there, std::int64_t count) {
+std::vector<NumberRange> missing_of(const CountedNumbers& there, std::int64_t count) {
   std::vector<NumberRange> missing;
   std::int64_t next = 0;
   for (std::int64_t number : there) {
@@ -208,7 +208,7 @@ std::vector<NumberRange> missing_of(const Numbers& there, std::int64_t count) {
   return missing;
 }
 
-std::vector<NumberRange> beyond(const Numbers& there, std::int64_t count) {
+std::vector<NumberRange> beyond(const CountedNumbers& there, std::int64_t count) {
   std::vector<NumberRange> extra;
   for (auto at = there.lower_bound(count); at != there.end(); ++at) {
     if (!extra.empty() && extra.back().last + 1 == *at)
@@ -219,9 +219,10 @@ std::vector<NumberRange> beyond(const Numbers& there, std::int64_t count) {
   return extra;
 }
 
-std::optional<CountContradiction> count_against(const std::string& row, const Numbers& there,
-                                                const Numbers& allowed, const SaidSize& said) {
-  Numbers counted;
+std::optional<CountContradiction> count_against(const std::string& row, const CountedNumbers& there,
+                                                const CountedNumbers& allowed,
+                                                const SaidSize& said) {
+  CountedNumbers counted;
   std::set_difference(there.begin(), there.end(), allowed.begin(), allowed.end(),
                       std::inserter(counted, counted.end()));
   CountContradiction found;
@@ -248,7 +249,7 @@ bool is_alike(const CountContradiction& a, const CountContradiction& b) {
 }
 
 // The experts of each layer that the model has; layers that lost the same are told together.
-void add_inner(const StackSeen& stack, const Numbers& of_model,
+void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
                std::vector<CountContradiction>& out) {
   const auto said = said_size(*stack.part, stack.law->inner_count);
   if (!said || said->value == 0) return;
@@ -271,14 +272,14 @@ void add_counts(const StackSeen& stack, const std::string& row,
   const auto said = said_size(*stack.part, stack.law->count);
   if (stack.layers.empty() || !said) return;
   // What predicts further tokens: by its name, or by the key that counts it.
-  Numbers allowed = stack.predicting;
+  CountedNumbers allowed = stack.predicting;
   const auto more = said_size(*stack.part, stack.law->more);
   for (auto at = stack.layers.lower_bound(said->value); more && at != stack.layers.end(); ++at) {
     if (*at - said->value < more->value) allowed.insert(*at);
   }
   if (auto found = count_against(row, stack.layers, allowed, *said))
     out.push_back(std::move(*found));
-  Numbers of_model;
+  CountedNumbers of_model;
   std::copy_if(stack.layers.begin(), stack.layers.end(), std::inserter(of_model, of_model.end()),
                [&](std::int64_t layer) { return layer < said->value; });
   add_inner(stack, of_model, out);

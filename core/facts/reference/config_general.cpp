@@ -24,27 +24,28 @@ constexpr StackLaw kGeneralStacks[] = {
     {"blocks.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
 };
 
-constexpr Words kHidden = "hidden_size|n_embd|d_model", kFfn = "intermediate_size";
-constexpr Words kQueries = "num_attention_heads*head_dim", kKeys = "num_key_value_heads*head_dim";
+constexpr Words kAnyHidden = "hidden_size|n_embd|d_model", kAnyFfn = "intermediate_size";
+constexpr Words kAnyQueries = "num_attention_heads*head_dim",
+                kAnyKeys = "num_key_value_heads*head_dim";
 constexpr SizeLaw kGeneralSizes[] = {
-    {"embed_tokens.weight", {"vocab_size", kHidden}},
-    {"embeddings.weight", {"vocab_size", kHidden}},
-    {"word_embeddings.weight", {"vocab_size", kHidden}},
-    {"norm.weight", {kHidden}},
-    {"norm_f.weight", {kHidden}},
-    {"final_layernorm.weight", {kHidden}},
-    {"layers.*.input_layernorm.weight", {kHidden}},
-    {"layers.*.post_attention_layernorm.weight", {kHidden}},
-    {"layers.*.self_attn.q_proj.weight", {kQueries, ""}},
-    {"layers.*.self_attn.k_proj.weight", {kKeys, ""}},
-    {"layers.*.self_attn.v_proj.weight", {kKeys, ""}},
-    {"layers.*.self_attn.o_proj.weight", {kHidden}},
-    {"layers.*.mlp.gate_proj.weight", {kFfn, kHidden}},
-    {"layers.*.mlp.up_proj.weight", {kFfn, kHidden}},
-    {"layers.*.mlp.down_proj.weight", {kHidden, kFfn}},
-    {"layers.*.mlp.experts.*.gate_proj.weight", {"moe_intermediate_size", kHidden}},
-    {"layers.*.mlp.experts.*.up_proj.weight", {"moe_intermediate_size", kHidden}},
-    {"layers.*.mlp.experts.*.down_proj.weight", {kHidden, "moe_intermediate_size"}},
+    {"embed_tokens.weight", {"vocab_size", kAnyHidden}},
+    {"embeddings.weight", {"vocab_size", kAnyHidden}},
+    {"word_embeddings.weight", {"vocab_size", kAnyHidden}},
+    {"norm.weight", {kAnyHidden}},
+    {"norm_f.weight", {kAnyHidden}},
+    {"final_layernorm.weight", {kAnyHidden}},
+    {"layers.*.input_layernorm.weight", {kAnyHidden}},
+    {"layers.*.post_attention_layernorm.weight", {kAnyHidden}},
+    {"layers.*.self_attn.q_proj.weight", {kAnyQueries, ""}},
+    {"layers.*.self_attn.k_proj.weight", {kAnyKeys, ""}},
+    {"layers.*.self_attn.v_proj.weight", {kAnyKeys, ""}},
+    {"layers.*.self_attn.o_proj.weight", {kAnyHidden}},
+    {"layers.*.mlp.gate_proj.weight", {kAnyFfn, kAnyHidden}},
+    {"layers.*.mlp.up_proj.weight", {kAnyFfn, kAnyHidden}},
+    {"layers.*.mlp.down_proj.weight", {kAnyHidden, kAnyFfn}},
+    {"layers.*.mlp.experts.*.gate_proj.weight", {"moe_intermediate_size", kAnyHidden}},
+    {"layers.*.mlp.experts.*.up_proj.weight", {"moe_intermediate_size", kAnyHidden}},
+    {"layers.*.mlp.experts.*.down_proj.weight", {kAnyHidden, "moe_intermediate_size"}},
 };
 constexpr ModelLaws kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
 

@@ -17,8 +17,8 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kStartBytes = 4096;
-constexpr std::int64_t kSlabBytes = std::int64_t{4} << 20;
+constexpr std::uint64_t kSearchStartBytes = 4096;
+constexpr std::int64_t kSearchSlabBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // of a group, 48 bytes each
 // More runs than this make a plan that nobody reads: gate and up of 14,336 rows each, row by row,
 // are 28,672.
@@ -31,7 +31,7 @@ std::string form_text(const Checkpoint& c, TensorId tensor) {
 // Form and leading bytes; empty where they cannot be read.
 Result<std::vector<std::string>> starts_of(const CheckInput& input, const Checkpoint& c,
                                            const std::vector<TensorId>& tensors) {
-  const std::vector<ComparisonCost> costs(tensors.size(), {kStartBytes, kStartBytes});
+  const std::vector<ComparisonCost> costs(tensors.size(), {kSearchStartBytes, kSearchStartBytes});
   auto start = [&](std::size_t i) -> Result<std::string> {
     TensorBoxes boxes(c, tensors[i], c.dtype(tensors[i]), input.progress);
     auto text = boxes.start_of(whole(c.shape(tensors[i])));
@@ -73,7 +73,7 @@ std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Check
   if (width == 0) return std::nullopt;
   TensorBoxes boxes(c, tensor, c.dtype(tensor), input.progress, decoded_for_places(input));
   std::vector<RowKey> keys;
-  const std::int64_t at_once = std::max<std::int64_t>(1, kSlabBytes / width);
+  const std::int64_t at_once = std::max<std::int64_t>(1, kSearchSlabBytes / width);
   for (std::int64_t row = 0; row < rows && !is_cancelled(input.progress); row += at_once) {
     Box box = whole(shape);
     box.offsets[0] = row;
@@ -251,8 +251,9 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
   for (const auto& group : groups) {
     std::uint64_t reads = 0;
     for (TensorId tensor : group) reads += 2 * bytes_of_elements(input.checkpoint, tensor);
-    costs.push_back({reads, static_cast<std::uint64_t>(
-                                2 * kSlabBytes + 128 * rows_of_group(input.checkpoint, group))});
+    costs.push_back(
+        {reads, static_cast<std::uint64_t>(2 * kSearchSlabBytes +
+                                           128 * rows_of_group(input.checkpoint, group))});
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
     if (rows_of_group(input.checkpoint, groups[i]) > kMostRows) return packed_runs({});

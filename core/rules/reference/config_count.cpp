@@ -23,7 +23,7 @@ std::string ranges_text(const std::vector<NumberRange>& ranges) {
   return some_of(texts);
 }
 
-std::int64_t members_in(const std::vector<NumberRange>& ranges) {
+std::int64_t members_in_ranges(const std::vector<NumberRange>& ranges) {
   std::int64_t count = 0;
   for (const NumberRange& range : ranges) count += range.last - range.first + 1;
   return count;
@@ -59,7 +59,7 @@ Finding count_finding(const CountContradiction& one, const std::vector<NumberRan
                       {"said", one.said},
                       {"there", one.there},
                       {key, ranges_text(ranges)},
-                      {"count", members_in(ranges)},
+                      {"count", members_in_ranges(ranges)},
                       {"rows", capped(one.rows)}};
   return finding;
 }
@@ -81,7 +81,7 @@ void add_missing(const Facts& facts, const CountContradiction& one,
       "config.json says {}; of {} there {} {}, and {} {} not there: transformers fills them at "
       "random and only says so in a line of its log.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.missing),
-      members_in(one.missing) == 1 ? "is" : "are");
+      members_in_ranges(one.missing) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
 }
 
@@ -92,7 +92,7 @@ void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
       "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers "
       "leaves them out, and the model is another one than was saved.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.extra),
-      members_in(one.extra) == 1 ? "lies" : "lie");
+      members_in_ranges(one.extra) == 1 ? "lies" : "lie");
   findings.push_back(std::move(finding));
 }
 
