@@ -5,40 +5,33 @@
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
+#include "core/rules/unreadable.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
 
-std::string what_is_lost(const CheckReport& report, const Plan* plan) {
-  if (plan != nullptr && !plan->empty()) {
-    std::uint64_t moved = 0;
-    std::int64_t lost = 0;
-    for (const Operation& operation : plan->operations) {
-      moved += operation.bytes_moved;
-      lost += operation.elements_lost;
-    }
-    // Whether anything is lost by what it leaves nobody has said.
-    std::string leaves;
-    if (!plan->undecided.empty())
-      leaves = "It leaves " + plural(plan->undecided.size(), "finding") + " as they are.";
-    if (lost > 0)
-      return plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
-             " lost; the repair keeps the rest and marks them." +
-             (leaves.empty() ? "" : " " + leaves);
-    std::string does = moved == 0 ? "moves no byte." : "rewrites " + human_bytes(moved) + ".";
-    return leaves.empty() ? "Nothing is lost; the repair " + does
-                          : "The repair mends a part and " + does + " " + leaves;
+std::string outlook_of(const CheckReport& report, const Plan* plan) {
+  if (plan == nullptr || plan->empty()) return what_is_lost(report.findings);
+  std::uint64_t moved = 0;
+  std::int64_t lost = 0;
+  for (const Operation& operation : plan->operations) {
+    moved += operation.bytes_moved;
+    lost += operation.elements_lost;
   }
-  bool remedy = false, lossless = true;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::kInfo) continue;
-    if (!finding.remedy) continue;
-    remedy = true;
-    lossless = lossless && finding.remedy->lossless;
-  }
-  if (!remedy) return "There is no safe remedy in this checkpoint.";
-  return lossless ? "Nothing is lost." : "Something is lost; see the remedy.";
+  // Whether anything is lost by what it leaves only those findings say.
+  std::string leaves = unreadable_words(unreadable_in(plan->undecided));
+  if (!leaves.empty()) leaves += ". ";
+  if (!plan->undecided.empty())
+    leaves += "It leaves " + plural(plan->undecided.size(), "finding") + " as they are.";
+  if (lost > 0)
+    return plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
+           " lost; the repair keeps the rest and marks them." +
+           (leaves.empty() ? "" : " " + leaves);
+  std::string does = moved == 0 ? "moves no byte." : "rewrites " + human_bytes(moved) + ".";
+  if (!plan->lossless) return "What was lost stays lost; the repair " + does + " " + leaves;
+  return leaves.empty() ? "Nothing is lost; the repair " + does
+                        : "The repair mends a part and " + does + " " + leaves;
 }
 
 VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
@@ -61,7 +54,7 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
         text.detail = std::string(rule->title) + ". ";
     }
   }
-  text.brief = what_is_lost(report, snapshot.plan.get());
+  text.brief = outlook_of(report, snapshot.plan.get());
   text.detail += text.brief;
   const Plan* plan = snapshot.edits ? snapshot.edits->edit().whole.get() : snapshot.plan.get();
   if (remedy && (plan == nullptr || !plan->empty())) {
