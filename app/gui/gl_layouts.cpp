@@ -2,6 +2,7 @@
 
 #include <GL/gl.h>
 
+#include "core/base/threads.h"
 #include "views/layout_cache.h"
 
 namespace shw {
@@ -12,8 +13,9 @@ constexpr std::uint32_t kAtOnce = 20'000;
 
 }  // namespace
 
-GlLayouts::GlLayouts(std::function<void()> wake)
-    : wake_(std::move(wake)), thread_([this] { work(); }) {}
+GlLayouts::GlLayouts(std::function<void()> wake) : wake_(std::move(wake)) {
+  start_thread(thread_, [this] { work(); });
+}
 
 GlLayouts::~GlLayouts() {
   {
@@ -21,7 +23,7 @@ GlLayouts::~GlLayouts() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   for (auto& [slot, painted] : shown_) {
     auto texture = static_cast<GLuint>(painted.texture);
     if (texture != 0) glDeleteTextures(1, &texture);
@@ -69,7 +71,8 @@ const PaintedLayout* GlLayouts::show(int slot, PaintedLayout painted) {
 const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
   auto found = shown_.find(slot);
   if (found != shown_.end() && same_request(found->second.request, request)) return &found->second;
-  if (request.tiles->size() <= kAtOnce) return show(slot, paint_layout(request));
+  if (request.tiles->size() <= kAtOnce || !thread_.joinable())
+    return show(slot, paint_layout(request));
   std::optional<PaintedLayout> ready;
   {
     std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include "app/gui/fonts.h"
 #include "app/gui/picture.h"
 #include "app/gui/window.h"
+#include "core/base/threads.h"
 #include "gpu/cuda_executor.h"
 
 namespace {
@@ -59,6 +60,12 @@ int main(int argc, char** argv) {
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
   options.gpus = shw::cuda_gpus;
+  constexpr std::size_t kThreads = 6;  // of the session, the digest, the layouts and the settings
+  if (shw::threads_that_start(kThreads) < kThreads)
+    return report({shw::ErrorKind::kIo,
+                   "the system lets no more threads start",
+                   {},
+                   "Raise the limit on processes: `ulimit -u`, or that of the container."});
   bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;
   auto done = picture ? shw::take_pictures(options) : shw::run_window(options);
   return done ? 0 : report(done.error());

@@ -11,6 +11,9 @@
 #include <imgui.h>
 #include <stb_image_write.h>
 #include <cstring>
+#include <string>
+
+#include "core/io/output_file.h"
 
 namespace shw {
 namespace {
@@ -117,10 +120,15 @@ Image Offscreen::read() const {
 
 Status write_png(const std::string& path, const Image& image) {
   stbi_write_png_compression_level = 6;
-  if (stbi_write_png(path.c_str(), image.width, image.height, 4, image.pixels.data(),
-                     image.width * 4) == 0)
-    return fail(ErrorKind::kIo, "cannot write the picture", {path});
-  return {};
+  std::string bytes;
+  auto add = [](void* to, void* data, int size) {
+    static_cast<std::string*>(to)->append(static_cast<const char*>(data),
+                                          static_cast<std::size_t>(size));
+  };
+  if (stbi_write_png_to_func(add, &bytes, image.width, image.height, 4, image.pixels.data(),
+                             image.width * 4) == 0)
+    return fail(ErrorKind::kIo, "cannot make the picture", {path});
+  return write_output_file(path, bytes);
 }
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/threads.h"
 #include "core/io/store.h"
 
 namespace shw {
@@ -19,7 +20,7 @@ SettingsKeeper::SettingsKeeper(std::string file, HabitsState& habits) : file_(st
   set_aside_ = !kept.refused.empty();
   habits.settings_file = file_;
   habits.settings_refused = std::move(kept.refused);
-  thread_ = std::thread([this] { work(); });
+  start_thread(thread_, [this] { work(); });
 }
 
 SettingsKeeper::~SettingsKeeper() {
@@ -28,7 +29,7 @@ SettingsKeeper::~SettingsKeeper() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 std::string SettingsKeeper::keep(const verbs::DeskSettings& settings) {
@@ -37,6 +38,7 @@ std::string SettingsKeeper::keep(const verbs::DeskSettings& settings) {
     seen_ = settings;
     wanted_ = settings;
     changed_.notify_all();
+    if (!thread_.joinable()) trouble_ = "the system lets no more threads start";
   }
   return trouble_;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/threads.h"
 #include "views/habits.h"
 #include "views/verdict.h"
 
@@ -14,7 +15,7 @@ Workbench::Workbench(std::function<void()> wake)
     { std::lock_guard lock(mutex_); }
     changed_.notify_all();
   });
-  digest_thread_ = std::thread([this] { make_digests(); });
+  start_thread(digest_thread_, [this] { make_digests(); });
 }
 
 Workbench::~Workbench() {
@@ -24,7 +25,7 @@ Workbench::~Workbench() {
     stopping_ = true;
   }
   changed_.notify_all();
-  digest_thread_.join();
+  if (digest_thread_.joinable()) digest_thread_.join();
 }
 
 void Workbench::open(const GuiOptions& what) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/threads.h"
 #include "core/session/session_state.h"
 
 namespace shw {
@@ -66,9 +67,15 @@ bool Session::State::apply_now(const Command& command) {
 }
 
 Session::Session() : state_(std::make_unique<State>()) {
-  state_->job_thread = std::thread([state = state_.get()] { state->run_jobs(); });
-  state_->list_thread = std::thread([state = state_.get()] { state->run_list(); });
-  state_->look_thread = std::thread([state = state_.get()] { state->run_looks(); });
+  State* state = state_.get();
+  const bool is_complete = start_thread(state->job_thread, [state] { state->run_jobs(); }) &&
+                           start_thread(state->list_thread, [state] { state->run_list(); }) &&
+                           start_thread(state->look_thread, [state] { state->run_looks(); });
+  if (is_complete) return;
+  state->publish_error({ErrorKind::kIo,
+                        "the system lets no more threads start",
+                        {},
+                        "raise the limit on processes (`ulimit -u`, or that of the container)"});
 }
 
 Session::~Session() {
@@ -83,14 +90,14 @@ Session::~Session() {
     state_->look_progress->cancel();
   }
   state_->changed.notify_all();
-  state_->job_thread.join();
+  if (state_->job_thread.joinable()) state_->job_thread.join();
   {
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [&] { return state_->beside.empty(); });
   }
   state_->join_ended();
-  state_->list_thread.join();
-  state_->look_thread.join();
+  if (state_->list_thread.joinable()) state_->list_thread.join();
+  if (state_->look_thread.joinable()) state_->look_thread.join();
 }
 
 void Session::apply(Command command) {
@@ -123,6 +130,7 @@ void Session::look_for_gpus_with(std::function<Gpus()> gpus) {
 
 void Session::wait() {
   State& state = *state_;
+  if (!state.look_thread.joinable()) return;  // the system refused a thread: nothing is done
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
     bool rests = state.job ? state.job->progress->paused.load() : state.jobs.empty();

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/parallel.h"
+#include "core/base/threads.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
@@ -183,7 +184,10 @@ void Session::State::begin_beside(Command command) {
     other.cancel();
   }
   auto mine = beside.emplace(beside.end(), std::move(command));
-  mine->thread = std::thread([this, mine, before = snapshot] { carry_out_beside(mine, before); });
+  auto run = [this, mine, before = snapshot] { carry_out_beside(mine, before); };
+  if (start_thread(mine->thread, run)) return;
+  jobs.push_back(std::move(mine->command));  // then it waits for its turn
+  beside.erase(mine);
 }
 
 // By the thread of long jobs alone, and at the end: one that has ended may be the one that asks.
