@@ -13,9 +13,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostRead = 4096;  // the end: there a traceback says what happened
-constexpr std::size_t kBefore = 64;      // characters before a shape that say whose it is
-constexpr std::size_t kLongest = 256;    // of a name
+constexpr std::size_t kMostRead = 4096;    // the end: there a traceback says what happened
+constexpr std::size_t kShapeContext = 64;  // characters before a shape that say whose it is
+constexpr std::size_t kLongest = 256;      // of a name
 
 using WordList = std::span<const std::string_view>;
 
@@ -118,7 +118,8 @@ Side side_of(std::string_view text, const GeneralShape& shape, std::size_t from)
     if (general_find(after, kFileWords) != after.npos) return Side::kFile;
     if (general_find(after, kLoaderWords) != after.npos) return Side::kLoader;
   }
-  const std::size_t begin = std::max(from, shape.begin > kBefore ? shape.begin - kBefore : 0);
+  const std::size_t begin =
+      std::max(from, shape.begin > kShapeContext ? shape.begin - kShapeContext : 0);
   const std::string_view before = text.substr(begin, shape.begin - begin);
   const std::size_t file = general_last(before, kFileWords);
   const std::size_t loader = general_last(before, kLoaderWords);

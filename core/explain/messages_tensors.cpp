@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kTorch = "torch";
+constexpr std::string_view kTorchItself = "torch";
 
 constexpr Meaning kOneRanksPart = {
     .id = "one-ranks-part",
@@ -67,7 +67,7 @@ constexpr MessageKind kTensorMessages[] = {
                   "the expanded size of the tensor (<#target>) must match",
                   "doesn't match the broadcast shape", "inconsistent tensor size, expected tensor"},
      .meanings = {{kOneRanksPart, kOtherSizes, kOtherOptimizerOrder}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "concatenate-zero-dim",
      .example = "zero-dimensional tensor (at position 0) cannot be concatenated",
      .patterns = {"zero-dimensional tensor (at position <#position>) cannot be concatenated",
@@ -85,7 +85,7 @@ constexpr MessageKind kTensorMessages[] = {
                     .decide = "Whether tensors of an earlier result are the rank count times too "
                               "long.",
                     .command = "shardwright check CHECKPOINT"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "concatenate-sizes",
      .example = "Sizes of tensors must match except in dimension 0. Expected size 28 but got size "
                 "29 for tensor number 1 in the list.",
@@ -110,7 +110,7 @@ constexpr MessageKind kTensorMessages[] = {
                     .text = "Files of a save with other sizes or another number of ranks were left "
                             "in the same folder.",
                     .decide = "The times of the files and how many ranks they say."}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "matrix-shapes",
      .example = "mat1 and mat2 shapes cannot be multiplied (1x4096 and 2048x1024)",
      .patterns = {"mat1 and mat2 shapes cannot be multiplied (<#rows1>x<#columns1> and "
@@ -127,7 +127,7 @@ constexpr MessageKind kTensorMessages[] = {
                             "was loaded with ignore_mismatched_sizes.",
                     .decide = "The layer in the traceback, and the shape of its weight.",
                     .command = "shardwright check CHECKPOINT"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "dtype-mix",
      .example = "mat1 and mat2 must have the same dtype, but got Half and Float",
      .patterns = {"mat1 and mat2 must have the same dtype", "expected scalar type <name> but found",
@@ -144,7 +144,7 @@ constexpr MessageKind kTensorMessages[] = {
                             "dtype) at the load, or autocast.",
                     .decide = "The dtypes in the checkpoint.",
                     .command = "shardwright info CHECKPOINT"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "meta-tensor",
      .example = "NotImplementedError: Cannot copy out of meta tensor; no data!",
      .patterns = {"cannot copy out of meta tensor", "is not on the expected device meta",
@@ -159,7 +159,7 @@ constexpr MessageKind kTensorMessages[] = {
                     .decide = "The warning before it that lists missing names; the names in the "
                               "checkpoint.",
                     .command = "--spec SPEC.json"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "not-finite",
      .example = "probability tensor contains either `inf`, `nan` or element < 0",
      .patterns = {"probability tensor contains either", "loss is nan", "found nan in",
@@ -194,7 +194,7 @@ constexpr MessageKind kTensorMessages[] = {
                             "or the embedding is one rank's part of the vocabulary.",
                     .decide = "The rows of the embedding against vocab_size in config.json.",
                     .command = "shardwright ls CHECKPOINT embed"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "state-dict-expected",
      .example = "TypeError: Expected state_dict to be dict-like, got <class 'NAME'>.",
      .patterns = {"expected state_dict to be dict-like",
@@ -215,7 +215,7 @@ constexpr MessageKind kTensorMessages[] = {
                             "model, state_dict, module) beside the optimizer.",
                     .decide = "The names that the file holds.",
                     .command = "shardwright ls CHECKPOINT"}}},
-     .loader = kTorch},
+     .loader = kTorchItself},
     {.id = "not-contiguous",
      .example = "You are trying to save a non contiguous tensor: `NAME` which is not allowed.",
      .patterns = {"you are trying to save a non contiguous tensor: <name>",
