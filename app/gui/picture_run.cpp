@@ -218,13 +218,20 @@ void measure(Studio& studio) {
 
 }  // namespace
 
+// The largest screen that is sold is 7680x4320. A picture is drawn on the processor: a larger one
+// takes minutes.
+constexpr int kMostPixelsAcross = 7680;
+constexpr std::int64_t kMostPixels = std::int64_t{7680} * 4320;
+
 Status parse_size(const std::string& text, int* width, int* height) {
   std::size_t cross = text.find('x');
   auto w = number<int>(text.substr(0, cross));
   auto h = number<int>(cross == text.npos ? "" : text.substr(cross + 1));
-  if (!w || !h || *w < 320 || *h < 240 || *w > 16'384 || *h > 16'384)
-    return fail(ErrorKind::kUsage,
-                "--size is WIDTHxHEIGHT, from 320x240 to 16384x16384; it was \"" + text + "\"");
+  if (!w || !h || *w < 320 || *h < 240 || *w > kMostPixelsAcross || *h > kMostPixelsAcross ||
+      std::int64_t{*w} * *h > kMostPixels)
+    return fail(
+        ErrorKind::kUsage,
+        "--size is WIDTHxHEIGHT, from 320x240 to 7680x4320 or 4320x7680; it was \"" + text + "\"");
   *width = *w;
   *height = *h;
   return {};
