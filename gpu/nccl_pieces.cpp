@@ -5,11 +5,11 @@
 
 namespace shw {
 
-std::vector<Piece*> next_group(std::list<Piece>& pieces, std::vector<std::uint64_t> next,
-                               std::size_t most) {
-  std::vector<Piece*> group, followed;
+std::vector<NcclPiece*> next_group(std::list<NcclPiece>& pieces, std::vector<std::uint64_t> next,
+                                   std::size_t most) {
+  std::vector<NcclPiece*> group, followed;
   std::set<std::size_t> not_ready;  // lanes: nothing overtakes what stands in one
-  for (Piece& piece : pieces) {
+  for (NcclPiece& piece : pieces) {
     if (piece.leads && piece.state < PieceState::kHeard) not_ready.insert(piece.lane());
     if (piece.state != PieceState::kHeard) continue;
     if (!piece.leads)
@@ -17,10 +17,10 @@ std::vector<Piece*> next_group(std::list<Piece>& pieces, std::vector<std::uint64
     else if (!not_ready.contains(piece.lane()))
       group.push_back(&piece);
   }
-  std::stable_sort(followed.begin(), followed.end(), [](const Piece* a, const Piece* b) {
+  std::stable_sort(followed.begin(), followed.end(), [](const NcclPiece* a, const NcclPiece* b) {
     return a->heard.number < b->heard.number;
   });
-  for (Piece* piece : followed) {
+  for (NcclPiece* piece : followed) {
     std::uint64_t& number = next[static_cast<std::size_t>(piece->peer)];
     if (piece->heard.number != number) continue;
     ++number;

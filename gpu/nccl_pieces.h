@@ -25,7 +25,7 @@ inline std::span<std::byte> bytes_of(Said& said) {
 enum class PieceState : std::uint8_t { kQueued, kTold, kHeard, kGiven, kDone };
 
 // Control receives into `heard` and sends from `told`: a piece stays where it is.
-struct Piece {
+struct NcclPiece {
   int peer = 0;
   Tag tag{};
   bool is_receive = false;
@@ -47,14 +47,14 @@ struct Piece {
 
 // Pieces lie at multiples of it on the device.
 inline constexpr std::size_t kStagedAt = 256;
-inline std::size_t staged_bytes(const Piece& piece) {
+inline std::size_t staged_bytes(const NcclPiece& piece) {
   return (piece.bytes + kStagedAt - 1) / kStagedAt * kStagedAt;
 }
 
 // Of what a worker leads all that is ready, in the order in which it was begun; of the rest what
 // has its `go`, in the order of the numbers. `next`: by peer, the number of the next piece. No more
 // than `most` bytes together, but one piece always.
-std::vector<Piece*> next_group(std::list<Piece>& pieces, std::vector<std::uint64_t> next,
-                               std::size_t most);
+std::vector<NcclPiece*> next_group(std::list<NcclPiece>& pieces, std::vector<std::uint64_t> next,
+                                   std::size_t most);
 
 }  // namespace shw

@@ -47,7 +47,7 @@ constexpr int kTalkedAbout = 8;  // of a lane, at once
 // The number of a piece that is refused.
 constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
 
-Error wrong_size(const WaitStep& step, const Piece& piece) {
+Error wrong_size(const WaitStep& step, const NcclPiece& piece) {
   Error error =
       wrong_size_error(step, piece.peer, piece.message, piece.heard.bytes > piece.message);
   error.message += fmt::format(": {}", piece.heard.bytes);
@@ -98,7 +98,7 @@ class NcclTransport final : public Transport {
   }
 
   bool is_open(const std::byte* received) const override {
-    return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return std::any_of(pieces_.begin(), pieces_.end(), [&](const NcclPiece& piece) {
       return piece.is_receive && piece.message_at == received && piece.state != PieceState::kDone;
     });
   }
@@ -136,9 +136,9 @@ class NcclTransport final : public Transport {
   Error of_nccl(const WaitStep& step, Error error);
 
   Status advance(const WaitStep& step);
-  Status tell(Piece& piece);
+  Status tell(NcclPiece& piece);
   std::optional<Error> hear(const WaitStep& step);
-  Status give(const std::vector<Piece*>& group);
+  Status give(const std::vector<NcclPiece*>& group);
   Status tell_go();
   Status look_at_group(bool is_ready);
 
@@ -148,8 +148,8 @@ class NcclTransport final : public Transport {
   std::optional<Error> heard_early_;  // at the end of opening: for whoever uses it first
   std::unique_ptr<NcclStage> stage_;  // outlives what NCCL does with it
   NcclComm comm_;
-  std::list<Piece> pieces_;
-  std::vector<Piece*> group_;        // what NCCL has
+  std::list<NcclPiece> pieces_;
+  std::vector<NcclPiece*> group_;    // what NCCL has
   std::vector<std::uint64_t> next_;  // by peer: the number of the next piece between us
   std::vector<int> talked_about_;    // by lane
 };
@@ -159,7 +159,7 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
   SHW_CHECK(check_peer(*this, peer));
   std::size_t at = 0;
   do {
-    Piece& piece = pieces_.emplace_back();
+    NcclPiece& piece = pieces_.emplace_back();
     piece.peer = peer;
     piece.tag = tag;
     piece.is_receive = is_receive;
@@ -176,7 +176,7 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
 }
 
 // Few of a lane are talked about at once: a message may have thousands of pieces.
-Status NcclTransport::tell(Piece& piece) {
+Status NcclTransport::tell(NcclPiece& piece) {
   if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
   ++talked_about_[piece.lane()];
   piece.state = PieceState::kTold;
@@ -188,7 +188,7 @@ Status NcclTransport::tell(Piece& piece) {
 std::string NcclTransport::under_way() const {
   std::map<int, std::uint64_t> of_peers;
   std::uint64_t bytes = 0;
-  for (const Piece& piece : pieces_) {
+  for (const NcclPiece& piece : pieces_) {
     if (piece.state == PieceState::kDone) continue;
     of_peers[piece.peer] += piece.bytes;
     bytes += piece.bytes;
@@ -204,17 +204,17 @@ std::string NcclTransport::under_way() const {
 // the next piece, may itself be waiting for others. What was to come is named before what was to
 // go.
 Error NcclTransport::late(const WaitStep& step) const {
-  const Piece* found = nullptr;
+  const NcclPiece* found = nullptr;
   std::set<int> have_spoken;
-  for (const Piece& piece : pieces_) {
+  for (const NcclPiece& piece : pieces_) {
     if (piece.state >= PieceState::kHeard) have_spoken.insert(piece.peer);
   }
-  auto rank_of = [&](const Piece& piece) {
+  auto rank_of = [&](const NcclPiece& piece) {
     const bool is_silent = piece.leads && !have_spoken.contains(piece.peer);
     const bool is_agreed = piece.state >= PieceState::kHeard;
     return (is_silent ? 4 : is_agreed ? 2 : 0) + (piece.is_receive ? 1 : 0);
   };
-  for (const Piece& piece : pieces_) {
+  for (const NcclPiece& piece : pieces_) {
     if (piece.state == PieceState::kDone) continue;
     if (found == nullptr || rank_of(piece) > rank_of(*found)) found = &piece;
   }
@@ -228,7 +228,7 @@ Error NcclTransport::late(const WaitStep& step) const {
 
 // What control says of the words that it carries is meant of the message that they are about.
 Error NcclTransport::of_control(const WaitStep& step, Error error) const {
-  for (const Piece& piece : pieces_) {
+  for (const NcclPiece& piece : pieces_) {
     if (error.message == gone_error(step, piece.peer, sizeof(Said)).message)
       return gone_error(step, piece.peer, piece.message, piece.is_receive);
   }
@@ -255,7 +255,7 @@ Status NcclTransport::advance(const WaitStep& step) {
     done = give(next_group(pieces_, next_, options_.most_staged));
   if (!done) return stop(of_nccl(step, std::move(done).error()));
   const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
-                                   [](const Piece& p) { return p.state == PieceState::kDone; });
+                                   [](const NcclPiece& p) { return p.state == PieceState::kDone; });
   if (!is_done || pieces_.empty()) return {};
   // What was told may be on its way still; all that was to be heard has come.
   if (Status told = control_.wait(step); !told) return stop(of_control(step, told.error()));
@@ -266,7 +266,7 @@ Status NcclTransport::advance(const WaitStep& step) {
 // In each lane the first that is talked about is the first that is heard of.
 std::optional<Error> NcclTransport::hear(const WaitStep& step) {
   std::vector<bool> is_open(talked_about_.size());
-  for (Piece& piece : pieces_) {
+  for (NcclPiece& piece : pieces_) {
     const std::size_t lane = piece.lane();
     if (piece.state == PieceState::kQueued) {
       if (Status told = tell(piece); !told) return told.error();
@@ -282,13 +282,13 @@ std::optional<Error> NcclTransport::hear(const WaitStep& step) {
   return std::nullopt;
 }
 
-Status NcclTransport::give(const std::vector<Piece*>& group) {
+Status NcclTransport::give(const std::vector<NcclPiece*>& group) {
   if (group.empty()) return {};
   std::size_t total = 0;
-  for (const Piece* piece : group) total += staged_bytes(*piece);
+  for (const NcclPiece* piece : group) total += staged_bytes(*piece);
   SHW_TRY(std::byte * staged, stage_->reserve(total));
   std::vector<NcclMove> moves;
-  for (Piece* piece : group) {
+  for (NcclPiece* piece : group) {
     // A sender whose message is refused: the other one says so, to all.
     const bool is_refused = piece->heard.bytes != piece->message;
     piece->told.number = is_refused ? kNotGiven : next_[static_cast<std::size_t>(piece->peer)]++;
@@ -305,12 +305,12 @@ Status NcclTransport::give(const std::vector<Piece*>& group) {
 }
 
 Status NcclTransport::tell_go() {
-  for (Piece* piece : group_) {
+  for (NcclPiece* piece : group_) {
     if (piece->leads)
       SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
   }
   // What is refused comes to no end of its own.
-  std::erase_if(group_, [](const Piece* piece) { return piece->told.number == kNotGiven; });
+  std::erase_if(group_, [](const NcclPiece* piece) { return piece->told.number == kNotGiven; });
   return {};
 }
 
@@ -318,7 +318,7 @@ Status NcclTransport::look_at_group(bool is_ready) {
   if (group_.empty() || !is_ready) return {};
   SHW_TRY(const bool is_idle, stage_->is_idle());
   if (!is_idle) return {};
-  for (Piece* piece : group_) {
+  for (NcclPiece* piece : group_) {
     if (piece->is_receive && piece->bytes != 0)
       SHW_CHECK(stage_->fetch({piece->memory, piece->bytes}, piece->staged));
     piece->state = PieceState::kDone;

@@ -17,7 +17,7 @@ struct Unit {
   std::size_t likeness = 0;  // equal for layers with the same tensors
   bool one_rest = true;      // all groups have the same rest: ".moe.experts"
 
-  const LayerName& layer() const { return module->layer; }
+  const ModuleLayer& layer() const { return module->layer; }
 };
 
 std::vector<Unit> units_of(const ListModel& list) {

@@ -20,10 +20,10 @@ std::size_t shared_prefix(const Checkpoint& checkpoint) {
   return length;
 }
 
-LayerName layer_of(std::string_view module) {
+ModuleLayer layer_of(std::string_view module) {
   for (std::size_t at = 0; at < module.size();) {
     std::size_t end = std::min(module.find('.', at), module.size());
-    LayerName name{module.substr(0, at), module.substr(end), 0, false};
+    ModuleLayer name{module.substr(0, at), module.substr(end), 0, false};
     auto [stop, code] = std::from_chars(module.data() + at, module.data() + end, name.number);
     if (code == std::errc{} && stop == module.data() + end && end > at) {
       name.is_layer = true;
@@ -72,7 +72,7 @@ TensorModules read_modules(const Checkpoint& checkpoint) {
       auto [found, is_new] = place.emplace(name, static_cast<std::uint32_t>(read.modules.size()));
       module = found->second;
       if (is_new) {
-        LayerName layer = layer_of(name);
+        ModuleLayer layer = layer_of(name);
         auto family =
             families.emplace(layer.before, static_cast<std::uint32_t>(families.size())).first;
         read.modules.push_back(

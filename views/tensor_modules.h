@@ -12,7 +12,7 @@
 namespace shw {
 
 // "layers.3.moe" is layer 3 of the family "layers.", and the rest is ".moe".
-struct LayerName {
+struct ModuleLayer {
   std::string_view before, rest;
   std::uint32_t number = 0;
   bool is_layer = false;
@@ -21,7 +21,7 @@ struct LayerName {
 // A module that tensors stand in.
 struct TensorModule {
   std::string_view name;  // "layers.3.moe.experts"; empty: none
-  LayerName layer;
+  ModuleLayer layer;
   std::uint32_t family = 0;       // equal where `layer.before` is
   std::size_t rest_likeness = 0;  // of `layer.rest`
 };

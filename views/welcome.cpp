@@ -145,7 +145,7 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
   column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");
   draw_formats(frame, column);
-  if (has_recent) return end_region();
+  if (has_recent || region.max.y - column.y < frame.px(90)) return end_region();
   column.y += frame.px(6);
   head(frame, column, "FROM A TERMINAL");
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text,

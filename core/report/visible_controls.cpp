@@ -16,10 +16,8 @@ bool turns_or_controls(std::uint32_t letter) {
          letter == 0x61C;
 }
 
-// Bytes that such a letter begins with in UTF-8, or is alone.
-bool may_begin_one(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte >= 0x7F && byte <= 0x9F) || byte == 0xC2 || byte == 0xD8 || byte == 0xE2;
+bool is_beyond_plain_text(char c) {
+  return static_cast<unsigned char>(c) >= 0x7F;
 }
 
 }  // namespace
@@ -29,10 +27,11 @@ std::string with_visible_controls(std::string_view text) {
   out.reserve(text.size());
   while (true) {
     const auto plain = static_cast<std::size_t>(
-        std::find_if(text.begin(), text.end(), may_begin_one) - text.begin());
+        std::find_if(text.begin(), text.end(), is_beyond_plain_text) - text.begin());
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return out;
+    // A whole letter at a time: the second byte of another one may look like a control.
     auto [letter, length] = first_letter(text);
     if (length == 0) letter = static_cast<unsigned char>(text.front());
     if (turns_or_controls(letter))

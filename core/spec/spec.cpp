@@ -78,6 +78,9 @@ Result<Json> parse(Reader& reader) {
     }
     return true;
   };
+  // The library's parser takes it for the end of the text.
+  if (const std::size_t zero = reader.text.find('\0'); zero != reader.text.npos)
+    return fail(ErrorKind::kDamaged, "not JSON: there is a zero byte", Place{reader.source, zero});
   const TextUntilCancelled text(reader.text, reader.progress);
   auto parsed = parse_json<Json>(text.begin(), text.end(), take_down);
   if (!parsed.problem.empty()) return not_json(reader, parsed);

@@ -93,7 +93,7 @@ TEST_CASE("what is made of one file without --out is named after the file and li
   Scratch scratch;
   fs::create_directory(scratch / "in");
   fs::copy_file(kPlaceData + "latest.h5", scratch / "in/some.weights.h5");
-  for (const char* name : {"in/some.weights-dcp", "in/some.weights-dcp-2"}) {
+  for (const char* name : {"in/some.weights-dcp", "in/some.weights-dcp-b"}) {
     Run run =
         shardwright({"convert", scratch / "in/some.weights.h5", "--to", "dcp", "--yes", "--json"});
     CHECK(run.code == 0);

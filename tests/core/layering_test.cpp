@@ -275,6 +275,34 @@ TEST_CASE("every folder of core stands in the table of rooms") {
   }
 }
 
+// Two types of one name in one namespace are one type to the linker, whatever their members.
+TEST_CASE("no two headers define a type of one name") {
+  fs::path root = SHW_SOURCE_DIR;
+  std::map<std::string, std::string> header_of;
+  for (const char* folder : {"core", "views", "gpu", "app"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() || entry.path().extension() != ".h") continue;
+      const std::string path = fs::relative(entry.path(), root).string();
+      std::ifstream file(entry.path());
+      std::string line, in;
+      while (std::getline(file, line)) {
+        if (line.starts_with("namespace ")) in = line;
+        if (!line.ends_with("{")) continue;
+        std::istringstream words(line);
+        std::string kind, name;
+        words >> kind >> name;
+        if (kind == "enum" && name == "class") words >> name;
+        if (kind != "struct" && kind != "class" && kind != "enum") continue;
+        if (line[0] == ' ' || name.ends_with(";")) continue;
+        auto [known, is_new] = header_of.emplace(in + name, path);
+        CHECK_MESSAGE((is_new || known->second == path),
+                      name << " is defined in " << known->second << " and in " << path);
+      }
+    }
+  }
+  CHECK(header_of.size() > 500);
+}
+
 TEST_CASE("nobody asks which format a checkpoint has, but for its traits") {
   fs::path root = SHW_SOURCE_DIR;
   for (const char* folder : {"core", "views", "app"}) {

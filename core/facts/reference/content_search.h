@@ -25,13 +25,13 @@ Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
 
 // Rows [from, from + count) of `source`, here, are rows [at, at + count) of a tensor of the
 // reference.
-struct RowRun {
+struct MovedRows {
   TensorId source{};
   std::int64_t from = 0, count = 0, at = 0;
 };
 struct RowsFound {
-  TensorId tensor{};         // here, by its counterpart
-  std::vector<RowRun> runs;  // of all rows that the counterpart has, in their order
+  TensorId tensor{};            // here, by its counterpart
+  std::vector<MovedRows> runs;  // of all rows that the counterpart has, in their order
 };
 // Of matrices that share the width of their rows and the dtype: where each row lies that the
 // reference has in one of them. Nothing where a row is found nowhere, or where all lie in their own

@@ -31,13 +31,13 @@ class LeftFree {
  public:
   LeftFree(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
 
-  bool operator()(const ByteRange& gap, const ByteRange& item) {
+  bool operator()(const UnclaimedRange& gap, const UnclaimedRange& item) {
     if (gap.size() >= kShareBlock || item.size() < kLeastShared) return false;
     return input_.depth == Depth::kMetadata || is_zero(gap);
   }
 
  private:
-  bool is_zero(const ByteRange& gap) {
+  bool is_zero(const UnclaimedRange& gap) {
     if (file_ == nullptr && input_.checkpoint.directory() != nullptr)
       file_ = input_.checkpoint.directory()->open(path_).value_or(nullptr);
     if (file_ == nullptr) return false;
@@ -52,18 +52,18 @@ class LeftFree {
 };
 
 // Parts of a file that none of its ranges covers.
-std::vector<ByteRange> gaps_in(std::vector<ByteRange> ranges, std::uint64_t size,
-                               LeftFree is_left_free) {
+std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uint64_t size,
+                                    LeftFree is_left_free) {
   std::sort(ranges.begin(), ranges.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-  std::vector<ByteRange> gaps;
+            [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
+  std::vector<UnclaimedRange> gaps;
   std::uint64_t end = 0;
-  auto add = [&](const ByteRange& next) {
-    const ByteRange gap{end, next.begin};
+  auto add = [&](const UnclaimedRange& next) {
+    const UnclaimedRange gap{end, next.begin};
     if (gap.end > gap.begin && gap.size() >= kLeastGap && !is_left_free(gap, next))
       gaps.push_back(gap);
   };
-  for (const ByteRange& range : ranges) {
+  for (const UnclaimedRange& range : ranges) {
     add(range);
     end = std::max(end, range.end);
   }
@@ -79,28 +79,28 @@ struct Used {
 
 }  // namespace
 
-std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
+std::optional<UnclaimedRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
   if (place.file == FileId::kNone) return std::nullopt;
   auto begin = narrow<std::uint64_t>(place.offset), length = narrow<std::uint64_t>(place.length);
   auto end = begin && length ? checked_add(*begin, *length) : std::nullopt;
   std::uint64_t size = checkpoint.file(place.file).size;
   if (!end || *begin >= size) return std::nullopt;
-  return ByteRange{*begin, std::min(*end, size)};
+  return UnclaimedRange{*begin, std::min(*end, size)};
 }
 
-std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input) {
+std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput& input) {
   const Checkpoint& checkpoint = input.checkpoint;
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   if (suffix.empty()) return {};
   // Sums first: of millions of items only those of files that may have room are sorted.
   std::vector<Used> used(checkpoint.file_count());
-  each_range(input, [&](std::size_t file, const ByteRange& range) {
+  each_range(input, [&](std::size_t file, const UnclaimedRange& range) {
     Used& of = used[file];
     of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
     of.in_order = of.in_order && range.begin >= of.end;
     of.end = range.end;
   });
-  std::map<std::size_t, std::vector<ByteRange>> roomy;
+  std::map<std::size_t, std::vector<UnclaimedRange>> roomy;
   for (std::size_t f = 0; f < used.size(); ++f) {
     const FileRow& file = checkpoint.files()[f];
     bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
@@ -109,7 +109,7 @@ std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& inp
     if (data && !(full && used[f].in_order)) roomy[f];
   }
   if (roomy.empty()) return roomy;
-  each_range(input, [&](std::size_t file, const ByteRange& range) {
+  each_range(input, [&](std::size_t file, const UnclaimedRange& range) {
     if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
   });
   for (auto& [f, ranges] : each_of(roomy, input))

@@ -14,7 +14,7 @@
 
 namespace shw {
 
-struct ByteRange {
+struct UnclaimedRange {
   std::uint64_t begin = 0, end = 0;
   std::uint64_t size() const { return end - begin; }
 };
@@ -23,10 +23,10 @@ struct ByteRange {
 inline constexpr std::uint64_t kLeastGap = 512;
 
 // The part of an item that lies in its file.
-std::optional<ByteRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place);
+std::optional<UnclaimedRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place);
 
 // The ranges of kLeastGap and more that belong to no item, of data files that records name; by
 // index of the file. Not the zeros that are left free before a long item.
-std::map<std::size_t, std::vector<ByteRange>> find_orphans(const CheckInput& input);
+std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput& input);
 
 }  // namespace shw

@@ -53,19 +53,20 @@ class Claims {
     auto found = by_file_.find(place.file);
     auto range = range_of(input_.checkpoint, place);
     if (found == by_file_.end() || !range) return false;
-    auto next = std::partition_point(found->second.begin(), found->second.end(),
-                                     [&](const ByteRange& r) { return r.end <= range->begin; });
+    auto next =
+        std::partition_point(found->second.begin(), found->second.end(),
+                             [&](const UnclaimedRange& r) { return r.end <= range->begin; });
     return next != found->second.end() && next->begin < range->end;
   }
 
  private:
   // From all ranges to those that two of them have in common, apart and in order.
-  static void keep_shared(std::vector<ByteRange>& ranges) {
+  static void keep_shared(std::vector<UnclaimedRange>& ranges) {
     std::sort(ranges.begin(), ranges.end(),
-              [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-    std::vector<ByteRange> shared;
+              [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
+    std::vector<UnclaimedRange> shared;
     std::uint64_t reach = 0;
-    for (const ByteRange& range : ranges) {
+    for (const UnclaimedRange& range : ranges) {
       const std::uint64_t end = std::min(reach, range.end);
       if (range.begin < end) {
         if (!shared.empty() && range.begin <= shared.back().end)
@@ -79,7 +80,7 @@ class Claims {
   }
 
   const CheckInput& input_;
-  std::map<FileId, std::vector<ByteRange>> by_file_;
+  std::map<FileId, std::vector<UnclaimedRange>> by_file_;
 };
 
 // A chunk that says how items of the tensor are written: its own before any other one's.

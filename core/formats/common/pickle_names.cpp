@@ -147,6 +147,7 @@ constexpr auto kHomesOfData =
                                      "torch.distributed.fsdp",
                                      "torch.distributed._composable",
                                      "torch.distributed.device_mesh",
+                                     "torch.distributed._mesh_layout",
                                      "torch.distributed.checkpoint.metadata",
                                      "torch.distributed.checkpoint.planner",
                                      "torch.distributed.checkpoint.state_dict",

@@ -49,8 +49,18 @@ std::vector<std::string> files_read(const Checkpoint& c) {
   return files;
 }
 
+// What opening found says already why there is no tensor.
+bool is_explained_by_opening(const Checkpoint& c) {
+  const auto& opening = c.opening_findings();
+  return std::any_of(opening.begin(), opening.end(), [](const Finding& finding) {
+    const Rule* rule = find_rule(finding.rule);
+    return finding.severity != Severity::kInfo || (rule != nullptr && rule->leaves_undecided);
+  });
+}
+
 void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
+  if (is_explained_by_opening(c)) return;
   const std::size_t entries = c.objects().size();
   std::string cause = "The checkpoint holds no tensor";
   cause += entries == 0 ? ": nothing is in it that a model could load."

@@ -287,7 +287,7 @@ Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
 }
 
 // Rows of a tensor here as boxes of its chunks.
-bool add_survivors(const Checkpoint& c, const RowRun& run, std::vector<Survivor>& out) {
+bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<Survivor>& out) {
   Box wanted = whole(c.shape(run.source));
   wanted.offsets[0] = run.from;
   wanted.sizes[0] = run.count;
@@ -306,7 +306,7 @@ bool add_survivors(const Checkpoint& c, const RowRun& run, std::vector<Survivor>
   return covered == volume(wanted.sizes).value_or(-1);
 }
 
-std::string run_words(const Checkpoint& c, TensorId tensor, const RowRun& run) {
+std::string run_words(const Checkpoint& c, TensorId tensor, const MovedRows& run) {
   if (run.count == 1)
     return fmt::format("row {} of {} is row {} of {}", run.from, c.fqn(run.source), run.at,
                        c.fqn(tensor));
@@ -318,7 +318,7 @@ std::string run_words(const Checkpoint& c, TensorId tensor, const RowRun& run) {
 // The first rows that lie in another tensor, for the sentence.
 std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
   for (const RowsFound& one : found) {
-    for (const RowRun& run : one.runs) {
+    for (const MovedRows& run : one.runs) {
       if (run.source != one.tensor) return run_words(c, one.tensor, run);
     }
   }
@@ -329,7 +329,7 @@ std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& f
 bool are_interleaved(const std::vector<RowsFound>& found) {
   return std::all_of(found.begin(), found.end(), [](const RowsFound& one) {
     return one.runs.size() > 8 && std::all_of(one.runs.begin(), one.runs.end(),
-                                              [](const RowRun& run) { return run.count == 1; });
+                                              [](const MovedRows& run) { return run.count == 1; });
   });
 }
 
@@ -346,7 +346,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   std::set<TensorId> mended;
   for (const RowsFound& one : found) {
     PartlyLost whole_again{one.tensor, copy_of(c.shape(one.tensor)), {}, ""};
-    for (const RowRun& run : one.runs) {
+    for (const MovedRows& run : one.runs) {
       is_covered = add_survivors(c, run, whole_again.survivors) && is_covered;
       if (lines.size() < kMaxEvidence) lines.push_back(run_words(c, one.tensor, run));
     }

@@ -127,7 +127,8 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
     // Under its true name, where another layer has it now.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
-    if (there || explained.contains(fqn) || renamed_here.contains(fqn)) continue;
+    const bool is_renamed = renamed_here.contains(fqn) && !names.left.contains(fqn);
+    if (there || explained.contains(fqn) || is_renamed) continue;
     if (objects.contains(fqn)) {
       as_objects.push_back(fqn);
       continue;

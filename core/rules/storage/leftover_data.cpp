@@ -62,7 +62,7 @@ void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
   std::uint64_t bytes = 0;
   for (const auto& [f, gaps] : find_orphans(facts)) {
     const FileRow& file = checkpoint.files()[f];
-    for (const ByteRange& gap : gaps) {
+    for (const UnclaimedRange& gap : gaps) {
       add_subject(finding.subjects, file.path);
       places.push_back(fmt::format("{} [{}, {})", file.path, gap.begin, gap.end));
       bytes += gap.size();

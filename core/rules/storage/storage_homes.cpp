@@ -55,7 +55,7 @@ std::vector<ItemPlace> possible_homes(const Facts& facts) {
       homes.push_back({FileId{static_cast<std::uint32_t>(file)}, *offset, *length});
   };
   for (const auto& [file, gaps] : find_orphans(facts)) {
-    for (const ByteRange& gap : gaps) add(file, gap.begin, gap.size());
+    for (const UnclaimedRange& gap : gaps) add(file, gap.begin, gap.size());
   }
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   for (std::size_t f = 0; !suffix.empty() && f < checkpoint.file_count(); ++f) {

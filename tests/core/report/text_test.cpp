@@ -227,6 +227,8 @@ TEST_CASE("visible controls: what a terminal would obey is spelled out, and JSON
                               "b") == "a\\u007fb");
   CHECK(with_visible_controls("a\xc2\x9b"
                               "31m") == "a\\u009b31m");
+  // The second byte of this letter (U+1F642) is 0x9F.
+  CHECK(with_visible_controls("\xf0\x9f\x99\x82") == "\xf0\x9f\x99\x82");
   CHECK(with_visible_controls("\xe2\x80\xae\xe2\x81\xa6") == "\\u202e\\u2066");
   CHECK(with_visible_controls("\x9b"
                               "x\xe2") == "\\u009bx\xe2");

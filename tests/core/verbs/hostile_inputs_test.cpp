@@ -104,7 +104,7 @@ TEST_CASE("hostile inputs: deep, broken and foreign text is refused by every rea
   };
   for (const Reader& reader : readers()) {
     for (const std::string& text : texts) {
-      CAPTURE(reader.name);
+      CAPTURE(std::string(reader.name));
       CAPTURE(text.substr(0, 60));
       const TemporaryFolder folder;
       put(folder / reader.file, text);

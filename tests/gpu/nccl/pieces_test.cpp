@@ -6,9 +6,9 @@ using namespace shw;
 
 namespace {
 
-Piece& add(std::list<Piece>& pieces, int peer, bool leads, PieceState state,
-           std::uint64_t number = 0) {
-  Piece& piece = pieces.emplace_back();
+NcclPiece& add(std::list<NcclPiece>& pieces, int peer, bool leads, PieceState state,
+               std::uint64_t number = 0) {
+  NcclPiece& piece = pieces.emplace_back();
   piece.peer = peer;
   piece.leads = leads;
   piece.state = state;
@@ -22,31 +22,31 @@ constexpr std::size_t kMuch = 1'000'000;
 }  // namespace
 
 TEST_CASE("A leader gives what is ready, and nothing overtakes what is not") {
-  std::list<Piece> pieces;
-  Piece& first = add(pieces, 1, true, PieceState::kHeard);
+  std::list<NcclPiece> pieces;
+  NcclPiece& first = add(pieces, 1, true, PieceState::kHeard);
   add(pieces, 1, true, PieceState::kTold);
   add(pieces, 1, true, PieceState::kHeard);
-  Piece& other_peer = add(pieces, 2, true, PieceState::kHeard);
-  Piece& other_tag = add(pieces, 1, true, PieceState::kHeard);
+  NcclPiece& other_peer = add(pieces, 2, true, PieceState::kHeard);
+  NcclPiece& other_tag = add(pieces, 1, true, PieceState::kHeard);
   other_tag.tag = Tag::kBytes;
-  Piece& other_way = add(pieces, 1, true, PieceState::kHeard);
+  NcclPiece& other_way = add(pieces, 1, true, PieceState::kHeard);
   other_way.is_receive = true;
   CHECK(next_group(pieces, {0, 0, 0}, kMuch) ==
-        std::vector<Piece*>{&first, &other_peer, &other_tag, &other_way});
+        std::vector<NcclPiece*>{&first, &other_peer, &other_tag, &other_way});
 }
 
 TEST_CASE("Who follows gives in the order of the numbers, and waits where one is missing") {
-  std::list<Piece> pieces;
-  Piece& third = add(pieces, 0, false, PieceState::kHeard, 7);
-  Piece& first = add(pieces, 0, false, PieceState::kHeard, 5);
-  Piece& second = add(pieces, 0, false, PieceState::kHeard, 6);
+  std::list<NcclPiece> pieces;
+  NcclPiece& third = add(pieces, 0, false, PieceState::kHeard, 7);
+  NcclPiece& first = add(pieces, 0, false, PieceState::kHeard, 5);
+  NcclPiece& second = add(pieces, 0, false, PieceState::kHeard, 6);
   add(pieces, 0, false, PieceState::kHeard, 9);
-  CHECK(next_group(pieces, {5}, kMuch) == std::vector<Piece*>{&first, &second, &third});
+  CHECK(next_group(pieces, {5}, kMuch) == std::vector<NcclPiece*>{&first, &second, &third});
   CHECK(next_group(pieces, {4}, kMuch).empty());
 }
 
 TEST_CASE("A group has the room that it is given, or one piece") {
-  std::list<Piece> pieces;
+  std::list<NcclPiece> pieces;
   for (int i = 0; i < 10; ++i) add(pieces, 1, true, PieceState::kHeard);
   CHECK(next_group(pieces, {0, 0}, 3 * 1024).size() == 3);
   CHECK(next_group(pieces, {0, 0}, 3 * 1024 - 1).size() == 2);
