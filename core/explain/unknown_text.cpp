@@ -5,7 +5,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostRead = 4096;  // the end of the text: there a traceback says what it is
+constexpr std::size_t kMostTextRead =
+    4096;  // the end of the text: there a traceback says what it is
 constexpr std::size_t kLongestName = 160;
 
 bool is_in_name(char c) {
@@ -44,7 +45,7 @@ std::string_view tensor_in(std::string_view text) {
 }  // namespace
 
 std::string next_step_for(std::string_view text) {
-  if (text.size() > kMostRead) text.remove_prefix(text.size() - kMostRead);
+  if (text.size() > kMostTextRead) text.remove_prefix(text.size() - kMostTextRead);
   std::string steps =
       "Ask the checkpoint itself: `shardwright check CHECKPOINT` says what is wrong "
       "in it";

@@ -17,7 +17,7 @@ constexpr double kMargin = 0.3;  // P20
 constexpr double kDeviations = 6;
 constexpr std::int64_t kLeastCompared = 100;
 constexpr std::int64_t kLeastSampled = 1024;
-constexpr std::int64_t kMostCompared = std::int64_t{1} << 22;  // elements of one tensor
+constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // elements of one tensor
 
 // `rows` x `columns` in the truth, so the other way round in the image.
 struct MatrixSizes {
@@ -46,7 +46,7 @@ struct Sums {
 
 MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
   MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
-  std::int64_t most = std::max(kMostCompared / matrices, 4 * kLeastSampled);
+  std::int64_t most = std::max(kMostElementsCompared / matrices, 4 * kLeastSampled);
   while (matrix.seen() > most) ++matrix.step;
   return matrix;
 }
@@ -128,7 +128,8 @@ class OrientationPass {
  private:
   // Of a matrix of the grid's size.
   std::int64_t most_at_once() const {
-    return std::max<std::int64_t>(1, kMostCompared / std::max<std::int64_t>(matrix_.seen(), 1));
+    return std::max<std::int64_t>(
+        1, kMostElementsCompared / std::max<std::int64_t>(matrix_.seen(), 1));
   }
   // Several are not transposed, and none is: another step, or another model. What may still be the
   // very bytes is read to its end.
@@ -302,7 +303,7 @@ std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
 std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype) {
   const auto elements = static_cast<std::uint64_t>(volume(shape).value_or(0));
   // Three grids, of which a matrix has as many as that, or a few thousand.
-  return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostCompared});
+  return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostElementsCompared});
 }
 
 }  // namespace shw

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostOptimizers = 8;  // files
 // Of shapes a model has some ten; more than this are no model's, and nothing is said of them.
 constexpr std::size_t kMostShapes = 256;
-constexpr std::int64_t kMostParts = 1024;  // ranks of one tensor
+constexpr std::int64_t kMostStateParts = 1024;  // ranks of one tensor
 
 std::string part_text(const PathPart& part) {
   const auto* text = std::get_if<std::string>(&part);
@@ -167,7 +167,7 @@ std::set<std::int64_t> possible_parts(const Counts& states, const Counts& weight
     if (weights.contains(state)) continue;
     for (const auto& [whole, wholes] : weights) {
       const std::int64_t cut = parts_between(state, whole);
-      if (cut > 1 && cut <= kMostParts) parts.insert(cut);
+      if (cut > 1 && cut <= kMostStateParts) parts.insert(cut);
     }
   }
   return parts;
@@ -259,7 +259,7 @@ std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const Shapes
   if (out.elements < 1 || longest <= longest_vector || 2 * out.rows > count_of_weights)
     return std::nullopt;
   out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);
-  if (out.ranks < 2 || out.ranks > kMostParts) return std::nullopt;
+  if (out.ranks < 2 || out.ranks > kMostStateParts) return std::nullopt;
   const std::int64_t padding = out.ranks * out.elements - out.weights;
   const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMostPadding * out.ranks);
   return most && padding <= *most && padding < out.elements ? std::optional(out) : std::nullopt;

@@ -13,17 +13,17 @@
 namespace shw {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using FilledJson = nlohmann::ordered_json;
 using In = nlohmann::json;
 
-Json json_of(const FilledTensor& tensor, std::size_t most_boxes) {
-  Json boxes = Json::array();
+FilledJson json_of(const FilledTensor& tensor, std::size_t most_boxes) {
+  FilledJson boxes = FilledJson::array();
   for (std::size_t i = 0; i < std::min(most_boxes, tensor.boxes.size()); ++i)
     boxes.push_back({{"offsets", tensor.boxes[i].offsets}, {"sizes", tensor.boxes[i].sizes}});
-  Json out = {{"shape", tensor.shape},
-              {"total", tensor.total()},
-              {"kept", tensor.total() - tensor.lost},
-              {"lost", tensor.lost}};
+  FilledJson out = {{"shape", tensor.shape},
+                    {"total", tensor.total()},
+                    {"kept", tensor.total() - tensor.lost},
+                    {"lost", tensor.lost}};
   if (!tensor.fill.empty()) out["fill"] = tensor.fill;
   if (!tensor.fill_from.empty()) out["fill_from"] = text_of_name(tensor.fill_from);
   if (!tensor.fill_checkpoint.empty())
@@ -241,22 +241,24 @@ std::vector<FilledTensor> WantedJson::take_tensors() {
 
 std::string filled_to_json(const FilledRecord& record, std::size_t most_boxes) {
   std::int64_t kept = 0, lost = 0;
-  Json tensors = Json::object();
+  FilledJson tensors = FilledJson::object();
   // push_back, not operator[]: an ordered object searches linearly.
-  auto& entries = tensors.get_ref<Json::object_t&>();
+  auto& entries = tensors.get_ref<FilledJson::object_t&>();
   for (const FilledTensor& tensor : record.tensors) {
     if (tensor.lost == 0) continue;
     entries.push_back({text_of_name(tensor.fqn), json_of(tensor, most_boxes)});
     kept += tensor.total() - tensor.lost;
     lost += tensor.lost;
   }
-  Json out = {{"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
+  FilledJson out = {
+      {"schema", "shardwright/1"}, {"total", kept + lost}, {"kept", kept}, {"lost", lost}};
   out["tensors"] = std::move(tensors);
   for (const FilledEntry& entry : record.entries)
     out["entries"].push_back(
         {{"fqn", text_of_name(entry.fqn)}, {"from", text_of_name(entry.from)}});
   bool file = most_boxes == SIZE_MAX;
-  return out.dump(file ? 1 : -1, ' ', false, Json::error_handler_t::replace) + (file ? "\n" : "");
+  return out.dump(file ? 1 : -1, ' ', false, FilledJson::error_handler_t::replace) +
+         (file ? "\n" : "");
 }
 
 std::optional<FilledRecord> filled_from_json(std::string_view text, const Progress* progress) {

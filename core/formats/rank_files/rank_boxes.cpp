@@ -7,16 +7,16 @@
 namespace shw {
 namespace {
 
-struct Run {
+struct BoxRun {
   std::int64_t first = 0, size = 0;
 };
-using Runs = std::vector<Run>;
+using Runs = std::vector<BoxRun>;
 // More pieces than any two mesh axes cut an axis into.
 constexpr std::int64_t kMostStrides = 1 << 12;
 
 std::int64_t length_of(const Runs& runs) {
   std::int64_t length = 0;
-  for (const Run& run : runs) length += run.size;
+  for (const BoxRun& run : runs) length += run.size;
   return length;
 }
 
@@ -24,7 +24,7 @@ std::int64_t length_of(const Runs& runs) {
 Runs slice_of(const Runs& runs, std::int64_t first, std::int64_t last) {
   Runs out;
   std::int64_t before = 0;
-  for (const Run& run : runs) {
+  for (const BoxRun& run : runs) {
     const std::int64_t begin = std::max(first - before, std::int64_t{0});
     const std::int64_t end = std::min(last - before, run.size);
     if (begin < end) {
@@ -78,7 +78,7 @@ Status cut_by(const std::string& placement, std::int64_t parts, std::int64_t ind
   }
   Runs all;
   for (std::int64_t piece = 0; piece < numbers[1]; ++piece) {
-    for (const Run& run : part_of(part_of(runs, numbers[1], piece), parts, index))
+    for (const BoxRun& run : part_of(part_of(runs, numbers[1], piece), parts, index))
       all.push_back(run);
   }
   runs = slice_of(all, 0, length_of(all));
@@ -98,7 +98,7 @@ Result<std::vector<Box>> boxes_of_axes(const std::vector<Runs>& axes) {
   }
   if (!several) return std::vector<Box>{box};
   std::vector<Box> boxes;
-  for (const Run& run : axes[*several]) {
+  for (const BoxRun& run : axes[*several]) {
     box.offsets[*several] = run.first;
     box.sizes[*several] = run.size;
     boxes.push_back(box);
