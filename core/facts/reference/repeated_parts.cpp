@@ -31,9 +31,9 @@ std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool
   return lengths;
 }
 
-class RepeatedParts {
+class PartsOfRows {
  public:
-  RepeatedParts(const CheckInput& input, TensorId tensor)
+  PartsOfRows(const CheckInput& input, TensorId tensor)
       : shape_(copy_of(input.checkpoint.shape(tensor))),
         boxes_(input.checkpoint, tensor, input.checkpoint.dtype(tensor), input.progress,
                decoded_for_places(input)) {}
@@ -72,7 +72,7 @@ std::string repeats_of(const CheckInput& input, const AskedRepeats& asked) {
   const ExtentsView shape = input.checkpoint.shape(asked.tensor);
   RepeatedParts found;
   if (!shape.empty()) {
-    RepeatedParts parts(input, asked.tensor);
+    PartsOfRows parts(input, asked.tensor);
     for (std::int64_t rows : lengths_of(shape[0], asked.rows, shape.size() == 1)) {
       if (!parts.are_equal(rows)) continue;
       found = {shape[0] / rows, rows, parts.tells(rows)};
