@@ -136,6 +136,18 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Digits tell dtypes apart that another torch may have: uint8, uint4.
+bool is_bent(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < a.size() && others < 2; ++i) {
+    if (a[i] == b[i]) continue;
+    others += is_digit(a[i]) && is_digit(b[i]) ? 2 : 1;
+  }
+  return others == 1;
+}
+
 bool is_known(std::string_view module, std::string_view name) {
   if (is_acting_name(name)) return false;
   if (std::find(kKnownNames.begin(), kKnownNames.end(), Name{module, name}) != kKnownNames.end())
@@ -147,7 +159,9 @@ bool is_known(std::string_view module, std::string_view name) {
   if (module == "datetime") return contains(kDatetimeNames, name);
   if (module.starts_with("numpy.")) return contains(kNumpyNames, name);
   // A record of three fields, of training libraries' own writers of DCP (OLMo-core's, NeMo's).
-  if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos) return true;
+  // One letter beside torch's own module, a byte of the file has changed.
+  if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos)
+    return !is_bent(module, "torch.distributed.checkpoint.filesystem");
   // Their dataclasses and enums; the functions of the same packages are not data.
   if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
       module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
@@ -222,18 +236,6 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
 }
 
 }  // namespace
-
-// Digits tell dtypes apart that another torch may have: uint8, uint4.
-bool is_bent(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::size_t others = 0;
-  for (std::size_t i = 0; i < a.size() && others < 2; ++i) {
-    if (a[i] == b[i]) continue;
-    others += is_digit(a[i]) && is_digit(b[i]) ? 2 : 1;
-  }
-  return others == 1;
-}
 
 std::optional<std::string> known_name_beside(std::string_view module, std::string_view name) {
   if (classify_pickled_name(module, name) != NameKind::kUnknown) return std::nullopt;

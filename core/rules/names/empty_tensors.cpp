@@ -24,13 +24,14 @@ bool is_number_of_weights(Dtype dtype) {
          dtype != Dtype::kInt16 && dtype != Dtype::kUint16;
 }
 
-// Generators' states, steps and counters are vectors and single numbers; a weight file has at least
-// one float, or the bytes of a quantised matrix.
+// Steps and counters are single numbers, states of generators are vectors of bytes or of 32 bits.
+// All else may be what the file was written for.
 bool could_be_weight(const Checkpoint& c, TensorId tensor) {
   const Dtype dtype = c.dtype(tensor);
   const bool is_bytes = dtype == Dtype::kUint8 || dtype == Dtype::kInt8 || dtype == Dtype::kInt32 ||
                         dtype == Dtype::kUint32;
-  return is_number_of_weights(dtype) && (!is_bytes || c.shape(tensor).size() >= 2);
+  if (is_number_of_weights(dtype)) return !is_bytes || c.shape(tensor).size() >= 2;
+  return volume(c.shape(tensor)).value_or(0) > 1;
 }
 
 Finding nothing_finding(std::string cause) {
@@ -105,8 +106,19 @@ bool is_named_as_weight(std::string_view fqn) {
   return last == "weight" || last == "bias" || fqn.find(".lora_") != std::string_view::npos;
 }
 
-// Tensors without an element where others of their family have some, or whose names say that they
-// are weights.
+// What ZeRO-3 and FSDP leave in the place of a parameter that lies with other ranks.
+bool is_placeholder(const Checkpoint& c, TensorId tensor) {
+  return c.shape(tensor).size() == 1 && c.shape(tensor)[0] == 0;
+}
+
+// As the model expects it: one of its dims is zero.
+bool is_expected_empty(const Facts& facts, std::string_view fqn) {
+  const SpecEntry* expected = facts.spec == nullptr ? nullptr : facts.spec->find(fqn);
+  return expected != nullptr && volume(expected->shape) == 0;
+}
+
+// Tensors without an element whose names say that they are weights, and placeholders where others
+// of their family have elements.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::unordered_map<std::string, bool> has_full;
@@ -117,7 +129,9 @@ std::vector<std::string> empty_weights(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
     if (!is_empty_tensor(c, tensor) || parse_state_fqn(fqn)) continue;
-    if (is_named_as_weight(fqn) || has_full.contains(without_numbers(fqn))) empty.emplace_back(fqn);
+    if (is_expected_empty(facts, fqn)) continue;
+    const bool has_siblings = is_placeholder(c, tensor) && has_full.contains(without_numbers(fqn));
+    if (is_named_as_weight(fqn) || has_siblings) empty.emplace_back(fqn);
   }
   return empty;
 }

@@ -116,6 +116,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   NewNames names = new_names(checkpoint, findings);
   // What a reference expects has the checkpoint's own names.
   const auto renamed_here = explained_by(findings, kRenamedTensors.id);
+  const auto renumbered = explained_by(findings, kLayersRenumbered.id);
   std::unordered_set<std::string_view> objects;
   for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
@@ -127,7 +128,8 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
     // Under its true name, where another layer has it now.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
-    const bool is_renamed = renamed_here.contains(fqn) && !names.left.contains(fqn);
+    const bool is_left = renumbered.contains(fqn) && names.left.contains(fqn);
+    const bool is_renamed = renamed_here.contains(fqn) && !is_left;
     if (there || explained.contains(fqn) || is_renamed) continue;
     if (objects.contains(fqn)) {
       as_objects.push_back(fqn);
