@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "core/base/words.h"
@@ -77,17 +78,26 @@ void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// As trainers name the states of random generators.
+bool is_named_as_generator(std::string_view fqn) {
+  constexpr auto kWords =
+      std::to_array<std::string_view>({"rng", "random", "generator", "cuda", "cpu", "seed"});
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
+}
+
 // One file of torch.save: an optimizer's or a generator's, beside which the weights lie elsewhere.
 void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!c.format().traits.one_piece) return;
-  std::size_t states = 0, others = 0;
+  std::size_t states = 0, others = 0, generators = 0;
   for (TensorId tensor : each_tensor(facts)) {
     const bool is_state = parse_state_fqn(c.fqn(tensor)).has_value();
     states += is_state ? 1 : 0;
     others += !is_state && could_be_weight(c, tensor) ? 1 : 0;
+    generators += is_named_as_generator(c.fqn(tensor)) ? 1 : 0;
   }
-  if (others != 0) return;
+  if (others != 0 || (states == 0 && generators == 0)) return;
   Finding finding = nothing_finding(
       states != 0
           ? fmt::format("All {} are states of an optimizer: the checkpoint holds no weight of the "
@@ -121,16 +131,25 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
 // of their family have elements.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
-  std::unordered_map<std::string, bool> has_full;
+  struct Family {
+    bool has_full = false;
+    std::size_t placeholders = 0;
+  };
+  std::unordered_map<std::string, Family> families;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!is_empty_tensor(c, tensor)) has_full[without_numbers(c.fqn(tensor))] = true;
+    Family& family = families[without_numbers(c.fqn(tensor))];
+    family.has_full = family.has_full || !is_empty_tensor(c, tensor);
+    family.placeholders += is_placeholder(c, tensor) ? 1 : 0;
   }
   std::vector<std::string> empty;
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
-    if (!is_empty_tensor(c, tensor) || parse_state_fqn(fqn)) continue;
-    if (is_expected_empty(facts, fqn)) continue;
-    const bool has_siblings = is_placeholder(c, tensor) && has_full.contains(without_numbers(fqn));
+    if (!is_empty_tensor(c, tensor) || parse_state_fqn(fqn) || is_expected_empty(facts, fqn))
+      continue;
+    // One alone may be an odd list.
+    const Family& family = families[without_numbers(fqn)];
+    const bool has_siblings =
+        is_placeholder(c, tensor) && family.has_full && family.placeholders > 1;
     if (is_named_as_weight(fqn) || has_siblings) empty.emplace_back(fqn);
   }
   return empty;
