@@ -160,7 +160,8 @@ def others():
     ask("explanation", ["explain", message])
     ask("explanation", ["explain", message, "--world", "4:2"])
     ask("forecast", ["explain", "glu-split-local", "--rows", "4,8", "--tp", "2"])
-    ask("error", ["explain", "CUDA out of memory"], (2,))
+    ask("error", ["explain", "the weather in Paris is fine"], (2,))
+    ask("entry", ["show", str(pathlib.Path(DATA, "torch-2.14/healthy_grid/ckpt")), "object.list"])
     ask("error", ["info", "/no/such/checkpoint"], (4,))
     for words in (["chekc", "x"], ["check"], ["check", "x", "--spce", "y"], ["show", "x"],
                   ["check", "x", "--depth", "deep"], ["-q", "check", "x"], ["explain", "no-rule"]):
