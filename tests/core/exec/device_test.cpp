@@ -15,8 +15,8 @@
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
-#include "core/tensor/strided_copy.h"
 #include "core/temporary_folder.h"
+#include "core/tensor/strided_copy.h"
 #include "core/verbs/resume.h"
 
 using namespace shw;
