@@ -148,7 +148,7 @@ bool are_exchanged(const std::vector<Move>& moves) {
 std::string moved_cause(const std::vector<Move>& moves) {
   const Move& first = moves.front();
   std::string cause = fmt::format(
-      "{} {} what the reference has under another name, byte for byte: {} is its {}",
+      "{} {} what the reference has under another name, by a hash of all bytes: {} is its {}",
       plural(moves.size(), "tensor"), moves.size() == 1 ? "holds" : "hold", first.from, first.to);
   const bool exchanged = are_exchanged(moves);
   cause += exchanged ? ", and the other way round: they were exchanged. " : ". ";
