@@ -63,21 +63,29 @@ std::string name_of(const Gpus& gpus, int index) {
   return fmt::format("cuda:{}", index);
 }
 
+// Threads share the work.
+Result<double> seconds_by_cpu(const DeviceLoad& load) {
+  auto cpu = cpu_executor();
+  SHW_TRY(const double seconds, load.seconds(*cpu));
+  return seconds / static_cast<double>(worker_count());
+}
+
+std::string cpu_words(const DeviceLoad& load, double by_cpu) {
+  return fmt::format("{} is predicted to take {} on {}", load.doing, human_seconds(by_cpu),
+                     plural(worker_count(), "thread"));
+}
+
 // What is predicted to be done first.
-Executors sooner(const DeviceWish& wish, const DeviceLoad& load, const Gpus& gpus,
+Executors sooner(const DeviceWish& wish, const DeviceLoad& load, double by_cpu, const Gpus& gpus,
                  const std::vector<int>& taken) {
   auto gpu = gpus.open(taken.front());
   if (!gpu) return on_cpu("the GPU did not start: " + gpu.error().message);
-  auto cpu = cpu_executor();
-  const auto here = load.seconds(*cpu), there = load.seconds(**gpu);
-  if (!here) return on_cpu(here.error().message);
+  const auto there = load.seconds(**gpu);
   if (!there) return on_cpu("the GPU failed in a sample: " + there.error().message);
   // Threads share the way to the GPU and back.
-  const double by_cpu = *here / static_cast<double>(worker_count());
   const double by_gpu = *there / static_cast<double>(taken.size());
   std::string why =
-      fmt::format("{} is predicted to take {} on {} and {} on {}", load.doing,
-                  human_seconds(by_cpu), plural(worker_count(), "thread"), human_seconds(by_gpu),
+      fmt::format("{} and {} on {}", cpu_words(load, by_cpu), human_seconds(by_gpu),
                   taken.size() == 1 ? name_of(gpus, taken.front()) : plural(taken.size(), "GPU"));
   return by_gpu < by_cpu ? on_gpus(wish, gpus, taken, std::move(why)) : on_cpu(std::move(why));
 }
@@ -246,16 +254,24 @@ Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) 
 
 Result<Executors> choose_for(const DeviceWish& wish, const DeviceLoad& load) {
   if (wish.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
-  if (wish.kind == DeviceKind::kAuto && load.bytes < kWorthLooking) {
-    return on_cpu(load.bytes == 0 ? fmt::format("no element is {}", load.done)
-                                  : fmt::format("only {} are {}: not worth a GPU's start",
-                                                human_bytes(load.bytes), load.done));
+  double by_cpu = 0;
+  if (wish.kind == DeviceKind::kAuto) {
+    if (load.bytes < kWorthLooking) {
+      return on_cpu(load.bytes == 0 ? fmt::format("no element is {}", load.done)
+                                    : fmt::format("only {} are {}: not worth a GPU's start",
+                                                  human_bytes(load.bytes), load.done));
+    }
+    const Result<double> sampled = seconds_by_cpu(load);
+    if (!sampled) return on_cpu(sampled.error().message);
+    by_cpu = *sampled;
+    if (by_cpu < wish.gpu_start)
+      return on_cpu(cpu_words(load, by_cpu) + ": not worth a GPU's start");
   }
   Gpus gpus = wish.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.gpus();
   if (wish.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
   SHW_TRY(std::vector<int> taken, gpus_to_take(wish, gpus));
   if (wish.kind == DeviceKind::kCuda) return on_gpus(wish, gpus, taken, "it was asked for");
-  return sooner(wish, load, gpus, taken);
+  return sooner(wish, load, by_cpu, gpus, taken);
 }
 
 }  // namespace shw

@@ -221,6 +221,7 @@ TEST_CASE("auto counts on a card only where a sample of every dtype says that it
                               {Dtype::kUnknown, std::uint64_t{1} << 50}};
   for (bool is_slow : {false, true}) {
     DeviceWish wish{DeviceKind::kAuto};
+    wish.gpu_start = 0;
     wish.gpus = [is_slow] {
       return Gpus{
           {{0, "Timed 1", 1 << 30}}, "", [is_slow](int) -> Result<std::unique_ptr<Executor>> {

@@ -170,6 +170,7 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   REQUIRE(prove(program).has_value());
 
   DeviceWish wish;
+  wish.gpu_start = 0;
   std::chrono::milliseconds pause{20};
   wish.gpus = [&pause] {
     return Gpus{{{2, "Fake 1", 1 << 30}}, "", [&pause](int) -> Result<std::unique_ptr<Executor>> {
@@ -189,10 +190,17 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   FakeGpu broken{0};
   DeviceWish failing = on(broken);
   failing.kind = DeviceKind::kAuto;
+  failing.gpu_start = 0;
   auto left = choose_executors(failing, program);
   REQUIRE(left.has_value());
   CHECK(left->use().device == "cpu");
   CHECK(left->use().why.find(kFault) != std::string::npos);
+  // Nobody asks for one where the CPU is done before it could have started.
+  wish.gpu_start = 1e6;
+  wish.gpus = []() -> Gpus { throw std::logic_error("looked for"); };
+  auto soon = choose_executors(wish, program);
+  REQUIRE(soon.has_value());
+  CHECK(soon->use().device == "cpu");
 }
 
 TEST_CASE("a GPU makes the same bytes, and the answer names it") {
