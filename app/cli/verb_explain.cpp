@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -50,6 +52,17 @@ Result<std::string> text_from_stdin() {
     text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > 4 * kMaxErrorText) text.erase(0, text.size() - kMaxErrorText - 1);
   }
+}
+
+// A file or a pipe that says something within a second: `explain < log` and `... | explain` need
+// no "-". A pipe that a script left open and never writes to is not waited for.
+bool is_text_on_stdin() {
+  struct stat status = {};
+  if (::fstat(STDIN_FILENO, &status) != 0) return false;
+  if (S_ISREG(status.st_mode)) return status.st_size > 0;
+  if (!S_ISFIFO(status.st_mode)) return false;
+  pollfd waited{STDIN_FILENO, POLLIN, 0};
+  return ::poll(&waited, 1, 1000) == 1 && (waited.revents & POLLIN) != 0;
 }
 
 // "coverage-gab": meant as a rule, not as an error message.
@@ -137,8 +150,9 @@ int foresee(Context& context) {
 }  // namespace
 
 int run_explain(Context& context) {
-  const std::string& subject = context.options.subject;
   if (!context.options.rows.empty()) return foresee(context);
+  std::string subject = context.options.subject;
+  if (subject.empty() && is_text_on_stdin()) subject = "-";
   if (subject.empty() && context.options.json) {
     context.terminal.out_line(rules_to_json());
     return kClean;

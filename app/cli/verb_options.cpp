@@ -254,9 +254,10 @@ void group_options(CLI::App& verb) {
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words) {
   if (name == "explain") {
-    verb.add_option("TEXT", options.subject,
-                    "an error message or a whole traceback, - to read it from stdin; or the id of "
-                    "a rule, as `check` prints it");
+    verb.add_option(
+        "TEXT", options.subject,
+        "an error message or a whole traceback; without it, or for -, a pipe or file on "
+        "stdin is read; or the id of a rule, as `check` prints it");
   } else if (name == "demo") {
     verb.add_option("DIR", options.subject, "the folder to make")->required();
   } else if (name == "resume") {

@@ -97,6 +97,24 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
+// "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": what a server logs
+// of a KeyError is the key alone. The text with the error's name before it; empty where it is none.
+std::string with_key_error(const PastedText& pasted) {
+  const std::string_view text = pasted.text;
+  for (char quote : {'\'', '"'}) {
+    const std::size_t last = text.find_last_not_of(" \n");
+    if (last == text.npos || text[last] != quote) continue;
+    const std::size_t first = last == 0 ? text.npos : text.rfind(quote, last - 1);
+    if (first == text.npos) continue;
+    const std::string_view name = text.substr(first + 1, last - first - 1);
+    const bool is_name = name.find('.') != name.npos && name.find_first_of(" \n/(") == name.npos;
+    const std::string_view before = text.substr(0, first);
+    if (is_name && (before.empty() || before.ends_with("] ") || before.ends_with("\n")))
+      return "KeyError: " + std::string(text.substr(first, last - first + 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
@@ -125,6 +143,7 @@ ErrorText parse_error_text(std::string_view text) {
   }
   drop_vague(result.messages);
   if (!result.messages.empty()) return result;
+  if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
   // Prose of no loader: a word or two are never enough.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));

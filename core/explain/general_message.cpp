@@ -46,7 +46,8 @@ constexpr std::string_view kWorldWords[] = {"world size",
                                             " devices",
                                             "dp size",
                                             "ep_size"};
-constexpr std::string_view kPlaceWords[] = {"no checkpoint", "checkpoint", "step path", "weights"};
+constexpr std::string_view kPlaceWords[] = {"no checkpoint", "checkpoint",  "step path",
+                                            "weights",       "global_step", "iter_"};
 constexpr std::string_view kGoneWords[] = {"not found",   "does not exist", "could not find",
                                            "cannot find", "no such",        "no checkpoint",
                                            "no step"};
@@ -132,6 +133,15 @@ bool is_name_part(char c) {
          c == '-';
 }
 
+// "megatron.core.dist_checkpointing.core.CheckpointingException", "engine.py"
+bool is_code(std::string_view word) {
+  for (std::string_view end : {"Error", "Exception", "Warning", ".py", ".safetensors", ".json",
+                               ".bin", ".pt", ".distcp"}) {
+    if (word.ends_with(end)) return true;
+  }
+  return word.starts_with("torch.") || word.starts_with("transformers.");
+}
+
 struct GeneralName {
   std::string name;
   std::size_t begin = 0;
@@ -147,11 +157,8 @@ std::vector<GeneralName> names_in(std::string_view text) {
     while (!word.empty() && (word.back() == '.' || word.back() == '-')) word.remove_suffix(1);
     const bool ends_so = word.ends_with(".weight") || word.ends_with(".bias") ||
                          word.ends_with("_proj") || word.ends_with(".kernel");
-    const bool is_file = word.ends_with(".py") || word.ends_with(".safetensors") ||
-                         word.ends_with(".json") || word.ends_with(".bin");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
-    const bool is_module = word.starts_with("torch.") || word.starts_with("transformers.");
-    if (word.size() <= kLongest && !is_file && !is_module && (ends_so || has_path))
+    if (word.size() <= kLongest && !is_code(word) && (ends_so || has_path))
       names.push_back({std::string(word), at});
     at = std::max(end, at) + 1;
   }

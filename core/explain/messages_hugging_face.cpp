@@ -72,6 +72,28 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                   "is not a folder containing a `.index.json` file",
                   "`checkpoint` should be the path to a file containing a whole state dict"},
      .meanings = {{kOtherFolder, kUnfinishedExport}}},
+    {.id = "device-map",
+     .example = "ValueError: NAME doesn't have any device set.",
+     .patterns = {"<before>doesn't have any device set", "<before>does not have any device set"},
+     .meanings = {{{.id = "device-map",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the device map names no device for this tensor",
+                    .text = "device_map has to name every module of the model, and the name in the "
+                            "checkpoint is not under any of them: the map was written for another "
+                            "model, or by hand with a module left out. device_map=\"auto\" makes "
+                            "one that is whole.",
+                    .decide = "Which key of device_map the name begins with."},
+                   {.id = "renamed",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kDisk,
+                    .weight = 0.35,
+                    .title = "the checkpoint's name is not one of the model's",
+                    .text = "It has a wrapper's prefix, or lacks one, so that no module of the map "
+                            "is its own.",
+                    .decide = "The names in the checkpoint against the model's.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .loader = kAccelerate},
     {.id = "several-indexes",
      .example = "FOLDER containing more than one `.index.json` file, delete the irrelevant ones.",
      .patterns = {"containing more than one `.index.json` file"},

@@ -47,7 +47,7 @@ constexpr MessageKind kNameMessages[] = {
     {.id = kUnexpectedKeyForm,
      .example = "unexpected_keys=['NAME', ...]",
      .patterns = {"unexpected_keys=<names>", "unexpected_keys: <names>",
-                  "weights not used: <names>"}},
+                  "weights not used: <names>", "not requested by the model): <names>"}},
     {.id = kMissingKeyForm,
      .example = "The following keys are missing from the checkpoint: ['NAME', ...]",
      .patterns = {"missing from the checkpoint: <names>", "missing from checkpoint: <names>",
