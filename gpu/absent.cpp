@@ -1,4 +1,4 @@
-// What stands in for what is made of CUDA where nobody could build it.
+// Implementations for builds without CUDA.
 #include "gpu/cuda_executor.h"
 #include "gpu/nccl_stage.h"
 

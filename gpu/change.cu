@@ -1,6 +1,6 @@
-// Casts and scalings of elements that lie side by side on both sides. A thread moves 16 bytes of
-// the wider dtype at a time and as many elements of the other, so that neighbours are side by side
-// on both sides; and it holds 16 elements before it writes the first.
+// Casts and scalings, contiguous on both sides. A thread moves 16 bytes of the wider dtype at a
+// time, so that neighbours are contiguous on both sides, and loads 16 elements before it
+// writes.
 #include "gpu/change.cuh"
 
 namespace shw {
@@ -8,8 +8,8 @@ namespace {
 
 template <int kBefore, int kAfter>
 struct Shape {
-  static constexpr int kUnit = 16 / (kBefore > kAfter ? kBefore : kAfter);  // elements
-  static constexpr int kDeep = kUnit >= 16 ? 1 : 16 / kUnit;                // units of a thread
+  static constexpr int kUnit = 16 / (kBefore > kAfter ? kBefore : kAfter);  // elements per vector
+  static constexpr int kDeep = kUnit >= 16 ? 1 : 16 / kUnit;                // vectors per thread
   static constexpr int kCount = kUnit * kDeep;
 };
 

@@ -1,6 +1,6 @@
-// Elements that change on their way, as core/exec/change_elements.cpp changes them: every dtype
-// goes through float32. The steps of one element are those of the CPU (core/tensor/float_steps.h);
-// here they are done for as many elements as a thread holds, so that a dtype is asked for once.
+// Element conversions as in core/exec/change_elements.cpp: every dtype is converted through float32
+// with the steps of core/tensor/float_steps.h, for all elements that a thread holds, so that the
+// dtype is dispatched once.
 #pragma once
 
 #include "core/tensor/dtype.h"
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Elements side by side in registers: those of kBytes in kCount * kBytes bytes.
+// kCount elements of kBytes bytes in registers.
 template <int kBytes, int kCount>
 struct Held {
   static constexpr int kWords = kBytes * kCount >= 4 ? kBytes * kCount / 4 : 1;
@@ -23,7 +23,7 @@ struct Held {
     else
       return words[i * kBytes / 4] >> (i * kBytes % 4 * 8) & ((1u << kBytes * 8) - 1);
   }
-  // Each once, in what was zeros.
+  // Requires zero bits at position i; set each position once.
   __device__ __forceinline__ void put(int i, std::uint64_t bits) {
     const auto low = static_cast<unsigned int>(bits);
     if constexpr (kBytes == 8) {
@@ -58,7 +58,7 @@ struct Held {
   }
 };
 
-// A dtype as bits to float32 and back.
+// Bits of a dtype to float32 and back.
 template <NarrowFloat form>
 struct NarrowSteps {
   static __device__ __forceinline__ float widen(std::uint64_t bits) {
@@ -85,7 +85,7 @@ struct Float64Steps {
   }
 };
 
-// Calls visit with the steps of a dtype of that size.
+// Calls visit with the conversion steps of a dtype of that size.
 template <int kBytes, class Visit>
 __device__ __forceinline__ void with_steps(Dtype dtype, Visit visit) {
   if constexpr (kBytes == 8) {
@@ -111,14 +111,14 @@ __device__ __forceinline__ void with_steps(Dtype dtype, Visit visit) {
   }
 }
 
-// By way of one dtype.
+// Converts through one intermediate dtype.
 template <class Steps, int kCount>
 __device__ __forceinline__ void pass_through(float (&values)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) values[i] = Steps::widen(Steps::narrow(values[i]));
 }
 
-// What stands between the first dtype and the last.
+// Converts through all intermediate dtypes.
 template <int kCount>
 __device__ __forceinline__ void between(const DeviceJob& job, float (&values)[kCount]) {
   if (job.op == ElementOp::kScale) {
@@ -146,7 +146,7 @@ __device__ __forceinline__ void between(const DeviceJob& job, float (&values)[kC
   }
 }
 
-// One element by its bits, whatever its dtypes: for those that come one by one.
+// Converts one element given as bits, with run-time dtypes.
 __device__ __forceinline__ std::uint64_t changed(const DeviceJob& job, std::uint64_t bits) {
   float values[1];
   const auto widen = [&](auto steps) { values[0] = steps.widen(bits); };
@@ -182,7 +182,7 @@ __device__ __forceinline__ std::uint64_t changed(const DeviceJob& job, std::uint
   return out;
 }
 
-// An element of up to 16 bytes, wherever it begins.
+// An element of up to 16 bytes at any address.
 struct Element {
   std::uint64_t low, high;
 };
@@ -245,7 +245,7 @@ __device__ __forceinline__ void store_element(std::byte* at, std::uint32_t size,
   }
 }
 
-// The element that a job makes of what lies at `at`.
+// Reads and converts the element at `at`.
 __device__ __forceinline__ Element made_element(const DeviceJob& job, const std::byte* at) {
   if (job.op == ElementOp::kConstant) return {job.constant[0], job.constant[1]};
   Element element = load_element(at, job.source_size);

@@ -1,7 +1,7 @@
-// A slab goes to the GPU on one stream, is made on another and comes back on a third, so that the
-// ways there and back and the kernels of three slabs go on at once; events keep the order of one
-// slab. What is under way has a lane of its own, and nobody touches a lane before its slab is back:
-// that, and the number of lanes, is all that holds a fast reader up.
+// Pipelines slabs over three streams: transfer to the GPU, kernels, and transfer back, so that
+// three slabs progress at once; events order the stages of one slab. Each slab in flight has a
+// lane, which is reused only when the slab is back; the number of lanes limits how far a fast
+// reader can run ahead.
 #include "gpu/cuda_executor.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// One on its way there, one being made, one on its way back, and one that is read or written.
+// One slab in each stage, and one being read or written by the host.
 constexpr std::size_t kLanes = 4;
 
 class Stream {
@@ -32,7 +32,7 @@ class Stream {
     return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
                        "opening a stream");
   }
-  // Waits for what it was given; what became of that is no longer of interest.
+  // Waits for the stream; errors no longer matter.
   void drain() const {
     if (stream_ != nullptr) cudaStreamSynchronize(stream_);
   }
@@ -42,27 +42,27 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// A moment on a stream, by the GPU's clock.
-class Moment {
+// A CUDA event: a point in time on a stream.
+class CudaEvent {
  public:
-  Moment() = default;
-  Moment(const Moment&) = delete;
-  Moment& operator=(const Moment&) = delete;
-  ~Moment() {
+  CudaEvent() = default;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  ~CudaEvent() {
     if (event_ != nullptr) cudaEventDestroy(event_);
   }
   Status open() { return cuda_status(cudaEventCreate(&event_), "making an event"); }
   Status record(const Stream& stream) {
     return cuda_status(cudaEventRecord(event_, stream.get()), "recording an event");
   }
-  Status hold(const Stream& stream) const {
+  Status make_stream_wait(const Stream& stream) const {
     return cuda_status(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
   }
   Status wait() const { return cuda_status(cudaEventSynchronize(event_), "waiting for the GPU"); }
-  double seconds_since(const Moment& before) const {
+  double seconds_since(const CudaEvent& before) const {
     float milliseconds = 0;
     const bool known = cudaEventElapsedTime(&milliseconds, before.event_, event_) == cudaSuccess;
-    if (!known) cudaGetLastError();  // it is told once more at the next call
+    if (!known) cudaGetLastError();  // clears the sticky error
     return known ? static_cast<double>(milliseconds) * 1e-3 : 0;
   }
 
@@ -70,7 +70,7 @@ class Moment {
   cudaEvent_t event_ = nullptr;
 };
 
-// Jobs never meet in what they make: as many bytes as there are mean all of them.
+// True if the jobs write every output byte: jobs never overlap, so their sizes add up.
 bool makes_all(const SlabWork& work) {
   std::uint64_t bytes = 0;
   for (const TileJob& job : work.tiles)
@@ -78,16 +78,16 @@ bool makes_all(const SlabWork& work) {
   return bytes == work.out.size();
 }
 
-// A stage of one slab.
+// Begin and end event of a stage of one slab.
 struct StageMoments {
-  Moment begun, done;
+  CudaEvent begun, done;
   Status open() {
     SHW_CHECK(begun.open());
     return done.open();
   }
 };
 
-// What one slab has to itself while it is under way.
+// The resources of one slab in flight.
 struct Lane {
   SlabTables slab;
   DeviceTables tables;
@@ -103,18 +103,18 @@ struct Lane {
   }
 };
 
-// For this device: a thread that has not said which one it means would wake another one for it.
+// Sets the device first: a thread without a current device would initialise device 0.
 std::byte* take_pinned(std::size_t bytes, int device) {
   void* memory = nullptr;
   if (cudaSetDevice(device) == cudaSuccess && cudaMallocHost(&memory, bytes) == cudaSuccess)
     return static_cast<std::byte*>(memory);
-  cudaGetLastError();  // any memory does, more slowly
+  cudaGetLastError();  // falls back to ordinary, slower memory
   return nullptr;
 }
 void give_pinned_back(std::byte* memory) {
   cudaFreeHost(memory);
 }
-// It outlives executors: slabs are asked for by those who lost theirs meanwhile.
+// Never destroyed: slabs may outlive their executor.
 const SlabMemory* pinned_slabs(int device) {
   static std::mutex guard;
   static std::map<int, SlabMemory> of_devices;
@@ -127,7 +127,7 @@ class CudaExecutor final : public Executor {
  public:
   explicit CudaExecutor(int device) : device_(device) {}
   ~CudaExecutor() override {
-    // What is freed belongs to this device, whichever one the thread has meanwhile.
+    // Frees on this device, whatever the thread's current device is.
     cudaSetDevice(device_);
     for (const Stream* stream : {&send_, &make_, &fetch_}) stream->drain();
   }
@@ -154,7 +154,7 @@ class CudaExecutor final : public Executor {
     const Begun begun = std::move(under_way_.front());
     under_way_.pop_front();
     Lane& lane = lanes_[begun.lane];
-    // Even where not all of it was started: what was may still be at the slab.
+    // Also after a partial start: the started part may still access the slab.
     auto done =
         begun.started ? end(lane) : Result<Fingerprint>(tl::unexpected(begun.started.error()));
     if (!done) {
@@ -199,14 +199,14 @@ class CudaExecutor final : public Executor {
   }
   Status make(Lane& lane) {
     StageMoments& kernels = lane.of(DeviceStage::kKernels);
-    SHW_CHECK(lane.of(DeviceStage::kSend).done.hold(make_));
+    SHW_CHECK(lane.of(DeviceStage::kSend).done.make_stream_wait(make_));
     SHW_CHECK(kernels.begun.record(make_));
     SHW_CHECK(lane.tables.launch(lane.in.data(), lane.out.data(), make_.get()));
     return kernels.done.record(make_);
   }
   Status fetch(Lane& lane) {
     StageMoments& fetch = lane.of(DeviceStage::kFetch);
-    SHW_CHECK(lane.of(DeviceStage::kKernels).done.hold(fetch_));
+    SHW_CHECK(lane.of(DeviceStage::kKernels).done.make_stream_wait(fetch_));
     SHW_CHECK(fetch.begun.record(fetch_));
     SHW_CHECK(
         copy(lane.to.data(), lane.out.data(), lane.to.size(), cudaMemcpyDeviceToHost, fetch_));
@@ -218,7 +218,7 @@ class CudaExecutor final : public Executor {
     SHW_CHECK(lane.of(DeviceStage::kFetch).done.wait());
     return lane.tables.sum();
   }
-  // Memory that is not pinned goes by way of some of the driver's.
+  // Copies from ordinary memory go through the driver's staging buffer.
   static Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                      const Stream& stream) {
     if (bytes == 0) return {};
@@ -248,7 +248,7 @@ Status cuda_status(cudaError_t error, const char* what) {
 Gpus cuda_gpus() {
   Gpus found;
   found.open = cuda_executor;
-  int count = 0;  // an error leaves it as it is
+  int count = 0;  // unchanged on errors
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorInsufficientDriver) {
     int driver = 0;
@@ -262,7 +262,7 @@ Gpus cuda_gpus() {
     found.none = std::string("CUDA says: ") + cudaGetErrorString(error);
   }
   if (!found.none.empty()) {
-    cudaGetLastError();  // it is told once more at the next call
+    cudaGetLastError();  // clears the sticky error
     return found;
   }
   for (int i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// An executor on a GPU: the same bytes and the same fingerprint as the CPU's. A machine without a
-// GPU, or without a driver, is a normal one: it is told so in words.
+// The executor on a GPU, with the same bytes and fingerprints as the CPU's. A machine without a GPU
+// or driver is a normal case, reported as text.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace shw {
 
-// As core/exec/device.h asks for them; what `open` answers is cuda_executor().
+// The GPUs of this machine for core/exec/device.h; `open` calls cuda_executor().
 Gpus cuda_gpus();
 
-// For one thread. What it takes on the device grows with the slabs that it is given.
+// Not thread-safe. Its device memory grows with the largest slab.
 Result<std::unique_ptr<Executor>> cuda_executor(int device);
 
 }  // namespace shw

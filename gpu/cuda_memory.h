@@ -1,5 +1,5 @@
-// Memory of the device, and pinned memory that it reaches by itself; and what CUDA answers, in
-// words.
+// Device memory, pinned host memory, and conversion of CUDA errors to
+// Status.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,12 +11,12 @@
 
 namespace shw {
 
-// `what` says what was tried.
+// `what` names the attempted operation.
 Status cuda_status(cudaError_t error, const char* what);
 
 enum class CudaMemoryKind : unsigned char { kDevice, kPinned };
 
-// Grows and never shrinks; what was in it is gone when it grows. At multiples of 256 bytes.
+// A buffer that grows and never shrinks; growing discards the contents. 256-byte aligned.
 template <CudaMemoryKind kind>
 class CudaMemory {
  public:

@@ -1,13 +1,13 @@
-// What the kernels share: memory in units of 1 to 16 bytes, the job of a block, and where its units
-// lie. Every access to the slabs and to shared memory goes through here, so that the rig of
-// tests/gpu can count what it touches.
+// Common code of the kernels: memory access in units of 1 to 16 bytes, the job of a block, and unit
+// positions. All accesses to slabs and shared memory go through these functions, so that the test
+// rig in tests/gpu can count them.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "gpu/kernels.h"
 
-// In the rig: tells what a thread touches in shared memory.
+// The test rig defines these to record accesses to shared memory.
 #ifndef SHW_SHARED_READ
 #define SHW_SHARED_READ(address, bytes)
 #define SHW_SHARED_WRITE(address, bytes)
@@ -42,7 +42,7 @@ struct UnitOf<16> {
 template <int kBytes>
 using Unit = typename UnitOf<kBytes>::Type;
 
-// Passes by the caches: nothing is read or written twice.
+// Bypasses the caches, because nothing is read or written twice.
 template <int kBytes>
 __device__ __forceinline__ Unit<kBytes> load_once(const std::byte* at) {
   return __ldcs(reinterpret_cast<const Unit<kBytes>*>(at));
@@ -51,7 +51,7 @@ template <int kBytes>
 __device__ __forceinline__ void store_once(std::byte* at, Unit<kBytes> unit) {
   __stcs(reinterpret_cast<Unit<kBytes>*>(at), unit);
 }
-// Neighbours ask for what lies beside it.
+// Cached, because adjacent threads read the same lines.
 template <int kBytes>
 __device__ __forceinline__ Unit<kBytes> load_shared_line(const std::byte* at) {
   return __ldg(reinterpret_cast<const Unit<kBytes>*>(at));
@@ -68,7 +68,7 @@ __device__ __forceinline__ void store_room(Value* at, Value value) {
   *at = value;
 }
 
-// Any number of threads may do so at once. What was there before.
+// Atomic add; returns the previous value.
 __device__ __forceinline__ unsigned int add_room(unsigned int* at, unsigned int value) {
   SHW_SHARED_ADD(at);
   return atomicAdd(at, value);
@@ -77,12 +77,12 @@ __device__ __forceinline__ void add_global(std::uint64_t* at, std::uint64_t valu
   SHW_ADD(at);
   atomicAdd(reinterpret_cast<unsigned long long*>(at), value);
 }
-__device__ __forceinline__ void greatest_global(std::uint64_t* at, std::uint64_t value) {
+__device__ __forceinline__ void atomic_max_u64(std::uint64_t* at, std::uint64_t value) {
   SHW_ADD(at);
   atomicMax(reinterpret_cast<unsigned long long*>(at), value);
 }
 
-// The job of this block's item, in shared memory. All threads call it.
+// Copies the job of this block's item to shared memory. All threads must call it.
 __device__ __forceinline__ void copy_job(DeviceJob& room, const DeviceJob& job) {
   auto* to = reinterpret_cast<unsigned int*>(&room);
   const auto* from = reinterpret_cast<const unsigned int*>(&job);
@@ -99,7 +99,7 @@ __device__ __forceinline__ void step(Spot& at, const DeviceDim& dim, std::uint32
   at.target += dim.target * index;
 }
 
-// Of a unit by its row-major number in the first `ndim` dimensions.
+// Position of a unit, by its row-major number in the first `ndim` dimensions.
 __device__ __forceinline__ Spot spot_of(const DeviceJob& job, std::uint32_t ndim,
                                         std::uint32_t unit) {
   Spot at{job.source, job.target};
@@ -112,7 +112,7 @@ __device__ __forceinline__ Spot spot_of(const DeviceJob& job, std::uint32_t ndim
   return at;
 }
 
-// True where an item lies in one row; `at` is then where it begins.
+// True if an item is within one row; `at` is then its begin.
 __device__ __forceinline__ bool is_in_row(const DeviceJob& job, const Item& item, Spot& at) {
   at = spot_of(job, job.ndim, item.first);
   if (job.ndim == 0) return true;
@@ -121,7 +121,7 @@ __device__ __forceinline__ bool is_in_row(const DeviceJob& job, const Item& item
   return column + item.count <= row.size;
 }
 
-// The spot of unit item.first + `index`, for items in one row and for others.
+// Position of unit item.first + `index`, with a fast path for items within one row.
 struct InRow {
   Spot begin;
   std::int64_t source, target;
@@ -137,7 +137,7 @@ struct Anywhere {
   }
 };
 
-// Calls visit(spot) with the one that fits the item.
+// Calls visit with the position function that fits the item.
 template <class Visit>
 __device__ __forceinline__ void with_spots(const DeviceJob& job, const Item& item, Visit visit) {
   Spot begin;

@@ -1,4 +1,4 @@
-// Whatever no other kernel is made for: element by element, in the order of the target.
+// Fallback for jobs without a special kernel: element by element, in target order.
 #include "gpu/change.cuh"
 
 namespace shw {

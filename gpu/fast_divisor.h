@@ -1,5 +1,5 @@
-// Division by a number that is known before a kernel starts: a high product, a sum and a shift in
-// place of some thirty instructions. Dividend below 2^31, divisor from 1 to 2^31.
+// Division by a number known before kernel launch: a high product, a sum and a shift instead of
+// about thirty instructions. Dividend below 2^31, divisor from 1 to 2^31.
 #pragma once
 
 #include <cstdint>

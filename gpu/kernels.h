@@ -1,4 +1,4 @@
-// Starts the kernels that the tables of a slab ask for: one launch of each, however many jobs.
+// Launches the kernels for the tables of a slab: each kernel once, for any number of jobs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,29 +8,29 @@
 
 namespace shw {
 
-// A slab on the device; both sides begin at multiples of 256 bytes.
+// A slab on the device; input and output are 256-byte aligned.
 struct DeviceSlab {
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   const DeviceJob* jobs = nullptr;
   const Item* items = nullptr;       // of one kernel
-  Fingerprint* sums = nullptr;       // of a scan: one an item
-  std::uint64_t* numbers = nullptr;  // tables, of zeros at first
+  Fingerprint* sums = nullptr;       // of a scan: one per item
+  std::uint64_t* numbers = nullptr;  // count tables, initially zero
 };
 
-// `count` items of a kernel that makes elements.
+// Launches a kernel that writes elements, for `count` items.
 cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                          cudaStream_t stream);
-// Of one that adds them up.
+// Launches a fingerprint kernel.
 cudaError_t launch_scan(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                         cudaStream_t stream);
-// Of one that counts.
+// Launches a counting kernel.
 cudaError_t launch_numbers(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                            cudaStream_t stream);
-// Whichever of them.
+// Launches the kernel by its kind.
 cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);
 
-// What launch_tiles deals to.
+// The kernels that launch_tiles selects from.
 cudaError_t launch_rows(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                         cudaStream_t stream);
 cudaError_t launch_turn(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
@@ -41,7 +41,7 @@ cudaError_t launch_change(Kernel kernel, const DeviceSlab& slab, std::uint32_t c
                           cudaStream_t stream);
 cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);
 
-// One kernel, a block an item.
+// Launches one block per item.
 template <class Function>
 cudaError_t launch_blocks(Function* kernel, std::uint32_t threads, const DeviceSlab& slab,
                           std::uint32_t count, cudaStream_t stream) {

@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// "NCCL: ncclSend: invalid argument (what the library remembers of it)"
+// Formats "NCCL: ncclSend: invalid argument (last error of the library)".
 Error NcclComm::error(NcclCode code, const char* call) const {
   const char* what = nccl_.get_error_string(code);
   const char* more = nccl_.get_last_error(comm_);
@@ -53,7 +53,7 @@ Status NcclComm::post(std::span<const NcclMove> moves, NcclStream stream) {
     given = check(code, move.is_receive ? "ncclRecv" : "ncclSend");
     if (!given) break;
   }
-  // Also of a group that is no good: the next one would be inside it.
+  // Ends failed groups too: the next group would be nested in it.
   const Status ended = check(nccl_.group_end(), "ncclGroupEnd");
   return given ? ended : given;
 }

@@ -1,6 +1,6 @@
-// One communicator of NCCL and its life: begun, ready, given groups, closed or aborted. Nothing
-// here waits but close(), which does not wait for ever: blocking communicators may hang inside a
-// call.
+// The lifetime of one NCCL communicator: created, ready, used for groups, closed or
+// aborted. Only close() waits, with a timeout, because calls on blocking communicators may
+// hang.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// Bytes to a peer or from it.
+// One send or receive within a group.
 struct NcclMove {
   int peer = 0;
   bool is_receive = false;
@@ -29,14 +29,14 @@ class NcclComm {
 
   Result<NcclUniqueId> unique_id() const;
   Status begin(const NcclUniqueId& id, int rank, int size);
-  // Nothing that was begun is under way in NCCL itself: before that no group may be given, and a
-  // stream that looks idle has not got the last one yet.
+  // True if NCCL has completed the previous asynchronous call. Before that no group may be posted,
+  // and an idle stream does not mean that the last group is complete.
   Result<bool> is_ready();
-  // One group: all of it moves at once.
+  // Posts one group of sends and receives, which progress concurrently.
   Status post(std::span<const NcclMove> moves, NcclStream stream);
-  // Finalised and destroyed; aborted where that takes longer.
+  // Finalises and destroys the communicator; aborts it after the timeout.
   void close(std::chrono::milliseconds within);
-  // Whatever it was doing; what it had on the stream ends as well.
+  // Ends the communicator and its work on the stream at once.
   void abort();
 
  private:

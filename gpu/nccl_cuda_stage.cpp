@@ -37,7 +37,7 @@ class CudaStage final : public NcclStage {
     SHW_CHECK(
         cuda_status(cudaMemcpyAsync(to.data(), staged, to.size(), cudaMemcpyDeviceToHost, stream_),
                     "copying from the GPU for NCCL"));
-    // The copy alone: nobody else is waited for.
+    // Waits only for this stream.
     return cuda_status(cudaStreamSynchronize(stream_), "copying from the GPU for NCCL");
   }
 

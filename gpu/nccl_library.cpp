@@ -22,7 +22,7 @@ std::vector<std::string> places(const std::string& file) {
   return found;
 }
 
-// The first that is missing is remembered.
+// Looks up functions and remembers the first that is missing.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}

@@ -1,8 +1,8 @@
-// libnccl.so.2, found when the program runs. What we call is declared here by ourselves and not
-// taken from nccl.h: a build needs neither header nor library, so that every build can use NCCL
-// where it is met. These thirteen functions and the fields of 2.18's configuration have kept their
-// form since (a library reads no further than `size`, and takes its own defaults for what is newer
-// than `version`); tests/gpu/nccl/abi_test.cpp holds them against nccl.h where that is installed.
+// Loads libnccl.so.2 at run time. The functions are declared here and not taken from nccl.h, so
+// that a build needs neither header nor library and every build can use NCCL if present. These
+// thirteen functions and the configuration fields of 2.18 have kept their ABI (the library reads
+// `size` bytes and uses its defaults for fields newer than `version`); tests/gpu/nccl/abi_test.cpp
+// checks them against nccl.h if that is installed.
 #pragma once
 
 #include <climits>
@@ -28,14 +28,14 @@ struct NcclUniqueId {
   char internal[128];
 };
 
-// The least that we take: the first with configurations as below.
+// Least supported version: the first with the configuration below.
 inline constexpr int kLeastNccl = 21800;
 
 struct NcclConfig {
   std::size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;
   unsigned version = kLeastNccl;
-  int blocking = INT_MIN;  // INT_MIN, nullptr: what the library thinks best
+  int blocking = INT_MIN;  // INT_MIN, nullptr: the library's default
   int cga_cluster_size = INT_MIN;
   int min_ctas = INT_MIN;
   int max_ctas = INT_MIN;
@@ -43,7 +43,7 @@ struct NcclConfig {
   int split_share = INT_MIN;
 };
 
-struct NcclCommunicator;   // what ncclComm_t points to
+struct NcclCommunicator;   // target of ncclComm_t
 using NcclStream = void*;  // cudaStream_t
 inline constexpr int kNcclUint8 = 1;
 
@@ -67,8 +67,8 @@ struct NcclLibrary {
                       NcclStream) = nullptr;
 };
 
-// `file`: where it is; empty: where the system finds it, or in $CUDA_HOME. kUnsupported, in words,
-// where there is none, or one that is too old. It stays in the process: it has threads of its own.
+// `file`: path of the library; empty: search the system and $CUDA_HOME. kUnsupported if missing or
+// too old. The library is never unloaded, because it has threads of its own.
 Result<NcclLibrary> load_nccl(const std::string& file = {});
 
 std::string nccl_version_text(int version);  // "2.28.9"

@@ -17,23 +17,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For the others to say why they left, where NCCL says only that they did: what they say is on its
-// way before they leave. At most a quarter of what the others wait for us.
+// How long to wait for other ranks' reasons after NCCL reports only that a peer left: ranks send
+// the reason before they leave. At most a quarter of the peers' timeout.
 constexpr std::chrono::milliseconds kHearsay = std::chrono::milliseconds(100);
 
-// What both must have alike, before NCCL is asked for anything; then the unique id.
+// Checks that both ranks have equal versions and options, then exchanges the unique id.
 Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
              const NcclOptions& options) {
   const int rank = control.rank(), size = control.size();
-  struct Hello {
+  struct Handshake {
     std::uint64_t version, piece_bytes;
   };
-  const Hello own{static_cast<std::uint64_t>(nccl.version), options.piece_bytes};
+  const Handshake own{static_cast<std::uint64_t>(nccl.version), options.piece_bytes};
   auto view = std::as_bytes(std::span(&own, 1));
-  SHW_TRY(auto all, gather_all(control, Bytes(view.begin(), view.end()),
-                               sizeof(Hello) * static_cast<std::uint64_t>(size), options.opening));
+  SHW_TRY(auto all,
+          gather_all(control, Bytes(view.begin(), view.end()),
+                     sizeof(Handshake) * static_cast<std::uint64_t>(size), options.opening));
   for (int peer = 0; peer < size; ++peer) {
-    Hello other{};
+    Handshake other{};
     const Bytes& told = all[static_cast<std::size_t>(peer)];
     std::memcpy(&other, told.data(), std::min(told.size(), sizeof(other)));
     if (other.version != own.version)
@@ -61,11 +62,11 @@ Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
 Status until(const std::function<Result<bool>()>& done, const std::string& what, Transport& control,
              const WaitStep& step) {
   const auto deadline = Clock::now() + step.within;
-  for (Rests rests;; rests.take()) {
+  for (PollBackoff backoff;; backoff.pause()) {
     SHW_CHECK(control.poll(step));
     Result<bool> is_done = done();
     if (!is_done) {
-      if (auto said = hearsay(control, step)) return tl::unexpected<Error>(std::move(*said));
+      if (auto said = relayed_error(control, step)) return tl::unexpected<Error>(std::move(*said));
       return fail(ErrorKind::kIo, fmt::format("in `{}` {}", step.name, is_done.error().message));
     }
     if (*is_done) return {};
@@ -77,7 +78,7 @@ Status until(const std::function<Result<bool>()>& done, const std::string& what,
   }
 }
 
-// Sixteen bytes each way with everybody, which name the sender.
+// Exchanges 16 bytes with every rank, which contain the sender's rank.
 Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitStep& step) {
   const int rank = control.rank(), size = control.size();
   const auto workers = static_cast<std::size_t>(size);
@@ -112,9 +113,9 @@ Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitS
 
 }  // namespace
 
-std::optional<Error> hearsay(Transport& control, const WaitStep& step) {
+std::optional<Error> relayed_error(Transport& control, const WaitStep& step) {
   const auto end = Clock::now() + std::min(kHearsay, step.within / 4);
-  for (Rests rests; Clock::now() < end; rests.take()) {
+  for (PollBackoff backoff; Clock::now() < end; backoff.pause()) {
     if (Status heard = control.poll(step); !heard) return heard.error();
   }
   return std::nullopt;
@@ -126,7 +127,7 @@ Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStage& stage, Tran
   SHW_CHECK(agree(comm, nccl, control, options));
   auto is_ready = [&] { return comm.is_ready(); };
   SHW_CHECK(until(is_ready, "the communicator", control, options.opening));
-  // Nobody begins to connect before all have come so far: who is missing is named.
+  // No rank starts connecting before all are here, so a missing rank can be named.
   SHW_CHECK(barrier(control, options.opening));
   return connect(comm, stage, control, options.opening);
 }

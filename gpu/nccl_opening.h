@@ -1,5 +1,5 @@
-// How workers come to a communicator of NCCL that is ready and connected; and what is shared by all
-// who wait for NCCL and for the others at once.
+// Opens a connected NCCL communicator on all ranks, and helpers for code that waits for NCCL and
+// for other ranks at the same time.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@
 
 namespace shw {
 
-// Between two looks: quick answers are met by looking again at once.
-class Rests {
+// Delay between polls: spins first for quick answers, then sleeps.
+class PollBackoff {
  public:
-  void take() {
+  void pause() {
     if (++looked_ < 100)
       std::this_thread::yield();
     else
@@ -27,11 +27,11 @@ class Rests {
   int looked_ = 0;
 };
 
-// All workers call it. The caller tells the others of an error, and drops the communicator.
+// Collective. On an error the caller informs the other ranks and drops the communicator.
 Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStage& stage, Transport& control,
                  const NcclOptions& options);
 
-// Where NCCL has failed: what another worker says of it, if any does in a moment.
-std::optional<Error> hearsay(Transport& control, const WaitStep& step);
+// After an NCCL failure: the error that another rank reports within a short time, if any.
+std::optional<Error> relayed_error(Transport& control, const WaitStep& step);
 
 }  // namespace shw

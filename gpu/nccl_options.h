@@ -1,4 +1,4 @@
-// How workers that use NCCL do it.
+// Options of the NCCL transport.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 namespace shw {
 
 struct NcclOptions {
-  // Longer messages travel in pieces of so many bytes. The same for all workers.
+  // Longer messages are split into pieces of this size; equal on all ranks.
   std::size_t piece_bytes = std::size_t{32} << 20;
-  // Of the GPU's memory, at once; one piece fits always.
+  // Limit of GPU memory for pieces in flight; one piece is always allowed.
   std::size_t most_staged = std::size_t{256} << 20;
   WaitStep opening{"opening NCCL", std::chrono::minutes(2)};
 };

@@ -8,7 +8,7 @@ namespace shw {
 std::vector<NcclPiece*> next_group(std::list<NcclPiece>& pieces, std::vector<std::uint64_t> next,
                                    std::size_t most) {
   std::vector<NcclPiece*> group, followed;
-  std::set<std::size_t> not_ready;  // lanes: nothing overtakes what stands in one
+  std::set<std::size_t> not_ready;  // lanes with a waiting piece
   for (NcclPiece& piece : pieces) {
     if (piece.leads && piece.state < PieceState::kHeard) not_ready.insert(piece.lane());
     if (piece.state != PieceState::kHeard) continue;

@@ -1,5 +1,5 @@
-// Where bytes lie while NCCL has them, and the stream on which it moves them: memory of a GPU, or
-// of the host in front of the double of tests/gpu/nccl.
+// The staging memory of NCCL transfers and their stream: on a GPU, or in host memory for the NCCL
+// test double.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@ namespace shw {
 class NcclStage {
  public:
   virtual ~NcclStage() = default;
-  // All is done on this device by this thread: before NCCL is asked for a communicator.
+  // Binds this thread to the device; call before creating a communicator.
   virtual Status take() = 0;
   virtual NcclStream stream() const = 0;
-  // At least so many bytes, at a multiple of 256; what was there before is gone. Only while idle.
+  // At least `bytes` bytes, 256-byte aligned, with undefined contents. Only while idle.
   virtual Result<std::byte*> reserve(std::size_t bytes) = 0;
-  // On the stream: `from` stays as it is until that is idle.
+  // Copies on the stream: `from` must stay unchanged until the stream is idle.
   virtual Status fill(std::byte* staged, BytesView from) = 0;
-  // At once, and only while idle.
+  // Copies synchronously; only while idle.
   virtual Status fetch(std::span<std::byte> to, const std::byte* staged) = 0;
-  // Whether the stream has done all that it was given; never waits for it.
+  // True if the stream has completed all its work; does not block.
   virtual Result<bool> is_idle() = 0;
 };
 
-// On a GPU. kUnsupported in words where there is none, or in a build without CUDA.
+// On a GPU. kUnsupported without a GPU or in a build without CUDA.
 Result<std::unique_ptr<NcclStage>> cuda_stage(int device);
 
 }  // namespace shw

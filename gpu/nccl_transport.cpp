@@ -1,22 +1,22 @@
-// NCCL moves bytes and nothing else: its messages have no tags, both sides must have agreed on the
-// size, what one peer never takes keeps the whole stream waiting, and nobody learns from it why
-// another one stopped. So there is a second transport beside it, `control`, over which the unique
-// id travels, what each worker has begun, and the reason of whoever stops.
+// NCCL only moves bytes: its messages have no tags, both sides must agree on sizes, a
+// message that a peer never receives blocks the whole stream, and a failure gives no
+// reason. So a second transport, `control`, carries the unique id, announcements of
+// started messages, and the reason of a rank that stops.
 //
-//   Of a pair of workers the one of lower rank leads.
-//   ready   the other one to the leader: I have begun this message, of so many bytes
-//   go      the leader to the other one, once both have begun it: I have given my side of it to
-//           NCCL, as number n between us two
+//   In a pair of ranks the lower rank leads.
+//   ready   to the leader: I have started this message of so many bytes
+//   go      from the leader, once both have started it: I have given my side to NCCL as number n
+//           of this pair
 //
-// A piece of a message is given to NCCL by the leader when it is ready, by the other one at `go`,
-// in the order of the numbers; all that is there at once makes one group. A worker has one group at
-// a time. A group can thus be waiting for workers of higher rank alone, whose side is still to
-// come: nobody waits in a circle, whatever the order in which the workers begin what they do. Sizes
-// are compared before NCCL hears of them.
+// The leader gives a piece to NCCL when it is ready, the other rank at `go`, in number
+// order; all available pieces form one group. A rank has one group at a time, so a
+// group waits only for higher ranks whose side is still to come: there is no cycle,
+// whatever the order in which ranks start messages. Sizes are compared before NCCL is
+// called.
 //
-// Connections are another matter: NCCL makes them at the first message of a pair, peer after peer.
-// That first group is the same for all workers and is part of the opening. Of a group with many
-// peers NCCL takes some at a time: what that does to groups that are not alike was tried on no GPU.
+// NCCL connects a pair at its first message, peer after peer. That first group is equal
+// on all ranks and part of the opening. NCCL splits groups with many peers; the effect
+// on groups that differ between ranks was never tested on a GPU.
 #include "gpu/nccl_transport.h"
 
 #include <fmt/core.h>
@@ -41,10 +41,10 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kFarewell = 5s;
-// For a stream to end after its communicator was aborted.
+// How long a stream may take to end after its communicator was aborted.
 constexpr auto kAftermath = 1s;
-constexpr int kTalkedAbout = 8;  // of a lane, at once
-// The number of a piece that is refused.
+constexpr int kTalkedAbout = 8;  // announced pieces per lane
+// Number of a refused piece.
 constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
 
 Error wrong_size(const WaitStep& step, const NcclPiece& piece) {
@@ -85,7 +85,7 @@ class NcclTransport final : public Transport {
   Status wait(const WaitStep& step) override {
     SHW_CHECK(check_alive());
     const auto deadline = Clock::now() + step.within;
-    for (Rests rests;; rests.take()) {
+    for (PollBackoff backoff;; backoff.pause()) {
       SHW_CHECK(advance(step));
       if (pieces_.empty()) return {};
       if (Clock::now() > deadline) return stop(late(step));
@@ -108,9 +108,9 @@ class NcclTransport final : public Transport {
     is_dead_ = true;
     control_.abort(why);
     comm_.abort();
-    // What was copied from the caller's bytes has to be over.
+    // Waits until copies from the caller's buffers are complete.
     const auto end = Clock::now() + kAftermath;
-    for (Rests rests; Clock::now() < end; rests.take()) {
+    for (PollBackoff backoff; Clock::now() < end; backoff.pause()) {
       if (Result<bool> is_idle = stage_->is_idle(); !is_idle || *is_idle) break;
     }
     group_.clear();
@@ -136,8 +136,8 @@ class NcclTransport final : public Transport {
   Error of_nccl(const WaitStep& step, Error error);
 
   Status advance(const WaitStep& step);
-  Status tell(NcclPiece& piece);
-  std::optional<Error> hear(const WaitStep& step);
+  Status announce(NcclPiece& piece);
+  std::optional<Error> receive(const WaitStep& step);
   Status give(const std::vector<NcclPiece*>& group);
   Status tell_go();
   Status look_at_group(bool is_ready);
@@ -145,12 +145,12 @@ class NcclTransport final : public Transport {
   Transport& control_;
   const NcclOptions options_;
   bool is_dead_ = false;
-  std::optional<Error> heard_early_;  // at the end of opening: for whoever uses it first
-  std::unique_ptr<NcclStage> stage_;  // outlives what NCCL does with it
+  std::optional<Error> heard_early_;  // error at the end of opening, reported by the first use
+  std::unique_ptr<NcclStage> stage_;  // must outlive NCCL's transfers
   NcclComm comm_;
   std::list<NcclPiece> pieces_;
-  std::vector<NcclPiece*> group_;    // what NCCL has
-  std::vector<std::uint64_t> next_;  // by peer: the number of the next piece between us
+  std::vector<NcclPiece*> group_;    // pieces given to NCCL
+  std::vector<std::uint64_t> next_;  // by peer: number of the next piece of the pair
   std::vector<int> talked_about_;    // by lane
 };
 
@@ -169,14 +169,14 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
     piece.message = bytes.size();
     piece.message_at = bytes.data();
     piece.told.bytes = bytes.size();
-    if (Status told = tell(piece); !told) return stop(told.error());
+    if (Status told = announce(piece); !told) return stop(told.error());
     at += piece.bytes;
   } while (at < bytes.size());
   return {};
 }
 
-// Few of a lane are talked about at once: a message may have thousands of pieces.
-Status NcclTransport::tell(NcclPiece& piece) {
+// Limits announced pieces per lane, because a message may have thousands of pieces.
+Status NcclTransport::announce(NcclPiece& piece) {
   if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
   ++talked_about_[piece.lane()];
   piece.state = PieceState::kTold;
@@ -199,10 +199,10 @@ std::string NcclTransport::under_way() const {
   return text;
 }
 
-// Who has said nothing at all and should have spoken first is silent for sure. Else a group of ours
-// that does not end says nothing of who keeps it from that; and who has not said `go`, or not of
-// the next piece, may itself be waiting for others. What was to come is named before what was to
-// go.
+// The timeout error. A rank that has never announced anything and should have
+// is surely silent. Otherwise an unfinished group does not tell who blocks it,
+// and a rank without `go` may itself be waiting. Receives are named before
+// sends.
 Error NcclTransport::late(const WaitStep& step) const {
   const NcclPiece* found = nullptr;
   std::set<int> have_spoken;
@@ -226,28 +226,28 @@ Error NcclTransport::late(const WaitStep& step) const {
                   human_seconds(std::chrono::duration<double>(step.within).count()), under_way())};
 }
 
-// What control says of the words that it carries is meant of the message that they are about.
+// Attributes an error of the control transport to the message that was announced.
 Error NcclTransport::of_control(const WaitStep& step, Error error) const {
   for (const NcclPiece& piece : pieces_) {
-    if (error.message == gone_error(step, piece.peer, sizeof(Said)).message)
-      return gone_error(step, piece.peer, piece.message, piece.is_receive);
+    if (error.message == peer_lost_error(step, piece.peer, sizeof(Said)).message)
+      return peer_lost_error(step, piece.peer, piece.message, piece.is_receive);
   }
   return error;
 }
 
-// NCCL knows neither who left nor why. Whoever left may have said it; else those are named with
-// whom something was under way.
+// NCCL knows neither which rank left nor why. Uses the reason that the rank sent, or names the
+// ranks with pieces in flight.
 Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
-  if (auto said = hearsay(control_, step)) return of_control(step, std::move(*said));
+  if (auto said = relayed_error(control_, step)) return of_control(step, std::move(*said));
   error.message = fmt::format("in `{}` {}", step.name, error.message);
   if (!pieces_.empty()) error.message += ": " + under_way();
   return error;
 }
 
-// One turn: what the others say, what NCCL has done, what it is given next.
+// One step: receives announcements, completes groups, posts the next group.
 Status NcclTransport::advance(const WaitStep& step) {
   if (Status heard = control_.poll(step); !heard) return stop(of_control(step, heard.error()));
-  if (auto error = hear(step)) return stop(std::move(*error));
+  if (auto error = receive(step)) return stop(std::move(*error));
   Result<bool> ready = comm_.is_ready();
   if (!ready) return stop(of_nccl(step, std::move(ready).error()));
   Status done = look_at_group(*ready);
@@ -257,19 +257,19 @@ Status NcclTransport::advance(const WaitStep& step) {
   const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
                                    [](const NcclPiece& p) { return p.state == PieceState::kDone; });
   if (!is_done || pieces_.empty()) return {};
-  // What was told may be on its way still; all that was to be heard has come.
+  // Announcements may still be in flight; all expected ones have arrived.
   if (Status told = control_.wait(step); !told) return stop(of_control(step, told.error()));
   pieces_.clear();
   return {};
 }
 
-// In each lane the first that is talked about is the first that is heard of.
-std::optional<Error> NcclTransport::hear(const WaitStep& step) {
+// In each lane announcements arrive in the order of the pieces.
+std::optional<Error> NcclTransport::receive(const WaitStep& step) {
   std::vector<bool> is_open(talked_about_.size());
   for (NcclPiece& piece : pieces_) {
     const std::size_t lane = piece.lane();
     if (piece.state == PieceState::kQueued) {
-      if (Status told = tell(piece); !told) return told.error();
+      if (Status told = announce(piece); !told) return told.error();
       continue;
     }
     if (piece.state != PieceState::kTold || is_open[lane]) continue;
@@ -289,7 +289,7 @@ Status NcclTransport::give(const std::vector<NcclPiece*>& group) {
   SHW_TRY(std::byte * staged, stage_->reserve(total));
   std::vector<NcclMove> moves;
   for (NcclPiece* piece : group) {
-    // A sender whose message is refused: the other one says so, to all.
+    // The receiver reports a refused size to all ranks.
     const bool is_refused = piece->heard.bytes != piece->message;
     piece->told.number = is_refused ? kNotGiven : next_[static_cast<std::size_t>(piece->peer)]++;
     piece->state = PieceState::kGiven;
@@ -309,7 +309,7 @@ Status NcclTransport::tell_go() {
     if (piece->leads)
       SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
   }
-  // What is refused comes to no end of its own.
+  // Refused pieces never complete by themselves.
   std::erase_if(group_, [](const NcclPiece* piece) { return piece->told.number == kNotGiven; });
   return {};
 }
@@ -330,7 +330,7 @@ Status NcclTransport::look_at_group(bool is_ready) {
 Status NcclTransport::open(const NcclLibrary& nccl) {
   if (Status opened = open_comm(comm_, nccl, *stage_, control_, options_); !opened)
     return stop(std::move(opened).error());
-  // One that is quicker may use it, and stop, before the others know that all are here.
+  // A faster rank may use the transport and stop before the others have passed the barrier.
   if (Status all = barrier(control_, options_.opening); !all) heard_early_ = all.error();
   return {};
 }

@@ -1,4 +1,4 @@
-// Workers with a GPU each, whose bytes travel by NCCL.
+// A transport between ranks with one GPU each, over NCCL.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// All workers ask for it at once. `control` joins the same workers, by MPI or as threads: over it
-// goes what NCCL cannot say. It outlives what is opened and carries nothing else meanwhile. A
-// worker that fails here has told the others.
+// Collective. `control` connects the same ranks by MPI or threads and carries what NCCL cannot. It
+// must outlive the result and must not be used otherwise. A rank that fails here has informed the
+// others.
 Result<std::unique_ptr<Transport>> open_nccl(const NcclLibrary& nccl,
                                              std::unique_ptr<NcclStage> stage, Transport& control,
                                              const NcclOptions& options);

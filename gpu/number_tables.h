@@ -1,13 +1,13 @@
-// What a slab's numbers are counted in on a device: words of 64 bits that blocks add to in any
-// order, to the sums that core/tensor/statistics.h keeps, to the bit.
+// The count tables on a device: 64-bit words that blocks add to in any order. They give exactly the
+// sums of core/tensor/statistics.h.
 //
-//   of 1 byte      how often each of the 256 codes came
-//   of 2, 4, 8     the least key (upside down, so that a table begins as zeros) and the greatest;
-//                  how many elements lie in each slot: zeros, then by power of two, infinities,
-//                  NaN, for either sign; and of each 32 powers the sums of magnitudes, for either
-//                  sign, and of squares, in units of the smallest power of them: words of which
-//                  each counts 2^32 of the one before
-//   no numbers     how many are zeros
+//   1 byte         number of elements per code (256)
+//   2, 4, 8 bytes  minimum key (inverted, so that a table begins as zeros) and maximum key;
+//                  number of elements per slot: zeros, one per power of two, infinities, NaN, for
+//                  each sign; for each group of 32 powers the sums of magnitudes per sign and of
+//                  squares, in units of the least power of the group, as words of which each
+//                  counts 2^32 of the previous one
+//   non-numbers    number of zeros
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace shw {
 
-// Magnitudes have at most `width` bits and powers lie below `powers`.
+// Magnitudes have at most `width` bits, powers are below `powers`.
 struct NumberShape {
   std::uint32_t width, powers;
 };
-// Of elements of 2, 4 and 8 bytes that are numbers.
+// For numeric elements of 2, 4 and 8 bytes.
 constexpr NumberShape number_shape(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat16:
@@ -43,7 +43,7 @@ constexpr NumberShape number_shape(Dtype dtype) {
   }
 }
 
-constexpr std::uint32_t slots_of(NumberShape shape) {  // of one sign
+constexpr std::uint32_t slots_of(NumberShape shape) {  // per sign
   return shape.width + shape.powers - 1 + 3;
 }
 inline constexpr std::uint32_t kZeroSlot = 0;
@@ -54,8 +54,8 @@ constexpr std::uint32_t nan_slot(NumberShape shape) {
   return slots_of(shape) - 1;
 }
 
-// A sum of 2^16 elements, or of 2^15 of 8 bytes: of magnitudes width + 31 + 16 bits, of squares
-// 2 * width + 62 + 16; of whole numbers nothing is shifted.
+// Words for sums of 2^16 elements (2^15 of 8 bytes): magnitudes need width + 31 + 16 bits, squares
+// 2 * width + 62 + 16; integers are not shifted.
 struct SumWords {
   std::uint32_t magnitude, square;
   constexpr std::uint32_t all() const { return 2 * magnitude + square; }
@@ -67,7 +67,7 @@ constexpr std::uint32_t groups_of(NumberShape shape) {
   return (shape.powers + 31) / 32;
 }
 
-// In this order.
+// In table order.
 struct NumberPlaces {
   std::uint32_t least = 0, greatest = 1, counts = 2, sums = 0, end = 0;
 };
@@ -79,9 +79,9 @@ constexpr NumberPlaces places_of(NumberShape shape, std::size_t size) {
 }
 
 std::uint64_t words_of_table(Dtype dtype);
-// Of dtypes that are no numbers: the bits of 8 bytes of them that are not those of zeros.
+// For non-numeric dtypes: the bits of 8 bytes that are zero in an element equal to zero.
 std::uint64_t magnitude_mask(Dtype dtype);
-// What a table says.
+// Converts a table to sums.
 StatisticsSums sums_of_table(Dtype dtype, std::uint64_t elements, const std::uint64_t* words);
 
 }  // namespace shw

@@ -1,10 +1,10 @@
-// What elements are like: how many there are of each power of two, of zeros, infinities and NaN,
-// the least and the greatest, and exact sums of magnitudes and squares. All of it is whole numbers,
-// which add up in any order to the same bits; gpu/number_tables.h says to which.
+// Value statistics: elements per power of two, zeros, infinities and NaNs, minimum and maximum, and
+// exact sums of magnitudes and squares. All are integers, so that any order gives equal bits;
+// gpu/number_tables.h describes the tables.
 //
-// A thread keeps in registers what it adds up while it meets the same 32 powers of two, and how
-// often it has met the same slot, and goes to shared memory when that changes: weights lie in one
-// such group, or in two, and constants in one slot. A block goes to the table in memory once.
+// A thread accumulates in registers while elements stay in the same group of 32 powers and in the
+// same slot, and flushes to shared memory when that changes: weights are mostly in one or two
+// groups, constants in one slot. A block flushes to the table once.
 #include <type_traits>
 
 #include "gpu/change.cuh"
@@ -15,7 +15,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// One element taken apart. `key` stands in the order of the values.
+// A decomposed element. `key` is ordered by value.
 struct Number {
   std::uint32_t slot, power;
   std::uint64_t magnitude, key;
@@ -82,7 +82,7 @@ __device__ __forceinline__ void with_numbers(Dtype dtype, Visit visit) {
   visit(WholeNumbers<kBytes, false>{});
 }
 
-// The most that a dtype of that size takes of shared memory.
+// Maximum shared memory for dtypes of that size.
 template <int kBytes>
 struct NumberRooms {
   static constexpr NumberShape kMost = number_shape(kBytes == 2   ? Dtype::kBfloat16
@@ -92,7 +92,7 @@ struct NumberRooms {
   static constexpr std::uint32_t kSums = groups_of(kMost) * sum_words(kBytes).all();
 };
 
-// Adds to a number of several words that others add to as well: each carry goes on by itself.
+// Atomically adds to a multi-word number; carries propagate separately.
 template <std::uint32_t kWords>
 __device__ __forceinline__ void add_to_words(unsigned int* words, Wide value, std::uint64_t high) {
   std::uint64_t carry = 0;
@@ -109,11 +109,11 @@ __device__ __forceinline__ void add_to_words(unsigned int* words, Wide value, st
   }
 }
 
-// What one thread has met and not yet told.
+// The counts of one thread that are not flushed yet.
 template <int kBytes, class Steps>
 struct Meeting {
   static constexpr SumWords kOf = sum_words(kBytes);
-  // Of at most 256 elements: 55 + 8 bits, or 84 + 8.
+  // Sum of at most 256 elements: 55 + 8 bits, or 84 + 8.
   using Sum = std::conditional_t<kBytes <= 4, std::uint64_t, Wide>;
 
   unsigned int* counts;
@@ -182,14 +182,14 @@ struct Meeting {
   }
 };
 
-// Calls visit with the bits of each element of an item, 16 bytes of neighbours at a time.
+// Calls visit with the bits of each element of an item, 16 adjacent bytes at a time.
 template <int kBytes, class Visit>
 __device__ __forceinline__ void each_of_item(const DeviceSlab& slab, const DeviceJob& job,
                                              const Item& item, Visit visit) {
   constexpr std::uint32_t kIn = 16 / kBytes, kDeep = kBytes == 1 ? 1 : 2;
   const std::byte* begin = slab.in + job.source + std::int64_t{item.first} * kBytes;
   const auto beside = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(begin) % 16);
-  if (beside % kBytes != 0) {  // no element lies where one may be read at once
+  if (beside % kBytes != 0) {  // elements are misaligned: read byte by byte
     for (std::uint32_t i = threadIdx.x; i < item.count; i += kNumberThreads)
       visit(load_element(begin + i * kBytes, kBytes).low);
     return;
@@ -227,7 +227,7 @@ __device__ __forceinline__ void add_to_table(std::uint64_t* table, const unsigne
   }
 }
 
-// The greatest of all threads, into the table.
+// Reduces the maximum over all threads into the table.
 __device__ __forceinline__ void tell_greatest(std::uint64_t own, std::uint64_t* room,
                                               std::uint64_t* table) {
   store_room(room + threadIdx.x, own);
@@ -238,7 +238,7 @@ __device__ __forceinline__ void tell_greatest(std::uint64_t own, std::uint64_t* 
     own = other > own ? other : own;
     store_room(room + threadIdx.x, own);
   }
-  if (threadIdx.x == 0) greatest_global(table, own);
+  if (threadIdx.x == 0) atomic_max_u64(table, own);
 }
 
 template <int kBytes>
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(kNumberThreads) count_numbers(DeviceSlab slab)
   });
 }
 
-// Neighbours of a warp count in tables of their own.
+// Adjacent threads of a warp use separate tables.
 __global__ void __launch_bounds__(kNumberThreads) count_codes(DeviceSlab slab) {
   constexpr std::uint32_t kCopies = 4, kCodes = 256;
   __shared__ DeviceJob job;
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kNumberThreads) count_codes(DeviceSlab slab) {
   });
   if (run != 0) add_room(own + code, run);
   __syncthreads();
-  // A thread a code.
+  // One thread per code.
   static_assert(kCodes == kNumberThreads);
   std::uint64_t sum = 0;
   for (std::uint32_t copy = 0; copy < kCopies; ++copy)

@@ -1,4 +1,4 @@
-// Tiles of a turned plane.
+// Tiles of a transposed plane.
 #pragma once
 
 #include "gpu/device.cuh"
@@ -7,10 +7,10 @@ namespace shw {
 
 struct Tile {
   Spot at;
-  std::uint32_t row, column;  // of the plane, where it begins
+  std::uint32_t row, column;  // position in the plane
 };
 
-// A tile by its number; tiles are `height` x `width` elements.
+// The tile with this number; tiles have `height` x `width` elements.
 __device__ __forceinline__ Tile tile_of(const DeviceJob& job, std::uint32_t number,
                                         std::uint32_t height, std::uint32_t width) {
   const std::uint32_t above = divided(number, job.tiles_by[1]);

@@ -1,6 +1,6 @@
-// Rows that lie side by side on both sides, and constants. A thread holds eight units before it
-// writes the first one: of 16 bytes that is 32 KiB on their way a block, and three blocks fit a
-// multiprocessor, which hides the memory's latency of an H200 (spec/gpu.md B2: 48 KiB).
+// Contiguous rows and constants. A thread loads eight units before it writes the first: 32 KiB in
+// flight per block with 16-byte units. Three blocks fit on a multiprocessor, which hides the memory
+// latency of an H200 (48 KiB needed).
 #include "gpu/device.cuh"
 
 namespace shw {

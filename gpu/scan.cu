@@ -1,11 +1,11 @@
-// Fingerprints of what was read (core/tensor/fingerprint.h), in a pass of its own: a run is proved
-// by two ways to the same number, and a kernel that moves elements wrongly would weigh them wrongly
-// too.
+// Fingerprints of the input slab (core/tensor/fingerprint.h), in a kernel of their own: a run is
+// proved by two independent computations, and a kernel that moved elements wrongly would also
+// weight them wrongly.
 //
-// Blocks of 64 words of the tensor are read side by side, 16 bytes a thread, and put into shared
-// memory; what does not belong to the run counts as zeros, which add nothing. Then every thread has
-// a block of its own, so that the two products modulo 2^61 - 1 are made once in 64 words. Vector c
-// of block b stands at a place that eight neighbours find in 32 banks.
+// Blocks of 64 tensor words are read contiguously, 16 bytes per thread, into shared memory;
+// positions outside the run are zeros, which add nothing. Then each thread processes one block, so
+// that the two products modulo 2^61 - 1 are computed once per 64 words. Vector c of block b is
+// swizzled so that eight neighbours use all 32 banks.
 #include "gpu/change.cuh"
 
 namespace shw {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kWordsOfBlock = kFingerprintBlock;
 
-// Sums of this item's threads, into its place.
+// Reduces the sums of all threads and stores the item's result.
 __device__ __forceinline__ void add_up(const DeviceSlab& slab, Fingerprint own, Fingerprint* room) {
   Fingerprint* const place = room + threadIdx.x;
   store_room(place, own);
@@ -29,16 +29,16 @@ __device__ __forceinline__ void add_up(const DeviceSlab& slab, Fingerprint own, 
 template <int kWord>
 struct BlockVectors {
   static constexpr std::uint32_t kCount = kWordsOfBlock * kWord / 16;
-  static constexpr std::uint32_t kIn = 16 / kWord;  // words
-  // Blocks that fit side by side into all banks.
-  static constexpr std::uint32_t kBeside = kCount >= 8 ? 1 : 8 / kCount;
+  static constexpr std::uint32_t kIn = 16 / kWord;  // in words
+  // Blocks that fit side by side in all banks.
+  static constexpr std::uint32_t kConcurrent = kCount >= 8 ? 1 : 8 / kCount;
   static __device__ __forceinline__ std::uint32_t place(std::uint32_t block, std::uint32_t vector) {
-    return block * kCount + (vector ^ (block / kBeside & ((kCount < 8 ? kCount : 8) - 1)));
+    return block * kCount + (vector ^ (block / kConcurrent & ((kCount < 8 ? kCount : 8) - 1)));
   }
 };
 
-// Vector `vector` of the 64 words that begin at word `begin` of the tensor; of the run that begins
-// at `run.target` and lies at `run.source`.
+// Vector `vector` of the 64-word block at tensor word `begin`, for a run that begins at tensor word
+// `run.target` and at address `run.source`.
 template <int kWord>
 __device__ __forceinline__ uint4 vector_of(const DeviceSlab& slab, const Spot& run,
                                            std::uint32_t length, std::int64_t begin) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ uint4 vector_of(const DeviceSlab& slab, const Spot& r
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// Adds the words of one vector; `kFirst` is its first one's place in the block.
+// Adds the words of one vector; `kFirst` is the position of its first word in the block.
 template <int kWord, int kFirst>
 __device__ __forceinline__ void weigh(const uint4& vector, std::uint64_t& a, std::uint64_t& b) {
   const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
@@ -79,14 +79,14 @@ __device__ __forceinline__ void weigh_block(const uint4* room, std::uint32_t blo
   }
 }
 
-// The blocks of a tensor that 128 threads do at a time: some rows of it, or a part of one.
+// The tensor blocks that 128 threads process at a time: several rows, or part of one.
 template <int kWord>
 struct Pass {
   const DeviceSlab& slab;
   const DeviceJob& job;
   std::uint32_t first, count;  // units
 
-  // Of a unit: the row that it belongs to, and the block of the tensor.
+  // The row of a unit and its tensor block.
   __device__ __forceinline__ Spot run_of(std::uint32_t unit, std::int64_t& block) const {
     const DeviceDim& row = job.dims[job.ndim - 1];
     const std::uint32_t number = divided(unit, row.by);
@@ -94,8 +94,8 @@ struct Pass {
     block = run.target / kWordsOfBlock + (unit - number * row.size);
     return run;
   }
-  // Where these units begin to lie side by side in the slab; null where they do not, or where one
-  // of them reaches beyond the run.
+  // Begin of these units if they are contiguous in the slab; null if not, or if one extends beyond
+  // the run.
   __device__ __forceinline__ const std::byte* straight() const {
     std::int64_t begin, end;
     const Spot run = run_of(first, begin), last = run_of(first + kScanThreads - 1, end);
@@ -164,8 +164,8 @@ __global__ void __launch_bounds__(kScanThreads) scan_rows(DeviceSlab slab) {
   add_up(slab, sum, reinterpret_cast<Fingerprint*>(room));
 }
 
-// Elements one by one: a thread goes along the tensor, and makes the two products when it comes to
-// another block.
+// Element by element: a thread proceeds along the tensor and computes the two products when it
+// enters the next block.
 __global__ void __launch_bounds__(kRowThreads) scan_elements(DeviceSlab slab) {
   __shared__ DeviceJob job;
   __shared__ uint4 room[kRowThreads];

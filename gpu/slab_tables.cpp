@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// A job without dimensions of one element.
+// A job without dimensions of size 1.
 struct Part {
   int ndim = 0;
   PairDim dims[kLayoutDims] = {};
@@ -43,11 +43,11 @@ std::int64_t count_of(const Part& part) {
   return count;
 }
 
-// Indices in a kernel have 31 bits: more elements are several jobs. Cut along the longest
-// dimension, so that a narrow one stays whole.
+// Kernels use 31-bit indices: larger jobs are split along their longest dimension, so that narrow
+// dimensions stay whole.
 template <class Visit>
 void each_small(const Part& part, Visit visit) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 27;  // of at most 16 bytes
+  constexpr std::int64_t kMost = std::int64_t{1} << 27;  // elements of at most 16 bytes
   if (count_of(part) <= kMost) return visit(part);
   Part front = part, back = part;
   const auto longest = static_cast<std::size_t>(
@@ -106,7 +106,7 @@ void add_walk(SlabTables& tables, Kernel kernel, DeviceJob job, const Part& part
   add_items(tables, kernel, job, static_cast<std::uint64_t>(count_of(part)), of_item);
 }
 
-// The largest power of two up to `most` that all of these are multiples of.
+// The largest power of two up to `most` that divides all numbers.
 std::int64_t common_unit(std::int64_t most, std::initializer_list<std::int64_t> numbers) {
   for (std::int64_t number : numbers) most = std::gcd(most, number);
   return most;
@@ -212,8 +212,8 @@ void add_turn_each(SlabTables& tables, DeviceJob job, const Part& part) {
   add_items(tables, sized(Kernel::kTurnEach1, log_of(element)), job, tiles_of(job), kTurnTiles);
 }
 
-// `rows` along the source, then what is left of it, both in the first `columns` along the target,
-// and the rest of the columns.
+// Splits a plane: whole vectors along the source, then the remaining rows within whole vectors
+// along the target, then the remaining columns.
 void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) {
   const PairDim rows = part.dims[along_source], columns = part.last();
   part.drop(along_source);
@@ -231,7 +231,7 @@ void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) 
                         target_unit(outer, part.ndim, vector) == vector;
   const std::int64_t whole[2] = {straight ? rows.size / in_vector * in_vector : 0,
                                  straight ? columns.size / in_vector * in_vector : 0};
-  // Elements of 16 bytes are vectors themselves: they never come here.
+  // Elements of 16 bytes are whole vectors and never get here.
   if (whole[0] == 0 || whole[1] == 0) return add_turn_each(tables, job, part);
   Part squares = part;
   PairDim* plane = squares.dims + part.ndim - 2;
@@ -273,7 +273,7 @@ bool is_nothing(const TileJob& job) {
   return job.op == ElementOp::kConstant && job.constant[0] == 0 && job.constant[1] == 0;
 }
 
-// Vectors of 16 bytes are then the same in the slab as in the blocks of the tensor.
+// True if 16-byte vectors of the slab coincide with vectors of the tensor blocks.
 bool is_in_step(const Part& part, std::int64_t word) {
   if ((part.source - part.target * word) % 16 != 0) return false;
   for (int d = 0; d + 1 < part.ndim; ++d) {
@@ -282,8 +282,8 @@ bool is_in_step(const Part& part, std::int64_t word) {
   return true;
 }
 
-// A sum has no order: threads stand side by side along the slab that is read, and each goes along
-// the tensor for as many elements as a block of it has.
+// Sums have no order: adjacent threads read along the slab, and each proceeds along the tensor for
+// one block of elements.
 void add_scan_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t words) {
   const std::int64_t each = static_cast<std::int64_t>(kFingerprintBlock) / words;
   const auto is_along = [&](const PairDim& dim) { return dim.target == words; };

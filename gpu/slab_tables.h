@@ -1,22 +1,22 @@
-// The jobs of a slab as kernels take them: a table of jobs and, for every kernel, a table of items.
-// An item is what one block of threads does, 32 to 256 KiB of a job, so that one launch of each
-// kernel does all of its jobs, one large one or fifty thousand small ones.
+// The jobs of a slab in the form that kernels take: a table of jobs, and for every
+// kernel a table of items. An item is the work of one thread block, 32 to 256 KiB of a
+// job, so that one launch per kernel processes all jobs, one large or fifty thousand
+// small ones.
 //
-// Which kernel a job goes to is a matter of its layouts alone (spec/gpu.md B3):
-//   rows       the innermost dimension lies side by side on both sides; moved in units of 16 bytes,
-//              or as many as all addresses and strides are multiples of
-//   fill       the same with a constant in place of a source
-//   turn       side by side along different dimensions: through shared memory, in squares that are
-//              256 bytes wide on both sides, 16 bytes at a time
-//   turn_each  (of at most 8 bytes) what is left of a turned plane beside such squares, or begins
-//   at odd addresses, or
-//              is narrow (de-interleaving): element by element, but side by side on both sides
-//   change     casts and scalings of what lies side by side on both sides
-//   elements   anything else
-//   scan       the fingerprint of elements that lie side by side in memory as in their tensor
-//   scan_each  of others
-//   numbers    what elements are like, which may lie in any order: one table a job
-//   (number_tables.h) zeros      of dtypes that are no numbers
+// The kernel of a job is chosen by its layouts alone:
+//   rows       contiguous innermost dimension on both sides; moved in units of 16 bytes, or of the
+//              largest power of two that divides all addresses and strides
+//   fill       as rows, with a constant source
+//   turn       contiguous along different dimensions: transposed in shared memory in squares of
+//              256 bytes on both sides, 16 bytes at a time
+//   turn_each  (up to 8 bytes) the remainder of a transposed plane beside such squares, planes at
+//              odd addresses, and narrow ones: element by element, contiguous on both sides
+//   change     casts and scalings, contiguous on both sides
+//   elements   everything else
+//   scan       fingerprint of elements contiguous in memory and in their tensor
+//   scan_each  fingerprint of other elements
+//   numbers    value statistics in any order, one table per job (number_tables.h)
+//   zeros      zeros of non-numeric dtypes
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct NumberJob;
 struct SlabWork;
 struct StatisticsSums;
 
-// A dimension of a device job; strides in bytes, of a scan the target's in words of the tensor.
+// A dimension of a device job; strides in bytes, target strides of a scan in tensor words.
 struct DeviceDim {
   std::uint32_t size = 1;
   FastDivisor by{};
@@ -41,29 +41,29 @@ struct DeviceDim {
   std::int64_t source = 0, target = 0;
 };
 
-// A plain value that a kernel copies to shared memory, four bytes a thread.
+// A plain value that kernels copy to shared memory, four bytes per thread.
 struct DeviceJob {
-  std::int64_t source = 0, target = 0;  // where the first unit begins
+  std::int64_t source = 0, target = 0;  // position of the first unit
   std::uint32_t ndim = 0;
-  std::uint32_t run = 0;  // of a scan: words side by side; of scan_each: elements of a unit
+  std::uint32_t run = 0;  // scan: contiguous words; scan_each: elements per unit
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
-  std::uint8_t source_size = 0, target_size = 0;  // of an element
-  std::uint8_t tile_shift[2] = {0, 0};  // of turn_each: 2^this elements along source and target
+  std::uint8_t source_size = 0, target_size = 0;  // bytes per element
+  std::uint8_t tile_shift[2] = {0, 0};  // turn_each: log2 of tile sides along source and target
   Hops via{};
   float factor = 1;
   std::uint64_t constant[2] = {0, 0};
-  // Outermost first. Of turned planes the last two are the one along which the source, and the one
-  // along which the target lies side by side.
+  // Outermost first. Transposed planes: the last two are contiguous in the source and in the
+  // target.
   DeviceDim dims[kLayoutDims];
-  std::uint32_t tiles[2] = {1, 1};  // of turned planes: along those two
+  std::uint32_t tiles[2] = {1, 1};  // transposed planes: tiles along the last two dims
   FastDivisor tiles_by[2];
-  // Of scan_each: the dimension that a thread goes along; its first one above counts units of it,
-  // and `by` divides by the units that stand side by side.
+  // scan_each: the dimension along which a thread proceeds; its entry above counts units, and `by`
+  // divides by the number of adjacent units.
   DeviceDim along;
-  // Of numbers: `source` is where the elements begin, `target` the first word of their table.
+  // numbers: `source` is the first element, `target` the first word of the table.
   std::uint64_t elements = 0;
-  std::uint64_t magnitude_mask = 0;  // of zeros: the bits that make an element more than zero
+  std::uint64_t magnitude_mask = 0;  // zeros: bits that make an element non-zero
 };
 static_assert(sizeof(DeviceJob) % 8 == 0);
 
@@ -73,7 +73,7 @@ struct Item {
 
 // clang-format off: a family a line
 enum class Kernel : std::uint8_t {
-  // By the bytes of a unit.
+  // By bytes per unit.
   kRows1,
   kRows2,
   kRows4,
@@ -84,7 +84,7 @@ enum class Kernel : std::uint8_t {
   kFill4,
   kFill8,
   kFill16,
-  // By the bytes of an element.
+  // By bytes per element.
   kTurn1,
   kTurn2,
   kTurn4,
@@ -94,7 +94,7 @@ enum class Kernel : std::uint8_t {
   kTurnEach2,
   kTurnEach4,
   kTurnEach8,
-  // By the bytes of an element before and after.
+  // By bytes per element before and after.
   kChange1To1,
   kChange1To2,
   kChange1To4,
@@ -112,12 +112,12 @@ enum class Kernel : std::uint8_t {
   kChange8To4,
   kChange8To8,
   kElements,
-  // By the bytes of a word.
+  // By bytes per word.
   kScan1,
   kScan2,
   kScan4,
   kScanEach,
-  // By the bytes of an element; of one byte every code is counted.
+  // By bytes per element; 1-byte elements count every code.
   kNumbers1,
   kNumbers2,
   kNumbers4,
@@ -127,7 +127,7 @@ enum class Kernel : std::uint8_t {
 };
 // clang-format on
 
-// Those that make no elements: of sums, and of tables of numbers.
+// True for kernels that write no elements but sums or count tables.
 constexpr bool is_scan(Kernel kernel) {
   return kernel >= Kernel::kScan1 && kernel <= Kernel::kScanEach;
 }
@@ -141,33 +141,33 @@ constexpr Kernel sized(Kernel first, unsigned log) {
 }
 
 inline constexpr std::uint32_t kRowThreads = 256;
-inline constexpr std::uint32_t kRowUnits = 4096;    // of an item: 64 KiB of 16 bytes
+inline constexpr std::uint32_t kRowUnits = 4096;    // per item: 64 KiB of 16-byte units
 inline constexpr std::uint32_t kTurnThreads = 256;  // 16 x 16 vectors
 inline constexpr std::uint32_t kTurnVectors = 16;
-inline constexpr std::uint32_t kTurnTiles = 4;            // of an item
-inline constexpr std::uint32_t kTurnEachBytes = 16384;    // of a tile, of elements of 4 or more
-inline constexpr std::uint32_t kTurnEachElements = 4096;  // of narrower ones
-inline constexpr std::uint32_t kElementUnits = 4096;      // of an item
-inline constexpr std::uint32_t kScanThreads = 128;        // each does a block of 64 words at a time
-inline constexpr std::uint32_t kScanBlocks = 512;         // of an item
-inline constexpr std::uint32_t kScanUnits = 512;          // of an item, of up to 64 elements
+inline constexpr std::uint32_t kTurnTiles = 4;            // per item
+inline constexpr std::uint32_t kTurnEachBytes = 16384;    // per tile, elements of 4 bytes or more
+inline constexpr std::uint32_t kTurnEachElements = 4096;  // per tile, for narrower elements
+inline constexpr std::uint32_t kElementUnits = 4096;      // per item
+inline constexpr std::uint32_t kScanThreads = 128;        // each processes blocks of 64 words
+inline constexpr std::uint32_t kScanBlocks = 512;         // per item
+inline constexpr std::uint32_t kScanUnits = 512;          // per item, of up to 64 elements each
 inline constexpr std::uint32_t kNumberThreads = 256;
-// Elements of an item: sums of it fit the words that number_tables.h gives them.
-inline constexpr std::uint32_t kCodeElements = 1 << 18;    // of one byte
-inline constexpr std::uint32_t kNumberElements = 1 << 16;  // of 2 and 4 bytes
-inline constexpr std::uint32_t kWideElements = 1 << 15;    // of 8 and 16
+// Elements per item, limited so that sums fit in the words of number_tables.h.
+inline constexpr std::uint32_t kCodeElements = 1 << 18;    // 1 byte
+inline constexpr std::uint32_t kNumberElements = 1 << 16;  // 2 and 4 bytes
+inline constexpr std::uint32_t kWideElements = 1 << 15;    // 8 and 16 bytes
 
-// Bytes of a vector that a turned plane is moved in.
+// Vector size in bytes for transposed planes.
 constexpr std::uint32_t turn_vector(std::uint32_t element) {
   return element == 1 ? 8 : 16;
 }
 
-// Elements of a tile of turn_each.
+// Elements per tile of turn_each.
 constexpr std::uint32_t turn_each_elements(std::uint32_t element) {
   return element < 4 ? kTurnEachElements : kTurnEachBytes / element;
 }
 
-// Where the numbers of a NumberJob are counted: words of 64 bits.
+// Where a NumberJob is counted: 64-bit words.
 struct NumberTable {
   std::uint64_t begin = 0, words = 0;
   Dtype dtype = Dtype::kUnknown;
@@ -178,7 +178,7 @@ struct NumberTable {
 struct SlabTables {
   std::vector<DeviceJob> jobs;
   std::vector<NumberTable> numbers;
-  std::uint64_t number_words = 0;  // of all of them
+  std::uint64_t number_words = 0;  // of all tables
   std::array<std::vector<Item>, static_cast<std::size_t>(Kernel::kCount)> items;
 
   void clear();
@@ -188,15 +188,15 @@ struct SlabTables {
   }
 };
 
-// Jobs from the slab that was read to the one that is made; both begin at multiples of 256 bytes.
+// Jobs from the input slab to the output slab, both 256-byte aligned.
 void add_tiles(SlabTables& tables, std::span<const TileJob> jobs);
-// What the fingerprint of a slab that was read is made of: the targets of these jobs are indices in
-// the tensor, in elements.
+// Fingerprint jobs on the input slab; their targets are tensor indices in
+// elements.
 void add_scans(SlabTables& tables, std::span<const TileJob> jobs);
-// What is counted of the slab that was read.
+// Counting jobs on the input slab.
 void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs);
 
-// All that becomes of a slab.
+// All work on a slab.
 void add_work(SlabTables& tables, const SlabWork& work);
 
 }  // namespace shw

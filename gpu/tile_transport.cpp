@@ -4,31 +4,31 @@
 
 #include <map>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/cluster/collectives.h"
 #include "gpu/nccl_transport.h"
 
 namespace shw {
 namespace {
 
-// What a worker has, or why it has not.
+// What a rank has for NCCL, or what it lacks.
 struct Has {
   std::string lacks;  // empty: nothing
   std::string card;   // Gpu::id
 };
 
-// What is ready here: a library, and the card that NCCL would use.
+// The library and the GPU of this rank.
 struct Ready {
   NcclLibrary nccl;
   int card = 0;
 };
 
-Result<Ready> ready_here(const TileTransportWish& wish, std::string& id) {
+Result<Ready> ready_here(const TransportOptions& options, std::string& id) {
   Ready ready;
-  SHW_TRY(ready.nccl, wish.library());
+  SHW_TRY(ready.nccl, options.library());
   const Gpus gpus =
-      wish.device.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.device.gpus();
-  SHW_TRY(const std::vector<int> taken, gpus_to_take(wish.device, gpus));
+      options.device.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.device.gpus();
+  SHW_TRY(const std::vector<int> taken, gpus_to_take(options.device, gpus));
   if (taken.size() != 1)
     return fail(ErrorKind::kIo,
                 "the launcher does not say which of the cards of its machine a "
@@ -41,7 +41,7 @@ Result<Ready> ready_here(const TileTransportWish& wish, std::string& id) {
 }
 
 Result<std::vector<Has>> has_each(Transport& control, const Has& own, const WaitStep& step) {
-  // Two lines: neither holds a line end.
+  // Two lines; neither contains a line end.
   const std::string text = own.lacks + "\n" + own.card;
   const auto bytes = std::as_bytes(std::span(text));
   SHW_TRY(auto told, gather_all(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
@@ -55,7 +55,7 @@ Result<std::vector<Has>> has_each(Transport& control, const Has& own, const Wait
   return all;
 }
 
-// Why these workers have no NCCL; nothing where they have.
+// Why these ranks cannot use NCCL; nullopt if they can.
 std::optional<std::string> hindrance(const std::vector<Has>& all) {
   std::map<std::string, std::size_t> owners;
   for (std::size_t worker = 0; worker < all.size(); ++worker) {
@@ -78,30 +78,30 @@ std::optional<TileTransport> parse_tile_transport(std::string_view text) {
   return std::nullopt;
 }
 
-Result<ChosenTileTransport> choose_tile_transport(const TileTransportWish& wish,
+Result<ChosenTileTransport> choose_tile_transport(const TransportOptions& options,
                                                   Transport& control) {
-  if (wish.kind == TileTransport::kMpi) return ChosenTileTransport{nullptr, "it was asked for"};
-  // Slabs are read into the host's memory and written from it. As long as no figure says otherwise,
-  // a way to the card, over to another one and back is not taken for shorter than none.
-  if (wish.kind == TileTransport::kAuto)
+  if (options.kind == TileTransport::kMpi) return ChosenTileTransport{nullptr, "it was asked for"};
+  // Slabs are read into host memory and written from it. Without a measurement a detour over two
+  // GPUs is not assumed to be faster.
+  if (options.kind == TileTransport::kAuto)
     return ChosenTileTransport{
         nullptr,
         "tiles are read into the memory of the host and written from it: whether they are there "
         "sooner by way of cards and NCCL was never measured"};
   Has own;
-  auto ready = ready_here(wish, own.card);
+  auto ready = ready_here(options, own.card);
   if (!ready) own.lacks = ready.error().message;
-  const WaitStep step{"who has NCCL", wish.options.opening.within};
+  const WaitStep step{"who has NCCL", options.options.opening.within};
   SHW_TRY(const std::vector<Has> all, has_each(control, own, step));
   if (auto why = hindrance(all))
     return fail(ErrorKind::kIo, "tiles cannot travel by NCCL: " + *why, {},
                 "repeat this with --transport mpi");
-  auto stage = wish.stage(ready->card);
+  auto stage = options.stage(ready->card);
   if (!stage) {
     control.abort(stage.error());
     return tl::unexpected<Error>(std::move(stage).error());
   }
-  SHW_TRY(auto nccl, open_nccl(ready->nccl, std::move(*stage), control, wish.options));
+  SHW_TRY(auto nccl, open_nccl(ready->nccl, std::move(*stage), control, options.options));
   return ChosenTileTransport{std::move(nccl), "it was asked for"};
 }
 

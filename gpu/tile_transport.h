@@ -1,5 +1,5 @@
-// What the tiles of a team travel by: what joins it already, or NCCL, where every worker has a card
-// of its own and all have one library. Chosen before anything is written, alike by all workers.
+// Selects the transport for chunk data: the existing one, or NCCL if every rank has its own GPU and
+// the same library. Selected before anything is written, equally on all ranks.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ enum class TileTransport : std::uint8_t { kAuto, kMpi, kNccl };
 // "auto", "mpi", "nccl".
 std::optional<TileTransport> parse_tile_transport(std::string_view text);
 
-struct TileTransportWish {
+struct TransportOptions {
   TileTransport kind = TileTransport::kAuto;
-  DeviceWish device = {};  // whose card it is: the one that would make this worker's elements
+  DeviceOptions device = {};  // the device that would compute this rank's elements
   NcclOptions options = {};
-  // Where tests have no card and no library of their own to offer.
+  // Replaced in tests without a GPU or library.
   std::function<Result<NcclLibrary>()> library = [] { return load_nccl(); };
   std::function<Result<std::unique_ptr<NcclStage>>(int card)> stage = cuda_stage;
 };
 
 struct ChosenTileTransport {
-  std::unique_ptr<Transport> nccl;  // null: tiles go as all else does
+  std::unique_ptr<Transport> nccl;  // null: chunk data uses the existing transport
   std::string why;
 };
 
-// All workers ask for it at once. `control` joins them and carries nothing else as long as what is
-// chosen lives. An error, the same for all, where NCCL was asked for and cannot be had.
-Result<ChosenTileTransport> choose_tile_transport(const TileTransportWish& wish,
+// Collective. `control` connects the ranks and must not be used otherwise while the result lives.
+// An error, equal on all ranks, if NCCL was requested and is not available.
+Result<ChosenTileTransport> choose_tile_transport(const TransportOptions& options,
                                                   Transport& control);
 
 }  // namespace shw

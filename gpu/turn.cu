@@ -1,20 +1,20 @@
-// Planes of elements turned: rows of the source become columns of the target.
+// Transposes planes of elements.
 //
-// A thread holds a square of vector x vector: it reads one vector (16 bytes) of each of as many
-// rows as a vector has elements, turns the square in its registers (bytes are put together by
-// __byte_perm; words only change their names), and puts each column, which is a vector of the
-// target, into shared memory. 16 x 16 threads make a tile that is 256 bytes wide on both sides, so
-// that every sector of 32 bytes is moved whole. Vector c of row s stands at place c ^ (s / vector):
-// eight threads that access shared memory at once, along either side, then meet all 32 banks.
+// A thread holds a square of vector x vector elements: it reads one 16-byte vector from each
+// row, transposes the square in registers (bytes with __byte_perm; words by renaming), and
+// writes each column, a vector of the target, to shared memory. 16 x 16 threads form a tile of
+// 256 bytes on both sides, so that every 32-byte sector is moved whole. Vector c of row s is at
+// position c ^ (s / vector): eight threads that access shared memory along either side then use
+// all 32 banks.
 #include "gpu/plane_tile.cuh"
 
 namespace shw {
 namespace {
 
-// A square of kSide vectors of kBytes: rows of elements become columns.
+// A square of kSide vectors of kBytes, transposed in registers.
 template <int kElement, int kBytes>
 struct Square {
-  static constexpr int kSide = kBytes / kElement;  // elements of a vector
+  static constexpr int kSide = kBytes / kElement;  // elements per vector
   static constexpr int kWords = kBytes >= 4 ? kBytes / 4 : 1;
   unsigned int words[kSide][kWords];
 
@@ -31,7 +31,7 @@ struct Square {
     }
   }
 
-  // The vector that column `s` becomes.
+  // The vector of column `s`.
   __device__ __forceinline__ Unit<kBytes> column(int s) const {
     unsigned int out[kWords];
     constexpr int in_word = kElement < 4 ? 4 / kElement : 1;
@@ -47,7 +47,7 @@ struct Square {
         out[w] = __byte_perm(words[2 * w][s / in_word], words[2 * w + 1][s / in_word],
                              s % 2 == 0 ? 0x5410 : 0x7632);
       } else {
-        // Whole words: word `w` of the column is a word of row w / each.
+        // Whole words: word w of the column comes from row w / each.
         constexpr int each = kElement / 4;
         out[w] = words[w / each][s * each + w % each];
       }
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kTurnThreads) turn_squares(DeviceSlab slab) {
   const std::uint32_t x = threadIdx.x % kVectors, y = threadIdx.x / kVectors;
   for (std::uint32_t i = 0; i < item.count; ++i) {
     const Tile tile = tile_of(job, item.first + i, kVectors * kSide, kVectors * kSide);
-    // The plane's sides are multiples of a vector: one is in it or not.
+    // The sides of the plane are multiples of a vector.
     const std::uint32_t down = (rows.size - tile.row) / kSide;
     const std::uint32_t across = (columns.size - tile.column) / kSide;
     if (x < down && y < across) {

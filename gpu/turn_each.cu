@@ -1,7 +1,7 @@
-// Turned planes, element by element: the borders beside whole vectors, planes that begin at odd
-// addresses, and narrow ones (two interleaved rows are a plane of height two). Threads go along the
-// source when they read and along the target when they write, so that both are side by side; a tile
-// is 64 x 64 elements, or longer where the plane is narrow.
+// Transposes planes element by element: borders beside whole vectors, planes at odd addresses, and
+// narrow planes (two interleaved rows are a plane of height two). Threads read along the source and
+// write along the target, contiguous on both sides; a tile has 64 x 64 elements, or is longer for
+// narrow planes.
 #include "gpu/plane_tile.cuh"
 
 namespace shw {
@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::uint32_t kThreads = kTurnThreads;
 
-// Elements from one row of a tile to the next in shared memory: more than its width, so that
-// threads that stand below each other meet different banks.
+// Row pitch of a tile in shared memory, wider than the tile, so that threads in a column use
+// different banks.
 template <int kElement>
 __device__ __forceinline__ std::uint32_t pitch_of(std::uint32_t height, std::uint32_t width) {
-  constexpr std::uint32_t kBankElements = kElement < 4 ? 4 / kElement : 1;  // of 4 bytes, or one
+  constexpr std::uint32_t kBankElements = kElement < 4 ? 4 / kElement : 1;  // per 4-byte bank
   constexpr std::uint32_t kAtOnce = kElement <= 4 ? 32 : 128 / kElement;    // threads
   std::uint32_t words = (width + kBankElements - 1) / kBankElements;
   std::uint32_t apart = height >= kAtOnce ? 1 : kAtOnce / kBankElements / height;
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads) turn_elements(DeviceSlab slab) {
   constexpr std::uint32_t kElements = turn_each_elements(kElement);
   constexpr std::uint32_t kEach = kElements / kThreads;
   __shared__ DeviceJob job;
-  // Two columns of bytes take a word a row, which is the most beside the elements themselves.
+  // Two columns of bytes need one word per row, the maximum overhead.
   __shared__ Element room[kElement == 1 ? kElements * 2 : kElements * 3 / 2 + 256];
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);

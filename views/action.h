@@ -1,9 +1,9 @@
-// What a key, a button or the command palette can do, one by one.
+// The actions that a key, a button or the command palette can trigger.
 #pragma once
 
 #include <cstdint>
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 
 namespace shw {
 
@@ -89,23 +89,23 @@ enum class Action : std::uint8_t {
 
 inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kExpect) + 1;
 
-// Where its key works while a panel lies above the desk.
-enum class Above : std::uint8_t {
-  kNothing,    // it touches what the panel hides
-  kTheRepair,  // above the repair's panel, which it is of
-  kEach,       // above any: what it does is seen all the same
-  kInstead,    // it takes the panel's place
+// Whether the key of an action works while a panel covers the window.
+enum class OverlayPolicy : std::uint8_t {
+  kBlocked,          // works only where no panel is open: the action touches what a panel hides
+  kRepairPanelOnly,  // works above the repair panel, to which the action belongs
+  kAlways,           // works above every panel: the effect stays visible
+  kReplaces,         // closes the open panel and shows its own
 };
 
-// All that is known about an action. The rows stand by what they are about in finding_actions.cpp,
+// A row of the action table. The rows are grouped by topic in finding_actions.cpp,
 // view_actions.cpp, repair_actions.cpp, look_middle.cpp, browser_steps.cpp and habit_actions.cpp.
 struct ActionRow {
   Action action;
-  const char* name;  // an imperative: "Review the repair"
-  KeyPress key;      // kNone: palette only
-  bool (*is_possible)(const Frame& frame, const DeskState& state);
-  void (*run)(Frame& frame, DeskState& state);
-  Above above = Above::kNothing;
+  const char* name;  // imperative: "Review the repair"
+  KeyPress key;      // kNone: only in the palette
+  bool (*is_possible)(const Frame& frame, const UiState& state);
+  void (*run)(Frame& frame, UiState& state);
+  OverlayPolicy overlay = OverlayPolicy::kBlocked;
 };
 
 }  // namespace shw

@@ -8,7 +8,7 @@ namespace {
 
 // Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
 // A filter stays: what it took minutes to find must not be wiped in passing.
-void take_back_one(DeskState& state) {
+void take_back_one(UiState& state) {
   if (close_peeks(state.layout)) return;
   if (state.table.open) {
     state.table.open = false;
@@ -27,7 +27,7 @@ void take_back_one(DeskState& state) {
   state.map_has_keys = false;
 }
 
-void escape(Frame& frame, DeskState& state, bool typing) {
+void escape(Frame& frame, UiState& state, bool typing) {
   if (state.palette_open)
     state.palette_open = false;
   else if (panel_is_open(state))
@@ -40,8 +40,9 @@ void escape(Frame& frame, DeskState& state, bool typing) {
     take_back_one(state);
 }
 
-bool works_above(const ActionRow& row, const DeskState& state) {
-  return row.above == Above::kEach || (row.above == Above::kTheRepair && state.plan_open);
+bool works_above(const ActionRow& row, const UiState& state) {
+  return row.overlay == OverlayPolicy::kAlways ||
+         (row.overlay == OverlayPolicy::kRepairPanelOnly && state.plan_open);
 }
 
 // Letters, and what moves or cuts in a text.
@@ -63,14 +64,14 @@ KeyPress as_told(KeyPress key) {
 
 }  // namespace
 
-void choose(Action action, Frame& frame, DeskState& state) {
+void choose(Action action, Frame& frame, UiState& state) {
   if (!is_possible(action, frame, state)) return;
   if (!works_above(row_of(action), state)) close_panels(state);
   if (action != Action::kPalette) state.palette_open = false;
   run(action, frame, state);
 }
 
-void run_keys(Frame& frame, DeskState& state) {
+void run_keys(Frame& frame, UiState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   for (KeyPress pressed : frame.keys) {
     KeyPress key = as_told(pressed);
@@ -83,7 +84,7 @@ void run_keys(Frame& frame, DeskState& state) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       // The palette shows the keys of all: whoever presses one there means it.
       bool here = state.palette_open || !panel_is_open(state) || works_above(row, state) ||
-                  row.above == Above::kInstead;
+                  row.overlay == OverlayPolicy::kReplaces;
       if (here) choose(row.action, frame, state);
     }
   }

@@ -1,5 +1,5 @@
-// What the rows of the table of actions are written with, and the parts that it is put together
-// from.
+// Helpers for rows of the action table, and the parts from which the table is
+// assembled.
 #pragma once
 
 #include <span>
@@ -28,21 +28,21 @@ constexpr KeyPress alt(Key key) {
   return {key, false, false, true};
 }
 
-inline bool always(const Frame& /*frame*/, const DeskState& /*state*/) {
+inline bool always(const Frame& /*frame*/, const UiState& /*state*/) {
   return true;
 }
-inline bool has_checkpoint(const Frame& frame, const DeskState& /*state*/) {
+inline bool has_checkpoint(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.checkpoint != nullptr;
 }
-inline bool has_tensor(const Frame& frame, const DeskState& /*state*/) {
+inline bool has_tensor(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.tensor.has_value();
 }
-inline bool has_findings(const Frame& frame, const DeskState& /*state*/) {
+inline bool has_findings(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
 }
 
 template <typename Wanted>
-void emit_one(Frame& frame, DeskState& /*state*/) {
+void emit_one(Frame& frame, UiState& /*state*/) {
   frame.emit(Wanted{});
 }
 

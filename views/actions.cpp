@@ -37,11 +37,11 @@ KeyPress key_of(Action action) {
   return row_of(action).key;
 }
 
-bool is_possible(Action action, const Frame& frame, const DeskState& state) {
+bool is_possible(Action action, const Frame& frame, const UiState& state) {
   return row_of(action).is_possible(frame, state);
 }
 
-void run(Action action, Frame& frame, DeskState& state) {
+void run(Action action, Frame& frame, UiState& state) {
   if (is_possible(action, frame, state)) row_of(action).run(frame, state);
 }
 

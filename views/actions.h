@@ -1,5 +1,5 @@
-// Everything that a key, a button or the command palette can do: one table, a row each, from which
-// the palette is drawn too.
+// The table of all actions with one row each; keys, buttons and the command palette use
+// it.
 #pragma once
 
 #include <span>
@@ -8,18 +8,18 @@
 
 namespace shw {
 
-// In the order of the palette, which is that of Action.
+// In palette order, which is the order of Action.
 std::span<const ActionRow> all_actions();
 const ActionRow& row_of(Action action);
 KeyPress key_of(Action action);
 
-bool is_possible(Action action, const Frame& frame, const DeskState& state);
-// Where it is possible.
-void run(Action action, Frame& frame, DeskState& state);
-// The same where something may lie above the desk: what the action has nothing to do with makes
-// way.
-void choose(Action action, Frame& frame, DeskState& state);
-// Keys that no focused text field takes.
-void run_keys(Frame& frame, DeskState& state);
+bool is_possible(Action action, const Frame& frame, const UiState& state);
+// Runs the action if it is possible.
+void run(Action action, Frame& frame, UiState& state);
+// Runs the action while a panel may be open; closes panels that are unrelated to the
+// action.
+void choose(Action action, Frame& frame, UiState& state);
+// Handles keys that no focused text field takes.
+void run_keys(Frame& frame, UiState& state);
 
 }  // namespace shw

@@ -65,7 +65,7 @@ void draw_ticks(const Frame& frame, ImDrawList* draw, std::int64_t extent, ImVec
 
 }  // namespace
 
-void draw_all_tiles(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                     Column& column, float height) {
   const TileSet& tiles = *picture.saved;
   Slice slice = state.map.slice;

@@ -1,28 +1,28 @@
-// The panel that opens checkpoints: a path with completion, what lies in its folder, what was
-// opened before.
+// The panel that opens checkpoints: a path field with completion, the folder's contents, and recent
+// checkpoints.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 
 namespace shw {
 
-void draw_browser(Frame& frame, DeskState& state);
-// One that was opened before, in a row of a list: its path, its verdict and `said` of it.
+void draw_browser(Frame& frame, UiState& state);
+// A row of the list of recent checkpoints: path, verdict and the text `said`.
 void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recent,
                  const std::string& said, ImVec2 min, ImVec2 max);
-// At a folder; empty: beside what is open.
-void open_browser(Frame& frame, DeskState& state, std::string folder);
-// The same, for what is to be held against what is open.
-void browse_to_compare(Frame& frame, DeskState& state);
-// Opens it and checks it; the list starts anew. Or compares with it, where that was browsed for.
-void open_place(Frame& frame, DeskState& state, OpenCommand what);
-// What was dropped onto the window: a checkpoint is opened, a folder of them is browsed. Which it
-// is is told by the listing that this asks for.
-void follow_drop(Frame& frame, DeskState& state);
+// Shows a folder; empty: the folder of the open checkpoint.
+void open_browser(Frame& frame, UiState& state, std::string folder);
+// Opens the browser to select a checkpoint for a comparison.
+void browse_to_compare(Frame& frame, UiState& state);
+// Opens and checks the selected checkpoint, or compares with it if the browser is for that.
+void open_place(Frame& frame, UiState& state, OpenCommand what);
+// Handles a path dropped onto the window: opens a checkpoint, browses a folder. Requests a listing
+// to decide.
+void follow_drop(Frame& frame, UiState& state);
 
-// Of "/runs/7/st": "/runs/7/" and "st".
+// Splits "/runs/7/st" into "/runs/7/" and "st".
 std::pair<std::string, std::string> split_typed(const std::string& text);
-// As much of a name as all of these begin with.
+// The longest common prefix of the names.
 std::string common_start(const std::vector<std::string_view>& names);
 
 }  // namespace shw

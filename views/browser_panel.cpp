@@ -82,7 +82,7 @@ int edit_field(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-void draw_field(Frame& frame, DeskState& state, Column& column) {
+void draw_field(Frame& frame, UiState& state, Column& column) {
   BrowserState& browser = state.browser;
   ImVec2 end{column.right, column.y + frame.px(36)};
   column.draw->AddRectFilled({column.left, column.y}, end, frame.theme.field, frame.px(5));
@@ -131,7 +131,7 @@ void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
 }
 
 // A checkpoint is opened, a folder entered.
-void take(Frame& frame, DeskState& state, const BrowserRow& row) {
+void take(Frame& frame, UiState& state, const BrowserRow& row) {
   if (row.recent != nullptr)
     return open_place(frame, state,
                       {row.recent->path, row.recent->spec, row.recent->against, row.recent->mesh});
@@ -144,7 +144,7 @@ void take(Frame& frame, DeskState& state, const BrowserRow& row) {
   state.browser.wanted = true;
 }
 
-void take_typed(Frame& frame, DeskState& state, const std::vector<BrowserRow>& rows) {
+void take_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& rows) {
   BrowserState& browser = state.browser;
   if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size())
     return take(frame, state, rows[static_cast<std::size_t>(browser.row)]);
@@ -176,7 +176,7 @@ void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2
             frame.theme.text, elide_middle(name, right - x - frame.px(16), mono));
 }
 
-void draw_rows(Frame& frame, DeskState& state, Column& column, const std::vector<BrowserRow>& rows,
+void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<BrowserRow>& rows,
                float bottom) {
   float line = frame.px(27);
   begin_region(frame, "browser/list",
@@ -255,7 +255,7 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
             elide_path(recent.path, room - frame.px(12), mono));
 }
 
-void draw_browser(Frame& frame, DeskState& state) {
+void draw_browser(Frame& frame, UiState& state) {
   BrowserState& browser = state.browser;
   ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImVec2 size{std::min(frame.px(760), screen.x - frame.px(48)),

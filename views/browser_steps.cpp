@@ -26,8 +26,8 @@ std::string common_start(const std::vector<std::string_view>& names) {
   return std::string(start);
 }
 
-void open_browser(Frame& frame, DeskState& state, std::string folder) {
-  if (folder.empty()) folder = split_typed(frame.snapshot.said.checkpoint).first;
+void open_browser(Frame& frame, UiState& state, std::string folder) {
+  if (folder.empty()) folder = split_typed(frame.snapshot.options.checkpoint).first;
   if (folder.empty()) folder = "~/";
   if (!folder.ends_with('/')) folder += '/';
   state.browser = {};
@@ -36,12 +36,12 @@ void open_browser(Frame& frame, DeskState& state, std::string folder) {
   state.browser.pending = std::move(folder);  // the cursor behind it, nothing selected
 }
 
-void browse_to_compare(Frame& frame, DeskState& state) {
+void browse_to_compare(Frame& frame, UiState& state) {
   open_browser(frame, state, split_typed(state.compare_path).first);
   state.browser.compares = true;
 }
 
-void open_place(Frame& frame, DeskState& state, OpenCommand what) {
+void open_place(Frame& frame, UiState& state, OpenCommand what) {
   bool compares = state.browser.open && state.browser.compares;
   state.browser.open = false;
   if (compares) {
@@ -55,7 +55,7 @@ void open_place(Frame& frame, DeskState& state, OpenCommand what) {
   frame.emit(CheckCommand{});
 }
 
-void follow_drop(Frame& frame, DeskState& state) {
+void follow_drop(Frame& frame, UiState& state) {
   if (!state.browser.dropped) return;
   std::string path = *state.browser.dropped;
   const verbs::FolderListing* listing = frame.snapshot.folder.get();
@@ -78,21 +78,21 @@ void follow_drop(Frame& frame, DeskState& state) {
 namespace {
 
 template <int kSteps>
-void go(Frame& frame, DeskState& /*state*/) {
+void go(Frame& frame, UiState& /*state*/) {
   frame.emit(GoCommand{kSteps});
 }
 
 constexpr std::array kBrowserRows{
     ActionRow{Action::kOpen, "Open a checkpoint", ctrl(Key::kO), always,
-              [](Frame& frame, DeskState& state) { open_browser(frame, state, ""); },
-              Above::kInstead},
+              [](Frame& frame, UiState& state) { open_browser(frame, state, ""); },
+              OverlayPolicy::kReplaces},
     ActionRow{Action::kBack, "Go back", alt(Key::kLeft),
-              [](const Frame& frame, const DeskState&) {
+              [](const Frame& frame, const UiState&) {
                 return frame.snapshot.can_go_back && !frame.job.running;
               },
               go<-1>},
     ActionRow{Action::kForward, "Go forward", alt(Key::kRight),
-              [](const Frame& frame, const DeskState&) {
+              [](const Frame& frame, const UiState&) {
                 return frame.snapshot.can_go_forward && !frame.job.running;
               },
               go<1>},

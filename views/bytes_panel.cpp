@@ -163,8 +163,7 @@ std::string part_text(const BytePart& part) {
 }
 
 // One mouse area for all bytes: the wheel goes on, a click chooses.
-void point_at_bytes(Frame& frame, DeskState& state, const HexGrid& grid,
-                    const BytesWindow& window) {
+void point_at_bytes(Frame& frame, UiState& state, const HexGrid& grid, const BytesWindow& window) {
   float width = grid.letters + grid.letter * 16 - grid.bytes;
   ImGui::SetCursorScreenPos({grid.bytes, grid.top});
   bool clicked =
@@ -203,7 +202,7 @@ void scroll_to(Frame& frame, const BytesWindow& window, std::int64_t rows) {
   if (at != window.first) frame.emit(BytesCommand{Go::kAt, window.path, at});
 }
 
-void scroll(Frame& frame, DeskState& state, const BytesWindow& window) {
+void scroll(Frame& frame, UiState& state, const BytesWindow& window) {
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && ImGui::GetIO().MouseWheel != 0)
     scroll_to(frame, window, static_cast<std::int64_t>(-ImGui::GetIO().MouseWheel * 3));
   if (!state.map_has_keys || is_covered(state) || ImGui::GetIO().WantTextInput) return;
@@ -282,7 +281,7 @@ void draw_value(Frame& frame, Column& column, const BytesWindow& window, std::ui
   column.y += frame.px(24);
 }
 
-void draw_bytes_buttons(Frame& frame, DeskState& state, Column& column, const BytesWindow* window) {
+void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const BytesWindow* window) {
   float x = column.left;
   text_from(column.draw, frame.fonts.title, x, column.y + frame.px(15), frame.theme.text, "Bytes");
   x += text_width(frame.fonts.title, "Bytes") + frame.px(18);
@@ -319,7 +318,7 @@ void draw_bytes_buttons(Frame& frame, DeskState& state, Column& column, const By
 }
 
 // Another tile was chosen: its bytes.
-void follow_selection(Frame& frame, DeskState& state) {
+void follow_selection(Frame& frame, UiState& state) {
   BytesState& bytes = state.bytes;
   bool same =
       bytes.followed == frame.snapshot.tensor && bytes.followed_tile == frame.snapshot.chunk;
@@ -331,7 +330,7 @@ void follow_selection(Frame& frame, DeskState& state) {
 
 }  // namespace
 
-void show_bytes(Frame& frame, DeskState& state, bool of_finding) {
+void show_bytes(Frame& frame, UiState& state, bool of_finding) {
   if (state.values.open || frame.snapshot.values != nullptr) {
     frame.emit(ValuesCommand{true});
     state.values.open = false;
@@ -344,7 +343,7 @@ void show_bytes(Frame& frame, DeskState& state, bool of_finding) {
   state.bytes.followed_tile.reset();
 }
 
-void copy_bytes(Frame& frame, DeskState& state) {
+void copy_bytes(Frame& frame, UiState& state) {
   const BytesLook* look = frame.snapshot.bytes.get();
   if (look == nullptr || !look->window) return;
   std::uint64_t first = look->window->first;
@@ -354,7 +353,7 @@ void copy_bytes(Frame& frame, DeskState& state) {
   state.toast_until = frame.now + 4;
 }
 
-void draw_bytes(Frame& frame, DeskState& state, Region region) {
+void draw_bytes(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "bytes", region, frame.theme.background, false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   Column column{draw, region.min.x + frame.px(16), region.max.x - frame.px(16),

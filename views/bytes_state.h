@@ -12,12 +12,12 @@ namespace shw {
 struct BytesLook;
 
 struct BytesState {
-  bool open = false;                    // asked for: stands before the first bytes are there
-  std::string jump;                     // the offset that is being typed
-  std::weak_ptr<const BytesLook> of;    // whose byte is chosen
-  std::optional<std::uint64_t> chosen;  // the byte that the values beside are of
-  std::size_t rows = 32;                // that had room in the last frame
-  std::optional<TensorId> followed;     // the selection that was last gone to
+  bool open = false;                    // requested; true before the first bytes arrive
+  std::string jump;                     // the offset being typed
+  std::weak_ptr<const BytesLook> of;    // the bytes to which `chosen` belongs
+  std::optional<std::uint64_t> chosen;  // the byte whose values are shown
+  std::size_t rows = 32;                // rows that fit in the last frame
+  std::optional<TensorId> followed;     // the selection that was last followed
   std::optional<ChunkId> followed_tile;
 };
 

@@ -98,7 +98,7 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
 
 }  // namespace
 
-void draw_certificate(Frame& frame, DeskState& state) {
+void draw_certificate(Frame& frame, UiState& state) {
   if (frame.snapshot.certificate == nullptr) {
     state.certificate_open = false;
     return;

@@ -50,7 +50,7 @@ void draw_splitter(Frame& frame, const char* id, float x, Region region, SideCol
 
 }  // namespace
 
-void draw_splitters(Frame& frame, DeskLayout& layout, const Regions& regions) {
+void draw_splitters(Frame& frame, UiLayout& layout, const Regions& regions) {
   float across = ImGui::GetIO().DisplaySize.x;
   float left = regions.left.max.x, right = across - regions.right.min.x;
   if (!regions.left_rail)

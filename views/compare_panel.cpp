@@ -52,7 +52,7 @@ std::string verdict_text(const CheckpointDifference& difference) {
   return text;
 }
 
-void draw_question(Frame& frame, DeskState& state, Column& column) {
+void draw_question(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "COMPARE WITH");
   if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
   state.compare_wanted = false;
@@ -152,7 +152,7 @@ void draw_differences(Frame& frame, Column& column, const std::vector<TensorDiff
 
 }  // namespace
 
-void draw_compare(Frame& frame, DeskState& state, Region region) {
+void draw_compare(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "compare", region, frame.theme.side, true);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(17),
                 region.max.x - frame.px(16), region.min.y + frame.px(12) - ImGui::GetScrollY()};

@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 // Of the tile that was clicked, which is selected for it.
-void offer_looks(Frame& frame, DeskState& state) {
+void offer_looks(Frame& frame, UiState& state) {
   struct {
     const char* label;
     Action action;
@@ -26,7 +26,7 @@ void offer_looks(Frame& frame, DeskState& state) {
 
 }  // namespace
 
-void draw_context_menu(Frame& frame, DeskState& state) {
+void draw_context_menu(Frame& frame, UiState& state) {
   const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
   MenuState& menu = state.menu;
   bool valid = checkpoint != nullptr && menu.tensor &&

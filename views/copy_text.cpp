@@ -45,7 +45,7 @@ std::string python_text(const Checkpoint& checkpoint, TensorId tensor,
 }
 
 std::string show_command(const Snapshot& snapshot, TensorId tensor) {
-  return "shardwright show " + shell_word(snapshot.said.checkpoint) + " " +
+  return "shardwright show " + shell_word(snapshot.options.checkpoint) + " " +
          shell_word(snapshot.checkpoint->fqn(tensor));
 }
 

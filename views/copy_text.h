@@ -1,4 +1,4 @@
-// A tensor or a tile as text for elsewhere: Python, a terminal, a program, an issue.
+// Text of a tensor or tile for the clipboard: Python, a shell command, or an issue report.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace shw {
 // state_dict["a.b"][0:9, 4096:8192]; without a chunk the whole tensor.
 std::string python_text(const Checkpoint& checkpoint, TensorId tensor,
                         std::optional<ChunkId> chunk);
-// The command that shows the same at a terminal.
+// The shell command that shows the same tensor.
 std::string show_command(const Snapshot& snapshot, TensorId tensor);
 std::string json_text(const Checkpoint& checkpoint, TensorId tensor, std::optional<ChunkId> chunk);
 std::string markdown_text(const Checkpoint& checkpoint, TensorId tensor,

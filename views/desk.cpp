@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-void draw_right(Frame& frame, DeskState& state, Region region) {
+void draw_right(Frame& frame, UiState& state, Region region) {
   if (state.compare_open)
     draw_compare(frame, state, region);
   else
@@ -18,13 +18,13 @@ void draw_right(Frame& frame, DeskState& state, Region region) {
 }
 
 // A side column in its place, or the rail that opens it.
-void draw_left_side(Frame& frame, DeskState& state, const Regions& regions) {
+void draw_left_side(Frame& frame, UiState& state, const Regions& regions) {
   if (regions.left_rail)
     draw_rail(frame, "rail/left", regions.left, state.layout.left, true);
   else
     draw_left(frame, state, regions.left);
 }
-void draw_right_side(Frame& frame, DeskState& state, const Regions& regions) {
+void draw_right_side(Frame& frame, UiState& state, const Regions& regions) {
   if (regions.right_rail)
     draw_rail(frame, "rail/right", regions.right, state.layout.right, false);
   else
@@ -32,8 +32,8 @@ void draw_right_side(Frame& frame, DeskState& state, const Regions& regions) {
 }
 
 // The side columns in their places, or as rails that may be open above the map.
-void draw_columns(Frame& frame, DeskState& state, const Regions& regions) {
-  DeskLayout& layout = state.layout;
+void draw_columns(Frame& frame, UiState& state, const Regions& regions) {
+  UiLayout& layout = state.layout;
   if (!regions.left_rail) layout.left.peeked = false;
   if (!regions.right_rail) layout.right.peeked = false;
   draw_left_side(frame, state, regions);
@@ -47,16 +47,16 @@ void draw_columns(Frame& frame, DeskState& state, const Regions& regions) {
   if (layout.left.peeked) draw_left(frame, state, regions.left_peek);
   if (layout.right.peeked) draw_right(frame, state, regions.right_peek);
   text_layer(frame, 0);
-  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
-                ImGui::IsMouseHoveringRect(regions.centre.min, regions.centre.max, false);
+  bool clicked = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                 ImGui::IsMouseHoveringRect(regions.centre.min, regions.centre.max, false);
   auto inside = [](Region region) {
     return ImGui::IsMouseHoveringRect(region.min, region.max, false);
   };
-  if (beside && !inside(regions.left_peek)) layout.left.peeked = false;
-  if (beside && !inside(regions.right_peek)) layout.right.peeked = false;
+  if (clicked && !inside(regions.left_peek)) layout.left.peeked = false;
+  if (clicked && !inside(regions.right_peek)) layout.right.peeked = false;
 }
 
-void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
+void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
   draw_verdict_bar(frame, state, regions.verdict);
   Region all{regions.left.min, regions.right.max};
   if (frame.snapshot.checkpoint == nullptr) {
@@ -77,7 +77,7 @@ void draw_regions(Frame& frame, DeskState& state, const Regions& regions) {
 
 }  // namespace
 
-void draw_desk(Frame& frame, DeskState& state) {
+void draw_ui(Frame& frame, UiState& state) {
   if (frame.marks != nullptr) {
     frame.marks->items.clear();
     frame.marks->texts.clear();

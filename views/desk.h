@@ -1,10 +1,10 @@
-// The whole desktop: regions, what is open above them, and the keys.
+// The whole window: regions, open panels and keys.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 
 namespace shw {
 
-void draw_desk(Frame& frame, DeskState& state);
+void draw_ui(Frame& frame, UiState& state);
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// What the views need of a Snapshot beyond looking things up: everything whose cost grows with
-// tensors or chunks is computed here, once a snapshot and outside any frame. A pure function; parts
-// are shared with the digest before where nothing that they depend on has changed.
+// Data derived from a Snapshot for the views: everything whose cost grows with tensors or chunks is
+// computed here, once per snapshot and outside of frames. A pure function; unchanged parts are
+// shared with the previous digest.
 #pragma once
 
 #include <cstdint>
@@ -19,45 +19,45 @@
 
 namespace shw {
 
-// Rows of the list: tensors in the snapshot's order, those of one module side by side under it.
+// Rows of the list: tensors in snapshot order, grouped by module.
 struct ListGroup {
   std::string_view module;  // "layers.3.moe.experts"; empty: no module
   std::uint32_t first = 0, count = 0;
-  std::uint32_t module_index = 0;  // of ListModel::names
+  std::uint32_t module_index = 0;  // index in ListModel::names
 };
-// Layers with the same tensors, side by side: one row until it is opened.
+// A run of layers with equal tensors, shown as one row until it is opened.
 struct ListRun {
-  std::string title;  // "layers.0-60"; with what follows if it is the same in all
+  std::string title;  // "layers.0-60", with a suffix if all share it
   std::uint32_t first_group = 0, groups = 0;
-  std::uint32_t layers = 0;  // 0: no layer, its groups stand as they are
+  std::uint32_t layers = 0;  // 0: not a run of layers
   std::uint32_t tensors_each = 0;
-  bool odd = false;   // most of its siblings are made of other tensors
-  bool gaps = false;  // of the numbers in the title some are not in it
+  bool odd = false;   // most sibling layers have other tensors
+  bool gaps = false;  // the numbers in the title have gaps
 };
 struct ListModel {
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::shared_ptr<const TensorModules> names;               // null where nothing is open
+  std::shared_ptr<const TensorModules> names;               // null if nothing is open
   std::shared_ptr<const std::vector<std::uint32_t>> order;  // null: all, as recorded
-  std::vector<ListGroup> groups;  // what a sort scatters is brought together again
-  std::vector<ListRun> runs;      // of groups, in order; empty where no layer repeats
-  std::size_t prefix = 0;         // bytes that all FQNs share ("model."), left out of modules
+  std::vector<ListGroup> groups;  // tensors of a group are kept together when sorted
+  std::vector<ListRun> runs;      // of groups, in order; empty if no layer repeats
+  std::size_t prefix = 0;         // length of the common FQN prefix ("model."), omitted in modules
   std::uint32_t size() const;
   TensorId tensor(std::uint32_t row) const;
 };
 
-// What a rank has written of all tensors.
+// What a rank has written, over all tensors.
 struct RankShare {
   std::uint32_t tensors = 0, tiles = 0;
-  std::uint64_t bytes = 0;  // of its tiles' elements
+  std::uint64_t bytes = 0;  // of the elements of its tiles
 };
 struct MeshInfo {
   MeshGrid grid;
   std::uint32_t ranks = 0;
-  std::vector<MeshAxis> axes;      // row-major over ranks; empty where nothing is known
+  std::vector<MeshAxis> axes;      // row-major over ranks; empty if unknown
   std::string text;                // "ep_shard 2 (rows) × ep 32 (columns) · read from writers"
   std::vector<MeshGuess> guesses;  // best first
-  bool looked = false;             // false: too many chunks to infer anything
-  std::vector<RankShare> shares;   // by rank; empty where nobody knows who wrote
+  bool looked = false;             // false: too many chunks to infer a mesh
+  std::vector<RankShare> shares;   // by rank; empty if writers are unknown
 };
 
 struct CheckpointCard {
@@ -65,39 +65,39 @@ struct CheckpointCard {
   bool complete = false, coverage_known = false, sound = false;
 };
 
-// Where a part stands on a mesh axis that cuts the tensor: "ep_shard 1", along dim 2.
+// Coordinate of a part on a mesh axis that splits the tensor: "ep_shard 1", along dim 2.
 struct AxisPlace {
   int dim = 0;
   std::string text;
 };
 
-// Where a tile of the repaired tensor comes from.
+// The source of a tile in the repaired tensor.
 struct TileOrigin {
-  Extents was;       // its offsets in the saved tensor; empty where it stood in none
+  Extents was;       // offsets in the saved tensor; empty if it was not there
   std::string text;  // "was [2, 0]", "from weight_v", "from optimizer_rank_2.pt"
 };
 
-// One picture of the tensor that is selected.
+// The pictures of the selected tensor.
 struct Picture {
   TensorId tensor{};
   std::shared_ptr<const TileSet> saved;
-  std::shared_ptr<const TileSet> after;  // null where no plan changes it
-  std::vector<TileOrigin> origins;       // one a tile of `after`; empty: too many to say
+  std::shared_ptr<const TileSet> after;  // null if no plan changes it
+  std::vector<TileOrigin> origins;       // one per tile of `after`; empty: too many
   std::string after_text;                // "12 of 24 elements kept", "mended seams in gold"
-  std::string fill_text;                 // "filled with zeros"; of what is lost
-  std::shared_ptr<const TileSet> expected_tiles;        // null where the spec names no layout
-  std::vector<std::vector<AxisPlace>> expected_places;  // of those: where on the mesh
-  Extents expected;                                     // empty: not known
-  bool expects = false;       // true: `expected` is (a scalar has no extents)
+  std::string fill_text;                 // "filled with zeros", for lost elements
+  std::shared_ptr<const TileSet> expected_tiles;        // null if the spec has no layout
+  std::vector<std::vector<AxisPlace>> expected_places;  // mesh coordinates of expected tiles
+  Extents expected;                                     // empty: unknown
+  bool expects = false;       // true if `expected` is known (a scalar has no extents)
   std::string expected_from;  // "spec.json"
-  std::vector<std::vector<std::int64_t>> expected_cuts;  // along every dim, inside the extent
-  std::vector<std::string> cut_by;                       // "ep_shard": who cuts that dim
+  std::vector<std::vector<std::int64_t>> expected_cuts;  // split positions per dim
+  std::vector<std::string> cut_by;  // mesh axis that splits each dim: "ep_shard"
   std::vector<Box> missing, overlapping, lost;
-  std::optional<std::size_t> finding;  // the first that names it
-  Slice slice;                         // the look that shows what matters
+  std::optional<std::size_t> finding;  // the first finding about the tensor
+  Slice slice;                         // default slice, which shows the relevant dims
 };
 
-// A part of the checkpoint: its tensors, what they take, and the filter that lists them.
+// A group of tensors, their size, and the filter that lists them.
 struct SizeShare {
   std::string name, filter;
   std::size_t tensors = 0;
@@ -105,32 +105,32 @@ struct SizeShare {
 };
 struct Overview {
   std::vector<SizeShare> modules, states, dtypes;
-  std::vector<SizeShare> layers;  // that a finding names
+  std::vector<SizeShare> layers;  // named by findings
 };
 
-inline constexpr std::uint8_t kFilled = 2;  // a mark like a warning's: something was filled in it
-inline constexpr std::uint8_t kMended = 4;  // a mark: the repair has changed this tensor
+inline constexpr std::uint8_t kFilled = 2;  // mark: values were filled in; severity of a warning
+inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
 
 struct Digest {
   std::shared_ptr<const Snapshot> snapshot;
-  std::shared_ptr<const std::vector<std::uint8_t>> marks;  // a tensor: worst severity + 1, 0: none
-  // The worst mark in each group of the list, then in each run.
+  std::shared_ptr<const std::vector<std::uint8_t>> marks;  // worst severity + 1, 0: none
+  // The worst mark of each group of the list, then of each run.
   std::shared_ptr<const std::vector<std::uint8_t>> run_marks;
-  std::size_t marked = 0;  // tensors that a warning or an error names
+  std::size_t marked = 0;  // tensors named by a warning or error
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
   std::shared_ptr<const Overview> overview;
-  std::shared_ptr<const Picture> picture;    // null where no tensor is selected
+  std::shared_ptr<const Picture> picture;    // null if no tensor is selected
   std::shared_ptr<const TilePaints> paints;  // of the picture
 };
 
 std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,
                                           const Digest* before = nullptr);
 
-// Its parts.
+// The parts of a digest.
 std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
-// `before`: one whose names are read already where it is of the same checkpoint; may be null.
+// `before`: a previous model whose parsed names are reused for the same checkpoint; may be null.
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot,
                                            const ListModel* before = nullptr);
 std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(

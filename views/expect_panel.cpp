@@ -23,10 +23,10 @@ bool expect_line(Frame& frame, Column& column, const char* id, const char* title
 }
 
 // Opened again with it, at the tensor that was looked at, and checked as deep as before.
-void hold_against(Frame& frame, DeskState& state, const std::string& spec,
-                  const std::string& against) {
+void check_against_certificate(Frame& frame, UiState& state, const std::string& spec,
+                               const std::string& against) {
   const Snapshot& s = frame.snapshot;
-  OpenCommand open = open_again(s, s.said.checkpoint);
+  OpenCommand open = open_again(s, s.options.checkpoint);
   open.spec = spec;
   open.against = against;
   if (s.tensor) open.tensor = s.checkpoint->fqn(*s.tensor);
@@ -39,14 +39,14 @@ void hold_against(Frame& frame, DeskState& state, const std::string& spec,
 
 }  // namespace
 
-void open_expectation(Frame& frame, DeskState& state) {
+void open_expectation(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   habits.expect_open = habits.expect_wanted = true;
-  habits.expect_spec = frame.snapshot.said.spec;
-  habits.expect_against = frame.snapshot.said.against;
+  habits.expect_spec = frame.snapshot.options.spec;
+  habits.expect_against = frame.snapshot.options.against;
 }
 
-void draw_expectation(Frame& frame, DeskState& state) {
+void draw_expectation(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##expect", 620, habits.expect_height, "What is expected of it",
@@ -70,14 +70,14 @@ void draw_expectation(Frame& frame, DeskState& state) {
       enter;
   habits.expect_height = end_panel_content(frame, panel);
   bool says = !habits.expect_spec.empty() || !habits.expect_against.empty();
-  bool said = !frame.snapshot.said.spec.empty() || !frame.snapshot.said.against.empty();
+  bool said = !frame.snapshot.options.spec.empty() || !frame.snapshot.options.against.empty();
   bool idle = !frame.job.running;
   float right = panel.all.right;
   if (says && idle) {
     right -= button_size(frame, "Check with it").x;
     if (button(frame, "expect/use", "Check with it", {right, panel.all.y}, ButtonStyle::kPrimary) ||
         enter)
-      hold_against(frame, state, habits.expect_spec, habits.expect_against);
+      check_against_certificate(frame, state, habits.expect_spec, habits.expect_against);
     right -= frame.px(10);
   }
   right -= button_size(frame, "Close").x;
@@ -85,7 +85,7 @@ void draw_expectation(Frame& frame, DeskState& state) {
   if (said && idle &&
       button(frame, "expect/forget", "Expect nothing", {panel.all.left, panel.all.y},
              ButtonStyle::kQuiet))
-    hold_against(frame, state, "", "");
+    check_against_certificate(frame, state, "", "");
   end_overlay();
 }
 

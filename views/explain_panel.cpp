@@ -89,7 +89,7 @@ const Finding* finding_shown(const Snapshot& snapshot) {
   return &findings[std::min(snapshot.finding.value_or(0), findings.size() - 1)];
 }
 
-void draw_hypothesis(Frame& frame, DeskState& state, Column& column, const Hypothesis& one,
+void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothesis& one,
                      std::size_t at) {
   Rgba ink = one.rank == 1 ? frame.theme.text : frame.theme.quiet;
   paragraph(frame, column, frame.fonts.strong, ink,
@@ -109,7 +109,7 @@ void draw_hypothesis(Frame& frame, DeskState& state, Column& column, const Hypot
   if (!one.command.empty() &&
       chip_button(frame, ("meaning/copy/" + n).c_str(), x, middle, "Copy the command", &width)) {
     ImGui::SetClipboardText(one.command.c_str());
-    tell(frame, state, "Copied: " + one.command);
+    show_toast(frame, state, "Copied: " + one.command);
   }
   if (!one.command.empty() && ImGui::IsItemHovered()) tooltip(frame, one.command);
   if (!one.command.empty()) x += width + frame.px(8);
@@ -122,7 +122,7 @@ void draw_hypothesis(Frame& frame, DeskState& state, Column& column, const Hypot
   column.y = inside.y + frame.px(36);
 }
 
-void draw_meaning(Frame& frame, DeskState& state, Column& column, const ExplainedText& explained) {
+void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedText& explained) {
   const Explanation& explanation = explained.explanation;
   if (explanation.parsed.messages.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.warn,
@@ -143,7 +143,7 @@ void draw_meaning(Frame& frame, DeskState& state, Column& column, const Explaine
   paragraph(frame, column, frame.fonts.title, frame.theme.text, lead_of(explanation));
   column.y += frame.px(10);
   head(frame, column, "WHAT WAS READ");
-  const std::string read = words_of_what_was_read(explanation);
+  const std::string read = text_of_what_was_read(explanation);
   for_each_line(read, [&](std::string_view line) {
     if (!line.empty())
       paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, line.substr(2));
@@ -164,7 +164,7 @@ void draw_meaning(Frame& frame, DeskState& state, Column& column, const Explaine
 }
 
 // Several lines to paste into; true when they have changed.
-bool error_field(Frame& frame, DeskState& state, Column& column) {
+bool error_field(Frame& frame, UiState& state, Column& column) {
   ImVec2 size{column.width(), frame.px(110)};
   push_font(frame.fonts.mono_small);
   ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
@@ -185,7 +185,7 @@ bool error_field(Frame& frame, DeskState& state, Column& column) {
 
 }  // namespace
 
-void draw_explain(Frame& frame, DeskState& state) {
+void draw_explain(Frame& frame, UiState& state) {
   const Finding* finding = finding_shown(frame.snapshot);
   const std::string& lesson = state.habits.lesson;
   const Rule* rule = !lesson.empty()      ? find_rule(lesson)
@@ -210,7 +210,7 @@ void draw_explain(Frame& frame, DeskState& state) {
   end_overlay();
 }
 
-void draw_error_meaning(Frame& frame, DeskState& state) {
+void draw_error_meaning(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##meaning", 720, habits.errors_height,

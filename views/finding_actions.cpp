@@ -11,17 +11,17 @@
 namespace shw {
 namespace {
 
-void set_filter(Frame& frame, DeskState& state, const char* text) {
+void set_filter(Frame& frame, UiState& state, const char* text) {
   state.filter = text;
   frame.emit(FilterCommand{text});
 }
 
-void edit_filter(Frame& /*frame*/, DeskState& state) {
+void edit_filter(Frame& /*frame*/, UiState& state) {
   state.filter_wanted = true;
   if (state.left_rail && !state.layout.left.peeked) toggle(state.layout.left, true);
 }
 
-void toggle_palette(Frame& /*frame*/, DeskState& state) {
+void toggle_palette(Frame& /*frame*/, UiState& state) {
   state.palette_open = state.palette_wanted = !state.palette_open;
   state.palette_text.clear();
   state.palette_row = state.palette_first = 0;
@@ -35,33 +35,33 @@ void step_finding(Frame& frame, int direction) {
   frame.emit(SelectFindingCommand{next});
 }
 
-bool can_check(const Frame& frame, const DeskState& /*state*/) {
+bool can_check(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.checkpoint != nullptr && !frame.job.running;
 }
-bool can_check_data(const Frame& frame, const DeskState& state) {
+bool can_check_data(const Frame& frame, const UiState& state) {
   return can_check(frame, state) && !frame.runs("check");
 }
 
-bool can_open_again(const Frame& frame, const DeskState& /*state*/) {
-  return !frame.snapshot.said.checkpoint.empty() && !frame.job.running;
+bool can_open_again(const Frame& frame, const UiState& /*state*/) {
+  return !frame.snapshot.options.checkpoint.empty() && !frame.job.running;
 }
-void reload(Frame& frame, DeskState& /*state*/) {
-  frame.emit(open_again(frame.snapshot, frame.snapshot.said.checkpoint));
-  frame.emit(CheckCommand{frame.snapshot.said.depth});
+void reload(Frame& frame, UiState& /*state*/) {
+  frame.emit(open_again(frame.snapshot, frame.snapshot.options.checkpoint));
+  frame.emit(CheckCommand{frame.snapshot.options.depth});
 }
 
-bool can_cancel(const Frame& frame, const DeskState& /*state*/) {
+bool can_cancel(const Frame& frame, const UiState& /*state*/) {
   return frame.anything_runs() || frame.job.looking;
 }
 
-bool can_pause(const Frame& frame, const DeskState& /*state*/) {
+bool can_pause(const Frame& frame, const UiState& /*state*/) {
   bool can = frame.job.running && !frame.job.stopping;
-  for (const JobState& job : frame.beside) can = can || !job.stopping;
+  for (const JobState& job : frame.concurrent_jobs) can = can || !job.stopping;
   return can;
 }
-void pause_or_go_on(Frame& frame, DeskState& /*state*/) {
+void pause_or_go_on(Frame& frame, UiState& /*state*/) {
   bool paused = !frame.job.running || frame.job.paused;
-  for (const JobState& job : frame.beside) paused = paused && job.paused;
+  for (const JobState& job : frame.concurrent_jobs) paused = paused && job.paused;
   if (paused)
     frame.emit(ContinueCommand{});
   else
@@ -70,12 +70,12 @@ void pause_or_go_on(Frame& frame, DeskState& /*state*/) {
 
 // The same look at a terminal.
 std::string command_text(const Snapshot& snapshot) {
-  return command_line("check", snapshot.said);
+  return command_line("check", snapshot.options);
 }
 
 // The findings as text for an issue or a chat.
 std::string report_text(const Snapshot& snapshot) {
-  std::string text = snapshot.said.checkpoint + "\n";
+  std::string text = snapshot.options.checkpoint + "\n";
   if (snapshot.report == nullptr) return text;
   for (const Finding& finding : snapshot.report->findings) {
     text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";
@@ -88,64 +88,64 @@ std::string report_text(const Snapshot& snapshot) {
   return text + "\n" + command_text(snapshot) + "\n";
 }
 
-void copy_report(Frame& frame, DeskState& state) {
+void copy_report(Frame& frame, UiState& state) {
   ImGui::SetClipboardText(report_text(frame.snapshot).c_str());
-  tell(frame, state, "Copied the findings as text.");
+  show_toast(frame, state, "Copied the findings as text.");
 }
-void copy_name(Frame& frame, DeskState& state) {
+void copy_name(Frame& frame, UiState& state) {
   std::string name(frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor));
   ImGui::SetClipboardText(name.c_str());
-  tell(frame, state, "Copied " + name);
+  show_toast(frame, state, "Copied " + name);
 }
-void copy_command(Frame& frame, DeskState& state) {
+void copy_command(Frame& frame, UiState& state) {
   std::string text = command_text(frame.snapshot);
   ImGui::SetClipboardText(text.c_str());
-  tell(frame, state, "Copied: " + text);
+  show_toast(frame, state, "Copied: " + text);
 }
 
-void explain_finding(Frame& /*frame*/, DeskState& state) {
+void explain_finding(Frame& /*frame*/, UiState& state) {
   state.habits.lesson.clear();
   state.explain_open = true;
 }
 
 constexpr std::array kFindingRows{
     ActionRow{Action::kPalette, "Show all commands", ctrl_shift(Key::kP), always, toggle_palette,
-              Above::kEach},
+              OverlayPolicy::kAlways},
     ActionRow{Action::kFilter, "Filter the tensors", ctrl(Key::kF), has_checkpoint, edit_filter},
     ActionRow{Action::kShowFindings, "List only tensors with findings", ctrl_shift(Key::kF),
               has_checkpoint,
-              [](Frame& frame, DeskState& state) { set_filter(frame, state, "finding:*"); }},
+              [](Frame& frame, UiState& state) { set_filter(frame, state, "finding:*"); }},
     ActionRow{Action::kShowAll,
               "List all tensors",
               {},
               has_checkpoint,
-              [](Frame& frame, DeskState& state) { set_filter(frame, state, ""); }},
+              [](Frame& frame, UiState& state) { set_filter(frame, state, ""); }},
     ActionRow{Action::kNextFinding,
               "Go to the next finding",
               {Key::kF8},
               has_findings,
-              [](Frame& frame, DeskState&) { step_finding(frame, 1); }},
+              [](Frame& frame, UiState&) { step_finding(frame, 1); }},
     ActionRow{Action::kPreviousFinding, "Go to the previous finding", shift(Key::kF8), has_findings,
-              [](Frame& frame, DeskState&) { step_finding(frame, -1); }},
+              [](Frame& frame, UiState&) { step_finding(frame, -1); }},
     ActionRow{Action::kCheck, "Check again", {Key::kF6}, can_check, emit_one<CheckCommand>},
     ActionRow{Action::kCheckData, "Check every byte", shift(Key::kF6), can_check_data,
-              [](Frame& frame, DeskState&) { frame.emit(CheckCommand{Depth::kData}); }},
+              [](Frame& frame, UiState&) { frame.emit(CheckCommand{Depth::kData}); }},
     ActionRow{Action::kCancel, "Stop all that is running", shift(Key::kEscape), can_cancel,
-              emit_one<CancelCommand>, Above::kEach},
+              emit_one<CancelCommand>, OverlayPolicy::kAlways},
     ActionRow{Action::kPause,
               "Pause all that is running, or go on with it",
               {Key::kF9},
               can_pause,
               pause_or_go_on,
-              Above::kEach},
+              OverlayPolicy::kAlways},
     ActionRow{Action::kExplain,
               "Explain this finding",
               {Key::kF1},
               has_findings,
               explain_finding,
-              Above::kInstead},
+              OverlayPolicy::kReplaces},
     ActionRow{Action::kMesh, "Say how the ranks lie", ctrl(Key::kM), has_checkpoint,
-              [](Frame&, DeskState& state) { state.mesh_open = true; }, Above::kInstead},
+              [](Frame&, UiState& state) { state.mesh_open = true; }, OverlayPolicy::kReplaces},
     ActionRow{Action::kCopyReport, "Copy the findings as text", ctrl_shift(Key::kC), has_findings,
               copy_report},
     ActionRow{Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC), has_tensor, copy_name},
@@ -153,7 +153,7 @@ constexpr std::array kFindingRows{
         Action::kCopyCommand, "Copy the command for a terminal", {}, has_checkpoint, copy_command},
     ActionRow{Action::kReload, "Open again from disk", {Key::kF5}, can_open_again, reload},
     ActionRow{Action::kQuit, "Quit", ctrl(Key::kQ), always,
-              [](Frame&, DeskState& state) { state.quit = true; }, Above::kEach},
+              [](Frame&, UiState& state) { state.quit = true; }, OverlayPolicy::kAlways},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What a view gets and what it gives back. A view draws from an immutable Digest; what the person
-// does comes out as commands. It holds no pointers between frames, opens no file and waits for
-// nothing.
+// Input and output of a view. A view draws from an immutable Digest and emits commands
+// for user actions. It keeps no pointers between frames, opens no files and never
+// blocks.
 #pragma once
 
 #include <imgui.h>
@@ -32,37 +32,37 @@ struct TileRequest {
   TileView view;
   MeshGrid grid;
   Colouring colouring = {};
-  std::shared_ptr<const TilePaint> paint = nullptr;  // null: by writer, as the colouring says
-  bool after = false;                                // which of the paint's tiles these are
+  std::shared_ptr<const TilePaint> paint = nullptr;  // null: by writer, according to the colouring
+  bool after = false;                                // selects the tiles of the paint
 };
 struct PaintedLayout {
   TileRequest request;
   TileLayout layout;
   std::vector<Rgba> fills = {};   // of layout.quads
-  std::vector<Rgba> pixels = {};  // of the raster; given up once they are a texture
+  std::vector<Rgba> pixels = {};  // of the raster; freed once uploaded as texture
   bool has_pixels = false;
-  std::vector<std::uint32_t> bad_pixels = {};  // the first thousands of what is wrong among them
-  std::uintptr_t texture = 0;                  // the renderer's number of it
+  std::vector<std::uint32_t> bad_pixels = {};  // the first few thousand wrong pixels among them
+  std::uintptr_t texture = 0;                  // number of the texture in the renderer
 };
 
-// Lays tiles out, at once or beside the frame; a late answer is the last one for that slot, and
-// the view stretches it until the right one is there.
+// Computes tile layouts synchronously or in the background; until a new layout is ready, the view
+// stretches the last one of that slot.
 class Layouts {
  public:
   virtual ~Layouts() = default;
   virtual const PaintedLayout* get(int slot, const TileRequest& request) = 0;
 };
 
-// Where a driven test finds what it clicks: the rectangle of every named item of the last frame.
+// Positions of named items in the last frame, for driven tests.
 struct TextMark {
-  ImVec4 box, clip;      // where it stands, and what of that is seen
-  bool scrolls = false;  // what is cut above or below can be scrolled to
-  int layer = 0;         // 0: the desk, 1: an open rail's column, 2: panels above, 3: the tour
+  ImVec4 box, clip;      // position, and its visible part
+  bool scrolls = false;  // hidden parts can be scrolled to
+  int layer = 0;         // 0: main window, 1: column over a rail, 2: panels, 3: tour
   std::string text;
 };
 struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
-  bool wants_texts = false;                          // every text that is drawn is noted
+  bool wants_texts = false;                          // record every drawn text
   std::vector<TextMark> texts;
   std::string tooltip;  // of the map, in the last frame
 };
@@ -74,18 +74,18 @@ struct Frame {
   const Theme& theme;
   const Fonts& fonts;
   Layouts& layouts;
-  std::vector<Command>& commands;  // out
+  std::vector<Command>& commands;  // output
   std::span<const KeyPress> keys;  // pressed since the last frame
   float scale = 1;
-  double now = 0;                         // seconds; only for what fades
-  Marks* marks = nullptr;                 // tests
-  std::span<const JobState> beside = {};  // jobs that only read, beside `job`
-  bool stable = false;                    // a picture is being taken: nothing that depends on time
+  double now = 0;                                  // seconds, only for fades
+  Marks* marks = nullptr;                          // for tests
+  std::span<const JobState> concurrent_jobs = {};  // concurrent read-only jobs, besides `job`
+  bool stable = false;                             // a screenshot: nothing may depend on time
 
   float px(float units) const { return std::floor(units * scale + 0.5f); }
-  bool anything_runs() const { return job.running || !beside.empty(); }
+  bool anything_runs() const { return job.running || !concurrent_jobs.empty(); }
   bool runs(std::string_view verb) const {
-    for (const JobState& each : beside) {
+    for (const JobState& each : concurrent_jobs) {
       if (each.verb == verb) return true;
     }
     return job.running && job.verb == verb;

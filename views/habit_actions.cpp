@@ -14,26 +14,26 @@ namespace {
 
 constexpr std::array kScales{1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0};
 
-const char* title_of(verbs::DeskTheme theme) {
+const char* title_of(verbs::UiTheme theme) {
   switch (theme) {
-    case verbs::DeskTheme::kDark:
+    case verbs::UiTheme::kDark:
       return "Dark";
-    case verbs::DeskTheme::kLight:
+    case verbs::UiTheme::kLight:
       return "Light";
-    case verbs::DeskTheme::kContrast:
+    case verbs::UiTheme::kContrast:
       break;
   }
   return "High contrast";
 }
 
-void set_theme(const Frame& frame, DeskState& state, verbs::DeskTheme theme) {
+void set_theme(const Frame& frame, UiState& state, verbs::UiTheme theme) {
   state.habits.settings.theme = theme;
-  tell(frame, state, std::string(title_of(theme)) + " theme");
+  show_toast(frame, state, std::string(title_of(theme)) + " theme");
 }
 
-void set_scale(const Frame& frame, DeskState& state, double scale) {
+void set_scale(const Frame& frame, UiState& state, double scale) {
   state.habits.settings.scale = scale;
-  tell(frame, state, fmt::format("Scale {:.0f} %", scale * 100));
+  show_toast(frame, state, fmt::format("Scale {:.0f} %", scale * 100));
 }
 
 verbs::SideSettings side_of(const SideColumn& column) {
@@ -47,8 +47,8 @@ void use_side(SideColumn& column, const verbs::SideSettings& side) {
 
 }  // namespace
 
-verbs::DeskSettings settings_of(const DeskState& state) {
-  verbs::DeskSettings settings = state.habits.settings;
+verbs::UiSettings settings_of(const UiState& state) {
+  verbs::UiSettings settings = state.habits.settings;
   settings.left = side_of(state.layout.left);
   settings.right = side_of(state.layout.right);
   settings.sort = state.sort.key;
@@ -58,37 +58,37 @@ verbs::DeskSettings settings_of(const DeskState& state) {
   return settings;
 }
 
-void use_settings(DeskState& state, const verbs::DeskSettings& settings) {
+void use_settings(UiState& state, const verbs::UiSettings& settings) {
   state.habits.settings = settings;
   use_side(state.layout.left, settings.left);
   use_side(state.layout.right, settings.right);
   state.sort = {settings.sort, settings.descending};
   state.table.widths = settings.columns;
-  if (settings.panel != verbs::DeskPanel::kMap) state.habits.restore = settings.panel;
+  if (settings.panel != verbs::UiPanel::kMap) state.habits.restore = settings.panel;
 }
 
-void restore_panel(Frame& frame, DeskState& state) {
+void restore_panel(Frame& frame, UiState& state) {
   const Snapshot& s = frame.snapshot;
   if (s.checkpoint == nullptr) return;
   auto& kept = state.habits.settings.panel;
   if (!state.habits.restore) {
-    kept = s.bytes != nullptr    ? verbs::DeskPanel::kBytes
-           : s.values != nullptr ? verbs::DeskPanel::kValues
-           : state.table.open    ? verbs::DeskPanel::kTable
-           : state.summary_open  ? verbs::DeskPanel::kOverview
-                                 : verbs::DeskPanel::kMap;
+    kept = s.bytes != nullptr    ? verbs::UiPanel::kBytes
+           : s.values != nullptr ? verbs::UiPanel::kValues
+           : state.table.open    ? verbs::UiPanel::kTable
+           : state.summary_open  ? verbs::UiPanel::kOverview
+                                 : verbs::UiPanel::kMap;
     return;
   }
   // What is looked into is the tensor that the check selects.
   if (s.report == nullptr || frame.job.running) return;
-  verbs::DeskPanel panel = *state.habits.restore;
+  verbs::UiPanel panel = *state.habits.restore;
   state.habits.restore.reset();
-  state.summary_open = panel == verbs::DeskPanel::kOverview;
+  state.summary_open = panel == verbs::UiPanel::kOverview;
   state.summary_for = s.tensor;
-  state.table.open = panel == verbs::DeskPanel::kTable;
+  state.table.open = panel == verbs::UiPanel::kTable;
   if (!s.tensor) return;
-  if (panel == verbs::DeskPanel::kBytes) show_bytes(frame, state, false);
-  if (panel == verbs::DeskPanel::kValues) show_values(frame, state);
+  if (panel == verbs::UiPanel::kBytes) show_bytes(frame, state, false);
+  if (panel == verbs::UiPanel::kValues) show_values(frame, state);
 }
 
 double stepped_scale(double scale, int direction) {
@@ -101,12 +101,12 @@ double stepped_scale(double scale, int direction) {
   return here == kScales.begin() ? kScales.front() : *std::prev(here);
 }
 
-void tell(const Frame& frame, DeskState& state, std::string text) {
+void show_toast(const Frame& frame, UiState& state, std::string text) {
   state.toast = std::move(text);
   state.toast_until = frame.now + 4;
 }
 
-void draw_habit_panels(Frame& frame, DeskState& state) {
+void draw_habit_panels(Frame& frame, UiState& state) {
   follow_report(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
@@ -116,71 +116,72 @@ void draw_habit_panels(Frame& frame, DeskState& state) {
 
 namespace {
 
-void use_next_theme(Frame& frame, DeskState& state) {
-  auto next =
-      (static_cast<std::size_t>(state.habits.settings.theme) + 1) % verbs::kDeskThemes.size();
-  set_theme(frame, state, verbs::kDeskThemes[next]);
+void use_next_theme(Frame& frame, UiState& state) {
+  auto next = (static_cast<std::size_t>(state.habits.settings.theme) + 1) % verbs::kUiThemes.size();
+  set_theme(frame, state, verbs::kUiThemes[next]);
 }
-template <verbs::DeskTheme kTheme>
-void use_theme(Frame& frame, DeskState& state) {
+template <verbs::UiTheme kTheme>
+void use_theme(Frame& frame, UiState& state) {
   set_theme(frame, state, kTheme);
 }
 template <int kDirection>
-void step_scale(Frame& frame, DeskState& state) {
+void step_scale(Frame& frame, UiState& state) {
   set_scale(frame, state, stepped_scale(state.habits.settings.scale, kDirection));
 }
 
-void explain_errors(Frame& /*frame*/, DeskState& state) {
+void explain_errors(Frame& /*frame*/, UiState& state) {
   state.habits.errors_open = state.habits.errors_wanted = true;
 }
 
-bool can_report(const Frame& frame, const DeskState& /*state*/) {
+bool can_report(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.report != nullptr && !frame.job.running;
 }
-bool can_open_demo(const Frame& frame, const DeskState& state) {
+bool can_open_demo(const Frame& frame, const UiState& state) {
   return !state.habits.cache_folder.empty() && !frame.job.running;
 }
-bool can_tour(const Frame& frame, const DeskState& state) {
+bool can_tour(const Frame& frame, const UiState& state) {
   return tour_is_on(state) || frame.snapshot.report != nullptr || can_open_demo(frame, state);
 }
 
 constexpr std::array kHabitRows{
     ActionRow{Action::kSettings, "Settings", ctrl(Key::kComma), always,
-              [](Frame&, DeskState& state) { state.habits.settings_open = true; }, Above::kInstead},
+              [](Frame&, UiState& state) { state.habits.settings_open = true; },
+              OverlayPolicy::kReplaces},
     ActionRow{Action::kNextTheme, "Use the next theme", ctrl_shift(Key::kT), always, use_next_theme,
-              Above::kEach},
+              OverlayPolicy::kAlways},
     ActionRow{Action::kDarkTheme,
               "Use the dark theme",
               {},
               always,
-              use_theme<verbs::DeskTheme::kDark>,
-              Above::kEach},
+              use_theme<verbs::UiTheme::kDark>,
+              OverlayPolicy::kAlways},
     ActionRow{Action::kLightTheme,
               "Use the light theme",
               {},
               always,
-              use_theme<verbs::DeskTheme::kLight>,
-              Above::kEach},
+              use_theme<verbs::UiTheme::kLight>,
+              OverlayPolicy::kAlways},
     ActionRow{Action::kContrastTheme,
               "Use the theme of high contrast",
               {},
               always,
-              use_theme<verbs::DeskTheme::kContrast>,
-              Above::kEach},
+              use_theme<verbs::UiTheme::kContrast>,
+              OverlayPolicy::kAlways},
     ActionRow{Action::kScaleUp, "Make everything larger", ctrl(Key::kPlus), always, step_scale<1>,
-              Above::kEach},
+              OverlayPolicy::kAlways},
     ActionRow{Action::kScaleDown, "Make everything smaller", ctrl(Key::kMinus), always,
-              step_scale<-1>, Above::kEach},
+              step_scale<-1>, OverlayPolicy::kAlways},
     ActionRow{Action::kScaleReset, "Make everything of its own size", ctrl(Key::k0), always,
-              [](Frame& frame, DeskState& state) { set_scale(frame, state, 1); }, Above::kEach},
+              [](Frame& frame, UiState& state) { set_scale(frame, state, 1); },
+              OverlayPolicy::kAlways},
     ActionRow{Action::kExplainError, "Explain an error message", shift(Key::kF1), always,
-              explain_errors, Above::kInstead},
+              explain_errors, OverlayPolicy::kReplaces},
     ActionRow{Action::kReport, "Write a report of what is on the screen", ctrl_shift(Key::kR),
               can_report, ask_for_report},
     ActionRow{Action::kOpenDemo, "Open the demo", {}, can_open_demo, open_demo},
     ActionRow{Action::kTour, "Lead me around the desk", {Key::kF2}, can_tour, step_tour},
     ActionRow{Action::kExpect, "Say what is expected of it", ctrl(Key::kE), has_checkpoint,
-              open_expectation, Above::kInstead},
+              open_expectation, OverlayPolicy::kReplaces},
 };
 
 }  // namespace

@@ -1,42 +1,42 @@
-// What the desk can do with itself: its theme, scale and settings, the tour, the report.
+// Settings of the window: theme, scale, tour, report.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 
 namespace shw {
 
-// Everything that is kept from one day to the next, as it stands now; and the other way round.
-verbs::DeskSettings settings_of(const DeskState& state);
-void use_settings(DeskState& state, const verbs::DeskSettings& settings);
-// The panel that was open when the desk was left, as soon as a tensor is there to show in it.
-void restore_panel(Frame& frame, DeskState& state);
+// Conversion between the persistent settings and the current state.
+verbs::UiSettings settings_of(const UiState& state);
+void use_settings(UiState& state, const verbs::UiSettings& settings);
+// Reopens the panel of the last session once a tensor is selected.
+void restore_panel(Frame& frame, UiState& state);
 
-// The next of the steps from 100 to 300 percent.
+// The next scale between 100 and 300 percent.
 double stepped_scale(double scale, int direction);
 
-// Says it in the bar below for some seconds.
-void tell(const Frame& frame, DeskState& state, std::string text);
+// Shows a message in the status bar for some seconds.
+void show_toast(const Frame& frame, UiState& state, std::string text);
 
-// Those of its panels that are open.
-void draw_habit_panels(Frame& frame, DeskState& state);
+// Draws the open panels of this topic.
+void draw_habit_panels(Frame& frame, UiState& state);
 
-// The demo in a folder of the program's own, and the tour (tour.cpp).
-void open_demo(Frame& frame, DeskState& state);
-// Begins it, or goes to its next step.
-void step_tour(Frame& frame, DeskState& state);
-bool tour_is_on(const DeskState& state);
-void leave_tour(DeskState& state);
-void draw_tour(Frame& frame, DeskState& state);
+// Opens the demo checkpoint in the program's cache folder, and the tour (tour.cpp).
+void open_demo(Frame& frame, UiState& state);
+// Starts the tour or advances it by one step.
+void step_tour(Frame& frame, UiState& state);
+bool tour_is_on(const UiState& state);
+void leave_tour(UiState& state);
+void draw_tour(Frame& frame, UiState& state);
 
-void draw_settings(Frame& frame, DeskState& state);
-// What it is held against (expect_panel.cpp).
-void open_expectation(Frame& frame, DeskState& state);
-void draw_expectation(Frame& frame, DeskState& state);
-// What an error message can mean (explain_panel.cpp).
-void draw_error_meaning(Frame& frame, DeskState& state);
-// The report of what is on the screen (report_panel.cpp).
-void ask_for_report(Frame& frame, DeskState& state);
-void follow_report(Frame& frame, DeskState& state);
-void draw_report(Frame& frame, DeskState& state);
+void draw_settings(Frame& frame, UiState& state);
+// The panel for spec and reference (expect_panel.cpp).
+void open_expectation(Frame& frame, UiState& state);
+void draw_expectation(Frame& frame, UiState& state);
+// The panel that explains a pasted error message (explain_panel.cpp).
+void draw_error_meaning(Frame& frame, UiState& state);
+// The panel that saves a report of the current check (report_panel.cpp).
+void ask_for_report(Frame& frame, UiState& state);
+void follow_report(Frame& frame, UiState& state);
+void draw_report(Frame& frame, UiState& state);
 
 }  // namespace shw

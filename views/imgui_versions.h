@@ -1,5 +1,5 @@
-// What differs between Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu 24.04) and 1.92: each
-// difference stands here once, under the name of what we want of it.
+// Compatibility with Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu 24.04) and 1.92: one
+// function per difference.
 #pragma once
 
 #include <imgui.h>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// The size that a font was loaded at; since 1.92 a font has none of its own.
+// The size at which a font was loaded; fonts of 1.92 have no fixed size.
 inline float font_size(const ImFont* font) {
 #if IMGUI_VERSION_NUM < 19200
   return font->FontSize;
@@ -25,12 +25,12 @@ inline void push_font(ImFont* font) {
 #endif
 }
 
-// Text is measured and drawn with a font that since 1.92 draws its letters when they are first met.
+// The font to measure and draw with: fonts of 1.92 rasterise glyphs on first use.
 inline ImFont* face(const ImFont* font) {
   return const_cast<ImFont*>(font);
 }
 
-// Where a line of `width` ends.
+// The end of a line of `width`.
 inline const char* wrap_position(const ImFont* font, const char* begin, const char* end,
                                  float width) {
 #if IMGUI_VERSION_NUM < 19200
@@ -40,12 +40,12 @@ inline const char* wrap_position(const ImFont* font, const char* begin, const ch
 #endif
 }
 
-// A texture by the renderer's number: a pointer to imgui until 1.91.4, a number since.
+// A texture by its number in the renderer: a pointer until 1.91.4, an integer since.
 inline ImTextureID texture_id(std::uintptr_t number) {
-  return (ImTextureID)number;  // NOLINT(google-readability-casting): right for both
+  return (ImTextureID)number;  // correct for both types
 }
 
-// A frame of some thickness: 1.92.8 moved the flags to the end.
+// A rectangle outline; 1.92.8 moved the flags to the end.
 inline void add_frame(ImDrawList* draw, ImVec2 min, ImVec2 max, ImU32 colour, float rounding,
                       float thickness) {
 #if IMGUI_VERSION_NUM < 19280
@@ -55,7 +55,7 @@ inline void add_frame(ImDrawList* draw, ImVec2 min, ImVec2 max, ImU32 colour, fl
 #endif
 }
 
-// A child window that the keyboard walks into as if it were a part of its parent.
+// A child window that keyboard navigation treats as part of its parent.
 inline bool begin_flat_child(const char* id, ImVec2 size, ImGuiWindowFlags flags) {
 #if IMGUI_VERSION_NUM < 19090
   return ImGui::BeginChild(id, size, false, flags | ImGuiWindowFlags_NavFlattened);
@@ -70,9 +70,9 @@ inline constexpr ImGuiCol kNavColour = ImGuiCol_NavHighlight;
 inline constexpr ImGuiCol kNavColour = ImGuiCol_NavCursor;
 #endif
 
-// For pictures and tests, where no backend of a window system feeds the current context. 1.86 wants
-// every key mapped; from 1.87 on input is a queue that is emptied over several frames, which would
-// make what a frame shows depend on what came before it.
+// For screenshots and tests without a window backend. 1.86 needs all keys mapped; since
+// 1.87 input is a queue spread over frames, which would make a frame depend on earlier
+// ones.
 inline void take_own_input() {
   ImGuiIO& io = ImGui::GetIO();
 #if IMGUI_VERSION_NUM < 18700

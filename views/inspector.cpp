@@ -87,7 +87,7 @@ const Extents* extents_named(const Finding& finding, std::string_view label) {
 }
 
 // n of m, with a step back and a step on.
-void draw_rule(Frame& frame, DeskState& state, Column& column, const Finding& finding,
+void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& finding,
                std::size_t index, std::size_t count) {
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
@@ -168,7 +168,7 @@ bool link(Frame& frame, const Column& column, const char* id, std::string_view t
 }
 
 // Its other subjects; each steps the map to itself.
-void draw_subjects(Frame& frame, DeskState& state, Column& column, const Finding& finding) {
+void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
   std::size_t others = finding.subjects.size();
@@ -256,7 +256,7 @@ std::optional<Extents> offsets_after(const Frame& frame, ChunkId chunk) {
   return copy_of(after.offsets(guess));
 }
 
-void draw_tile(Frame& frame, DeskState& state, Column& column) {
+void draw_tile(Frame& frame, UiState& state, Column& column) {
   auto tile = current_tile(frame, state);
   head(frame, column, state.map.hovered || state.map.pinned ? "TILE UNDER THE CURSOR" : "TILE");
   if (!tile) {
@@ -297,7 +297,7 @@ void draw_tile(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(14);
 }
 
-void draw_finding(Frame& frame, DeskState& state, Column& column) {
+void draw_finding(Frame& frame, UiState& state, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::size_t index = std::min(frame.snapshot.finding.value_or(0), findings.size() - 1);
   const Finding& finding = findings[index];
@@ -353,7 +353,7 @@ void draw_other_tensor(Frame& frame, Column& column) {
   head(frame, column, "FINDING, OF OTHER TENSORS");
 }
 
-void draw_calm(Frame& frame, DeskState& state, Column& column) {
+void draw_calm(Frame& frame, UiState& state, Column& column) {
   const CheckReport* report = frame.snapshot.report.get();
   head(frame, column, "FINDINGS");
   if (report == nullptr) {
@@ -384,7 +384,7 @@ void draw_calm(Frame& frame, DeskState& state, Column& column) {
 
 }  // namespace
 
-void draw_inspector(Frame& frame, DeskState& state, Region region) {
+void draw_inspector(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "inspector", region, frame.theme.side, true);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float scroll = ImGui::GetScrollY();

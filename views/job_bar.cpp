@@ -146,14 +146,15 @@ float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of,
     frame.emit(CancelCommand{verb});
   float end = right - size.x - frame.px(8);
   const char* label = job.paused ? "Go on" : "Pause";
-  ImVec2 beside = button_size(frame, label);
-  if (button(frame, ("job/pause" + of).c_str(), label, {end - beside.x, middle - size.y / 2})) {
+  ImVec2 size_of_button = button_size(frame, label);
+  if (button(frame, ("job/pause" + of).c_str(), label,
+             {end - size_of_button.x, middle - size.y / 2})) {
     if (job.paused)
       frame.emit(ContinueCommand{verb});
     else
       frame.emit(PauseCommand{verb});
   }
-  return end - beside.x - frame.px(16);
+  return end - size_of_button.x - frame.px(16);
 }
 
 void draw_running(Frame& frame, const JobState& job, const std::string& of, Region region) {
@@ -178,7 +179,7 @@ void draw_running(Frame& frame, const JobState& job, const std::string& of, Regi
   draw_bar(frame, job, draw, min, {right, min.y + frame.px(5)});
 }
 
-void draw_idle(Frame& frame, DeskState& state, Region region) {
+void draw_idle(Frame& frame, UiState& state, Region region) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);
   float x = region.min.x + frame.px(16), right = region.max.x - frame.px(16);
@@ -209,7 +210,7 @@ void draw_idle(Frame& frame, DeskState& state, Region region) {
     if (frame.snapshot.report->depth != Depth::kData)
       said += " Check every byte (" + to_text(key_of(Action::kCheckData)) + ") looks deeper.";
   } else if (frame.snapshot.checkpoint != nullptr) {
-    said = frame.snapshot.said.checkpoint;
+    said = frame.snapshot.options.checkpoint;
   }
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   std::string shown = elide_middle(said, right - x, measure);
@@ -226,11 +227,11 @@ bool tells_failure(const Frame& frame) {
 }  // namespace
 
 float job_bar_height(const Frame& frame) {
-  std::size_t rows = frame.beside.size() + (frame.job.running ? 1 : 0);
+  std::size_t rows = frame.concurrent_jobs.size() + (frame.job.running ? 1 : 0);
   return rows == 0 ? frame.px(36) : frame.px(kJobRow) * static_cast<float>(rows) + frame.px(10);
 }
 
-void draw_job_bar(Frame& frame, DeskState& state, Region region) {
+void draw_job_bar(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "job", region, tells_failure(frame) ? frame.theme.bad_back : frame.theme.side,
                false);
   Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
@@ -240,7 +241,7 @@ void draw_job_bar(Frame& frame, DeskState& state, Region region) {
     row.max.y += frame.px(kJobRow);
   };
   if (frame.job.running) draw_row(frame.job, "");
-  for (const JobState& job : frame.beside) draw_row(job, "/" + std::string(job.verb));
+  for (const JobState& job : frame.concurrent_jobs) draw_row(job, "/" + std::string(job.verb));
   if (!frame.anything_runs()) draw_idle(frame, state, region);
   ImGui::GetWindowDrawList()->AddLine(region.min, {region.max.x, region.min.y}, frame.theme.line);
   end_region();

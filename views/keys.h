@@ -1,5 +1,5 @@
-// Keys as the views see them. imgui 1.86 names 22 keys and loses those pressed and released between
-// two frames; the window queues its own.
+// Key presses for views. imgui 1.86 knows 22 keys and loses those pressed and released between two
+// frames, so the window queues its own.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +84,6 @@ struct KeyPress {
 };
 
 std::string to_text(KeyPress press);          // "Ctrl+Shift+P"
-KeyPress parse_key(const std::string& text);  // kNone where it cannot be read
+KeyPress parse_key(const std::string& text);  // kNone if invalid
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// Layouts made at once, kept until what they depend on changes: for tests, pictures, and tensors of
-// few tiles.
+// Synchronous layouts, cached until their inputs change: for tests, screenshots and small
+// tensors.
 #pragma once
 
 #include <map>

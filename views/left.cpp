@@ -16,12 +16,12 @@
 namespace shw {
 namespace {
 
-void set_filter_text(Frame& frame, DeskState& state, std::string text) {
+void set_filter_text(Frame& frame, UiState& state, std::string text) {
   state.filter = std::move(text);
   frame.emit(FilterCommand{state.filter});
 }
 
-void draw_filter(Frame& frame, DeskState& state, Column& column) {
+void draw_filter(Frame& frame, UiState& state, Column& column) {
   float height = frame.px(32);
   ImVec2 at{column.left, column.y};
   ImDrawList* draw = column.draw;
@@ -65,7 +65,7 @@ void draw_filter(Frame& frame, DeskState& state, Column& column) {
 }
 
 // What else could be meant, a click away. The height that it takes.
-float draw_nothing_passes(Frame& frame, DeskState& state, Column& column) {
+float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   float from = column.y, drawn = 0;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
@@ -85,8 +85,7 @@ float draw_nothing_passes(Frame& frame, DeskState& state, Column& column) {
 }
 
 // At the head of the list, where there is room beside its count.
-void draw_table_chip(Frame& frame, DeskState& state, const Column& column,
-                     const std::string& shown) {
+void draw_table_chip(Frame& frame, UiState& state, const Column& column, const std::string& shown) {
   const char* label = state.table.open ? "map" : "table";
   float width = text_width(frame.fonts.small, label) + frame.px(16);
   float head_width = text_width(frame.fonts.head, "TENSORS  " + shown) + frame.px(24);
@@ -98,7 +97,7 @@ void draw_table_chip(Frame& frame, DeskState& state, const Column& column,
 }
 
 // What stands below the list, and how much of it: the list is not pushed away by either.
-struct Below {
+struct FooterLayout {
   float cells = 0;        // pixels that the mesh's cells take
   bool mesh_text = true;  // what was inferred, whole; false: in a tooltip
   bool facts = true;      // all rows; false: one line
@@ -109,11 +108,12 @@ float text_block(const ImFont* font, float width, const std::string& text) {
   return face(font)->CalcTextSizeA(text_height(font), FLT_MAX, width, text.c_str()).y * 1.2f;
 }
 
-Below below_of(const Frame& frame, float width, bool short_cells, bool mesh_text, bool facts) {
+FooterLayout measure_footer(const Frame& frame, float width, bool short_cells, bool mesh_text,
+                            bool facts) {
   const MeshInfo& mesh = *frame.digest.mesh;
   auto rows = static_cast<float>(mesh.grid.rows);
   float cell = mesh.grid.rows <= 2 ? 32.0f : mesh.grid.rows <= 8 ? 18.0f : 160.0f / rows;
-  Below below;
+  FooterLayout below;
   below.cells = mesh.ranks == 0 ? 0.0f : frame.px(std::clamp(cell * rows, 1.0f, 160.0f));
   if (short_cells) below.cells = std::min(below.cells, frame.px(28));
   below.mesh_text = mesh_text || mesh.ranks == 0;
@@ -125,15 +125,15 @@ Below below_of(const Frame& frame, float width, bool short_cells, bool mesh_text
 }
 
 // The fullest form that leaves the list half of the room, or all that its rows need.
-Below fit_below(const Frame& frame, float width, float room, float list_wants) {
+FooterLayout fit_footer(const Frame& frame, float width, float room, float list_wants) {
   float least = std::min(list_wants, room * 0.55f);
-  Below below = below_of(frame, width, false, true, true);
+  FooterLayout below = measure_footer(frame, width, false, true, true);
   for (int step = 0; step < 3 && room - below.height < least; ++step)
-    below = below_of(frame, width, step >= 1, step < 2, false);
+    below = measure_footer(frame, width, step >= 1, step < 2, false);
   return below;
 }
 
-void draw_mesh(Frame& frame, DeskState& state, Column& column, const Below& below) {
+void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout& below) {
   const MeshInfo& mesh = *frame.digest.mesh;
   head(frame, column, "MESH",
        mesh.ranks == 0   ? "·  WRITERS  NOT  KNOWN"
@@ -221,7 +221,7 @@ void draw_facts(Frame& frame, Column& column, bool all) {
 
 }  // namespace
 
-void draw_left(Frame& frame, DeskState& state, Region region) {
+void draw_left(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "left", region, frame.theme.side, false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float pad = frame.px(12);
@@ -240,7 +240,7 @@ void draw_left(Frame& frame, DeskState& state, Region region) {
   state.rows.update(frame.digest.list, state.folded, state.unfolded);
   std::uint32_t rows = state.rows.size();
   float wanted = frame.px(24) * static_cast<float>(std::max(rows, 1u));
-  Below below = fit_below(frame, column.width(), room, wanted);
+  FooterLayout below = fit_footer(frame, column.width(), room, wanted);
   wanted = std::clamp(wanted, 0.0f, std::max(frame.px(48), room - below.height));
   if (list.size() == 0 && all > 0) {
     Column inside{draw, column.left, column.right, column.y};

@@ -1,5 +1,5 @@
-// Which row of the list shows what, with folded layers and modules taking one row each. Made anew
-// when the list or what is folded changes: a sum over modules, not over tensors.
+// Maps list rows to contents; folded layers and modules take one row. Rebuilt when the list or the
+// folding changes, in time proportional to modules.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct ListRow {
   enum class Kind : std::uint8_t { kRun, kModule, kTensor };
   Kind kind = Kind::kTensor;
   std::uint32_t run = 0, group = 0;
-  std::uint32_t at = 0;  // row of the order
-  bool folded = false;   // of a run or a module
+  std::uint32_t at = 0;  // index in the order
+  bool folded = false;   // for runs and modules
 };
 
 class ListRows {
@@ -28,21 +28,21 @@ class ListRows {
               const FoldSet& unfolded);
   std::uint32_t size() const { return size_; }
   ListRow at(std::uint32_t row) const;
-  // Where a tensor stands, or the fold that it is in; nothing where it is not in the list. A search
-  // over what passes: only for a selection that is new.
+  // The row of a tensor or of the fold that contains it; nullopt if it is filtered out. Linear
+  // search, only for new selections.
   std::optional<std::uint32_t> row_of(TensorId tensor) const;
 
  private:
   struct Entry {
-    std::uint32_t row;   // its first
-    ListRow::Kind kind;  // a run's head, or a module with its tensors
+    std::uint32_t row;   // first row
+    ListRow::Kind kind;  // head of a run, or a module with its tensors
     std::uint32_t run, group;
     bool folded;
   };
   std::weak_ptr<const ListModel> of_;
   std::size_t folded_ = 0, unfolded_ = 0;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> entry_of_group_;  // of a folded run: the run's
+  std::vector<std::uint32_t> entry_of_group_;  // folded run: entry of the run
   std::uint32_t size_ = 0;
 };
 

@@ -13,7 +13,7 @@ constexpr float kLeastWidth = 780;  // offset, sixteen bytes, their letters and 
 
 }  // namespace
 
-bool look_is_open(const Frame& frame, DeskState& state) {
+bool look_is_open(const Frame& frame, UiState& state) {
   if (state.looked_into.lock() != frame.snapshot.checkpoint) {
     state.looked_into = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
@@ -32,7 +32,7 @@ Region look_region(const Frame& frame, Region left, Region centre, Region right)
   return {left.min, right.max};
 }
 
-void draw_look(Frame& frame, DeskState& state, Region region) {
+void draw_look(Frame& frame, UiState& state, Region region) {
   state.map.hovered.reset();  // the map is not there to be pointed at
   // What was asked for last, where the other one is not closed yet.
   bool values = state.values.open || (!state.bytes.open && frame.snapshot.values != nullptr);
@@ -42,14 +42,14 @@ void draw_look(Frame& frame, DeskState& state, Region region) {
     draw_bytes(frame, state, region);
 }
 
-void close_looks(Frame& frame, DeskState& state) {
+void close_looks(Frame& frame, UiState& state) {
   if (frame.snapshot.bytes != nullptr || state.bytes.open)
     frame.emit(BytesCommand{BytesCommand::Go::kClose});
   if (frame.snapshot.values != nullptr || state.values.open) frame.emit(ValuesCommand{true});
   state.bytes.open = state.values.open = state.map_has_keys = false;
 }
 
-void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_finding) {
+void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
   float width = 0;
   const char* id = of_finding ? "finding/bytes" : "tile/bytes";
   if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width))
@@ -66,17 +66,17 @@ void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_fin
 
 namespace {
 
-bool has_bytes(const Frame& frame, const DeskState& /*state*/) {
+bool has_bytes(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.bytes != nullptr && frame.snapshot.bytes->window;
 }
 
 template <bool kOfFinding>
-void look_at_bytes_of(Frame& frame, DeskState& state) {
+void look_at_bytes_of(Frame& frame, UiState& state) {
   show_bytes(frame, state, kOfFinding);
 }
 
 template <BytesCommand::Go kWhere>
-void step_bytes(Frame& frame, DeskState& /*state*/) {
+void step_bytes(Frame& frame, UiState& /*state*/) {
   frame.emit(BytesCommand{kWhere});
 }
 

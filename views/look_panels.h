@@ -1,32 +1,32 @@
-// What takes the middle of the desktop while somebody looks into files: bytes, values, the table of
-// tensors.
+// Views of file contents that replace the map: bytes, values, tensor
+// table.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 #include "views/widgets.h"
 
 namespace shw {
 
-// What was asked for of another checkpoint is no longer waited for.
-bool look_is_open(const Frame& frame, DeskState& state);
-// The middle where it is wide enough for rows of bytes, else what stands beside it too.
+// Closes looks that belong to another checkpoint.
+bool look_is_open(const Frame& frame, UiState& state);
+// The centre, extended over the side columns if it is too narrow for rows of bytes.
 Region look_region(const Frame& frame, Region left, Region centre, Region right);
-void draw_look(Frame& frame, DeskState& state, Region region);
-void close_looks(Frame& frame, DeskState& state);
-// "Show the bytes", as chips below what they are of; the finding's own byte where it names one.
-void draw_look_chips(Frame& frame, DeskState& state, Column& column, bool of_finding);
+void draw_look(Frame& frame, UiState& state, Region region);
+void close_looks(Frame& frame, UiState& state);
+// The "Show the bytes" chips; also the finding's own byte position.
+void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding);
 
-// The bytes of the tile that is looked at, or those that the finding names.
-void show_bytes(Frame& frame, DeskState& state, bool of_finding);
-void copy_bytes(Frame& frame, DeskState& state);
-void draw_bytes(Frame& frame, DeskState& state, Region region);
+// Shows the bytes of the selected tile or of the finding.
+void show_bytes(Frame& frame, UiState& state, bool of_finding);
+void copy_bytes(Frame& frame, UiState& state);
+void draw_bytes(Frame& frame, UiState& state, Region region);
 
-// The numbers of the slice that the map shows.
-void show_values(Frame& frame, DeskState& state);
-void draw_values(Frame& frame, DeskState& state, Region region);
+// Shows the values of the slice on the map.
+void show_values(Frame& frame, UiState& state);
+void draw_values(Frame& frame, UiState& state, Region region);
 
-// All tensors as a flat table in the place of the map. What looks into files lies above it.
-void toggle_table(Frame& frame, DeskState& state);
-void draw_tensor_table(Frame& frame, DeskState& state, Region region);
+// Switches the centre between map and tensor table; other looks are shown above it.
+void toggle_table(Frame& frame, UiState& state);
+void draw_tensor_table(Frame& frame, UiState& state, Region region);
 
 }  // namespace shw

@@ -34,7 +34,7 @@ std::string source_text(const MeshGuess& guess) {
   return fmt::format("inferred from who wrote what, {} % sure", percent);
 }
 
-void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess& guess, int number,
+void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& guess, int number,
                 bool first) {
   float middle = column.y + frame.px(11);
   const Theme& theme = frame.theme;
@@ -70,7 +70,7 @@ void draw_guess(Frame& frame, DeskState& state, Column& column, const MeshGuess&
 }
 
 // Which rank's cell is under the mouse: what it wrote, and a click that sets its tiles apart.
-void point_at_rank(Frame& frame, DeskState& state, const MeshGrid& grid, ImVec2 at, float width,
+void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at, float width,
                    float height) {
   ImGui::SetCursorScreenPos(at);
   ImVec2 size{width * static_cast<float>(grid.columns), height * static_cast<float>(grid.rows)};
@@ -91,7 +91,7 @@ void point_at_rank(Frame& frame, DeskState& state, const MeshGrid& grid, ImVec2 
 }
 
 // Every rank a cell, rows and columns as in the left column; with its number where that fits.
-void draw_grid(Frame& frame, DeskState& state, Column& column) {
+void draw_grid(Frame& frame, UiState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
   if (places == 0 || places > kMostCells) return;
@@ -136,7 +136,7 @@ std::string objection(const Frame& frame, const std::string& text) {
 }
 
 // The axes of the line, outermost first; a press moves one outwards, past the one before it.
-void draw_axes(Frame& frame, DeskState& state, Column& column) {
+void draw_axes(Frame& frame, UiState& state, Column& column) {
   auto mesh = parse_mesh(state.mesh_text);
   if (state.mesh_text.empty() || !mesh || mesh->axes.size() < 2) return;
   float x = column.left, middle = column.y + frame.px(12), drawn = 0;
@@ -160,7 +160,7 @@ void draw_axes(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(32);
 }
 
-void say_mesh(Frame& frame, DeskState& state, const std::string& text) {
+void say_mesh(Frame& frame, UiState& state, const std::string& text) {
   std::optional<Depth> depth;
   if (frame.snapshot.report != nullptr) depth = frame.snapshot.report->depth;
   frame.emit(MeshCommand{text});
@@ -169,7 +169,7 @@ void say_mesh(Frame& frame, DeskState& state, const std::string& text) {
   state.mesh_open = false;
 }
 
-void draw_line(Frame& frame, DeskState& state, Column& column) {
+void draw_line(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SAY IT");
   float height = frame.px(34);
   text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
@@ -184,7 +184,7 @@ void draw_line(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(18);
 }
 
-void draw_mesh_buttons(Frame& frame, DeskState& state, const Column& column) {
+void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
   float right = column.right;
   bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
   auto place = [&](const char* id, const char* label, ButtonStyle style) {
@@ -203,7 +203,7 @@ void draw_mesh_buttons(Frame& frame, DeskState& state, const Column& column) {
 
 }  // namespace
 
-void draw_mesh_panel(Frame& frame, DeskState& state) {
+void draw_mesh_panel(Frame& frame, UiState& state) {
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##mesh", 680, state.mesh_height, "How the ranks lie", panel))
     state.mesh_open = false;

@@ -22,7 +22,7 @@ bool is_called_so(std::string_view text, std::string_view wanted) {
 
 // Those that are called so, then those that have its letters in their order: "ctf" finds "Colour
 // the tiles by finding". Of both, what can be done now stands first.
-std::vector<const ActionRow*> matching(const Frame& frame, const DeskState& state) {
+std::vector<const ActionRow*> matching(const Frame& frame, const UiState& state) {
   std::vector<const ActionRow*> rows;
   std::string letters = state.palette_text;
   std::erase(letters, ' ');
@@ -63,9 +63,9 @@ bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));
   column = {draw, min.x + frame.px(24), max.x - frame.px(24), min.y + frame.px(22), max.y};
-  bool beside = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
-                !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
-  return !beside;
+  bool clicked = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                 !ImGui::IsMouseHoveringRect(min, max) && !ImGui::IsWindowAppearing();
+  return !clicked;
 }
 
 void end_overlay() {
@@ -77,7 +77,7 @@ namespace {
 constexpr float kPanelButtons = 12 + 30 + 22;  // below what scrolls
 
 // Of the panel that has the keys, unless they go into a text.
-void scroll_by_keys(const Frame& frame, const DeskState& state, float room) {
+void scroll_by_keys(const Frame& frame, const UiState& state, float room) {
   if (state.palette_open || ImGui::GetIO().WantTextInput) return;
   float line = frame.px(40), page = std::max(line, room - line), to = ImGui::GetScrollY();
   for (KeyPress key : frame.keys) {
@@ -94,8 +94,7 @@ void scroll_by_keys(const Frame& frame, const DeskState& state, float room) {
 }
 
 // By keys and by the wheel; the chosen row stays among those that are seen.
-std::size_t step_palette(const Frame& frame, DeskState& state, std::size_t rows,
-                         std::size_t shown) {
+std::size_t step_palette(const Frame& frame, UiState& state, std::size_t rows, std::size_t shown) {
   auto last = std::max(0, static_cast<int>(rows) - 1), fits = std::max(1, static_cast<int>(shown));
   int &row = state.palette_row, &first = state.palette_first;
   for (KeyPress key : frame.keys) {
@@ -114,7 +113,7 @@ std::size_t step_palette(const Frame& frame, DeskState& state, std::size_t rows,
 
 }  // namespace
 
-bool begin_panel(Frame& frame, const DeskState& state, const char* id, float wide, float height,
+bool begin_panel(Frame& frame, const UiState& state, const char* id, float wide, float height,
                  std::string_view title, OverlayPanel& panel) {
   ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImVec2 size{std::min(frame.px(wide), screen.x - frame.px(32)),
@@ -147,7 +146,7 @@ float end_panel_content(Frame& frame, OverlayPanel& panel) {
   return wants;
 }
 
-void draw_palette(Frame& frame, DeskState& state) {
+void draw_palette(Frame& frame, UiState& state) {
   Column column;
   auto rows = matching(frame, state);
   float line = frame.px(28);

@@ -84,7 +84,7 @@ struct Sums {
   }
 };
 
-void draw_shares(Frame& frame, DeskState& state, Column& column, std::string_view title,
+void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view title,
                  const std::vector<SizeShare>& shares, bool in_bytes) {
   if (shares.empty()) return;
   head(frame, column, title);
@@ -165,7 +165,7 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
   return overview;
 }
 
-void draw_summary(Frame& frame, DeskState& state, Region region) {
+void draw_summary(Frame& frame, UiState& state, Region region) {
   const Overview& overview = *frame.digest.overview;
   const CheckpointCard& facts = *frame.digest.facts;
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
@@ -174,7 +174,7 @@ void draw_summary(Frame& frame, DeskState& state, Region region) {
   float pad = frame.px(24);
   Column column{draw, region.min.x + pad, region.max.x - pad,
                 region.min.y + frame.px(18) - ImGui::GetScrollY()};
-  std::string title = frame.snapshot.said.checkpoint;
+  std::string title = frame.snapshot.options.checkpoint;
   title = title.substr(title.find_last_of('/') + 1);
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
   text_from(draw, frame.fonts.title, column.left, column.y + frame.px(10), frame.theme.text,

@@ -75,7 +75,7 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
       pieces = true;
       turned = turned || !piece.permutation.empty();
     }
-    for (const SidePiece& side : chunk.side) {
+    for (const ExternalPiece& side : chunk.external) {
       after.add(shifted(chunk.box.offsets, side.at), side.sizes, chunk.writer, TileStatus::kMoved,
                 ChunkId{kNoChunk}, {{}, "from " + last_part(side.file)});
       sides = true;
@@ -283,7 +283,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
         picture->expects = true;
         picture->expected = *expected;
         picture->expected_from =
-            snapshot.said.against.empty() ? "its siblings" : last_part(snapshot.said.against);
+            snapshot.options.against.empty() ? "its siblings" : last_part(snapshot.options.against);
       }
     }
   }

@@ -13,15 +13,15 @@
 
 namespace shw {
 
-double column_pixels_for(std::span<const PanelWish> panels, float room, float gap) {
+double column_pixels_for(std::span<const PanelOptions> panels, float room, float gap) {
   auto width_at = [&](double pixels) {
     double width = panels.empty() ? 0 : gap * static_cast<double>(panels.size() - 1);
-    for (const PanelWish& panel : panels)
+    for (const PanelOptions& panel : panels)
       width += std::max(static_cast<double>(panel.head_width), panel.columns * pixels);
     return width;
   };
   double most = 1;
-  for (const PanelWish& panel : panels) most = std::max(most, panel.columns);
+  for (const PanelOptions& panel : panels) most = std::max(most, panel.columns);
   double low = 0, high = std::max(1.0f, room) / most;
   for (int step = 0; step < 40; ++step) {
     double middle = (low + high) / 2;
@@ -50,7 +50,7 @@ struct Panel {
   float x = 0;
 };
 
-std::vector<Panel> panels_of(const Frame& frame, const DeskState& state, const Picture& picture) {
+std::vector<Panel> panels_of(const Frame& frame, const UiState& state, const Picture& picture) {
   const Slice& slice = state.map.slice;
   std::vector<Panel> panels;
   std::string how = slice.row < 0
@@ -105,15 +105,15 @@ void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, con
   ExtentsView other =
       panel.kind == Kind::kSaved && picture.expects ? ExtentsView(picture.expected) : ExtentsView{};
   float wide = extents_width(mono, panel.shape);
-  bool beside = title + frame.px(12) + wide < room;
+  bool fits_in_row = title + frame.px(12) + wide < room;
   float below = at.y + frame.px(29);
-  if (!after && beside)
+  if (!after && fits_in_row)
     draw_extents(frame, draw, mono, at.x + title + frame.px(12), at.y + frame.px(9), panel.shape,
                  other, frame.theme.text, frame.theme.bad);
-  if (!after && !beside && wide <= room)
+  if (!after && !fits_in_row && wide <= room)
     draw_extents(frame, draw, mono, at.x, below, panel.shape, other, frame.theme.text,
                  frame.theme.bad);
-  else if (!after && !beside)  // a number without its middle would be another number
+  else if (!after && !fits_in_row)  // a number without its middle would be another number
     text_from(draw, mono, at.x, below, frame.theme.quiet,
               elide_end(times_text(panel.shape), room, fit(mono)));
   else
@@ -179,7 +179,7 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
 }
 
 // Wheel zooms around the mouse, dragging pans, both for all pictures together.
-void pan_and_zoom(DeskState& state, ImVec2 at, const TileView& view, double base_row,
+void pan_and_zoom(UiState& state, ImVec2 at, const TileView& view, double base_row,
                   double base_column, std::int64_t rows, std::int64_t columns) {
   ImGuiIO& io = ImGui::GetIO();
   MapState& map = state.map;
@@ -203,7 +203,7 @@ void pan_and_zoom(DeskState& state, ImVec2 at, const TileView& view, double base
 }
 
 // How far in, and where: all of the extent in small, the part that is seen framed.
-void draw_minimap(Frame& frame, ImDrawList* draw, const DeskState& state, ImVec2 corner,
+void draw_minimap(Frame& frame, ImDrawList* draw, const UiState& state, ImVec2 corner,
                   std::int64_t rows, std::int64_t columns, double seen_rows, double seen_columns) {
   std::string text = fmt::format("{:.3g}×", state.map.zoom);
   float wide = frame.px(44), high = frame.px(30);
@@ -226,7 +226,7 @@ void draw_minimap(Frame& frame, ImDrawList* draw, const DeskState& state, ImVec2
 }
 
 // Where the room is for fewer pictures than there are, those that are shown can be stepped through.
-void keep_what_fits(const Frame& frame, DeskState& state, std::vector<Panel>& panels, float room,
+void keep_what_fits(const Frame& frame, UiState& state, std::vector<Panel>& panels, float room,
                     float margin) {
   auto fits = static_cast<std::size_t>(
       std::max(1.0f, std::floor((room + margin) / (frame.px(64) + margin))));
@@ -242,7 +242,7 @@ struct CommonScale {
   std::int64_t rows = 1, columns = 1;  // of the largest
   double row_pixels = 0, column_pixels = 0;
   float margin = 0;  // numbers to the right of each
-  std::vector<PanelWish> wishes;
+  std::vector<PanelOptions> wishes;
 };
 
 CommonScale common_scale(const Frame& frame, const Slice& slice, std::span<const Panel> panels,
@@ -276,7 +276,7 @@ TileView view_of(const MapState& map, const CommonScale& scale, const Slice& sli
           pixels(extent_of(panel.shape, slice.row), scale.row_pixels)};
 }
 
-MapPicture map_of(const Frame& frame, const DeskState& state, const Picture& picture, Kind kind,
+MapPicture map_of(const Frame& frame, const UiState& state, const Picture& picture, Kind kind,
                   ImVec2 at, const TileView& view) {
   bool after = kind == Kind::kAfter;
   MapPicture map{after ? "map/after" : "map/saved",
@@ -300,7 +300,7 @@ MapPicture map_of(const Frame& frame, const DeskState& state, const Picture& pic
 }
 
 // The tiles of a checkpoint, with what the mouse does there; gives the one that it is over.
-std::optional<ChunkId> draw_tiles(Frame& frame, DeskState& state, const CommonScale& scale,
+std::optional<ChunkId> draw_tiles(Frame& frame, UiState& state, const CommonScale& scale,
                                   const MapPicture& map) {
   bool clicked = false;
   auto under = draw_map(frame, state, map, &clicked);
@@ -314,7 +314,7 @@ std::optional<ChunkId> draw_tiles(Frame& frame, DeskState& state, const CommonSc
   return under;
 }
 
-std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, DeskState& state,
+std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, UiState& state,
                                     const Picture& picture, const CommonScale& scale,
                                     const Panel& panel, ImVec2 at, const TileView& view) {
   const Slice slice = state.map.slice;
@@ -333,7 +333,7 @@ std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, DeskState& s
 
 }  // namespace
 
-void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                  Column& column, float height) {
   const Slice slice = state.map.slice;
   auto panels = panels_of(frame, state, picture);

@@ -30,7 +30,7 @@ bool path_with(Frame& frame, Column& column, const char* id, const char* hint, s
   return go;
 }
 
-void draw_as_text(Frame& frame, DeskState& state, Column& column) {
+void draw_as_text(Frame& frame, UiState& state, Column& column) {
   const std::shared_ptr<const PlanEdit>& edit =
       frame.snapshot.edits->all[frame.snapshot.edits->now];
   if (edit->json.empty()) {
@@ -60,7 +60,7 @@ void draw_as_text(Frame& frame, DeskState& state, Column& column) {
 }  // namespace
 
 // Of a plan that somebody has edited: what they did last, and the way back and forth.
-void draw_plan_history(Frame& frame, DeskState& state, Column& column) {
+void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   if (frame.snapshot.edits == nullptr || frame.snapshot.edits->all.size() < 2) return;
   const PlanEdits& edits = *frame.snapshot.edits;
   struct {
@@ -107,7 +107,7 @@ void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
 }
 
 // What is there already is said before anybody presses Apply.
-void draw_place(Frame& frame, DeskState& state, Column& column, const verbs::RepairTarget& target) {
+void draw_place(Frame& frame, UiState& state, Column& column, const verbs::RepairTarget& target) {
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "Will be " + target.path + "; nothing is there yet.");
@@ -129,7 +129,7 @@ void draw_place(Frame& frame, DeskState& state, Column& column, const verbs::Rep
 }
 
 // On what the elements are made: what is there, and after a dry run how long the whole takes.
-void draw_devices(Frame& frame, DeskState& state, Column& column) {
+void draw_devices(Frame& frame, UiState& state, Column& column) {
   const RepairOutlook* outlook = frame.snapshot.outlook.get();
   head(frame, column, "MADE ON");
   float x = column.left;
@@ -166,7 +166,7 @@ void draw_devices(Frame& frame, DeskState& state, Column& column) {
 }  // namespace
 
 // As a file, and as text: for whoever keeps a plan, shows it to others or edits what has no switch.
-void draw_plan_text(Frame& frame, DeskState& state, Column& column) {
+void draw_plan_text(Frame& frame, UiState& state, Column& column) {
   if (frame.snapshot.edits == nullptr) return;
   column.y += frame.px(6);
   head(frame, column, "THE PLAN AS A FILE",
@@ -195,20 +195,20 @@ void draw_plan_text(Frame& frame, DeskState& state, Column& column) {
     ImGui::SetScrollY(ImGui::GetScrollMaxY());
 }
 
-void draw_plan_target(Frame& frame, DeskState& state, Column& column) {
+void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
   if (state.plan.asked_target != state.out) {
     state.plan.asked_target = state.out;
     frame.emit(TargetCommand{state.out});
   }
   head(frame, column, "INTO A NEW DIRECTORY");
-  std::string hint = s.target != nullptr && s.target->said.empty()
+  std::string hint = s.target != nullptr && s.target->typed_path.empty()
                          ? s.target->path
-                         : s.said.checkpoint + "-repaired";
+                         : s.options.checkpoint + "-repaired";
   bool dry =
       path_with(frame, column, "plan/out", hint.c_str(), state.out, "Dry run", nullptr, nullptr);
   if (dry) run(Action::kDryRun, frame, state);
-  if (s.target != nullptr && s.target->said == state.out)
+  if (s.target != nullptr && s.target->typed_path == state.out)
     draw_place(frame, state, column, *s.target);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
             "The checkpoint that is open is not touched. What comes out is verified before it gets "

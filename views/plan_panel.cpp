@@ -37,9 +37,9 @@ bool loses_elements(const Plan& plan) {
 }
 
 // What stands in for lost elements is the person's choice; a click plans anew.
-void draw_fill(Frame& frame, DeskState& state, Column& column) {
+void draw_fill(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
-  const std::string& now = frame.snapshot.said.fill;
+  const std::string& now = frame.snapshot.options.fill;
   bool other = state.fill_open || now.starts_with("from:");
   struct {
     const char *id, *label;
@@ -67,7 +67,7 @@ void draw_fill(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(4);
 }
 
-void draw_plan_buttons(Frame& frame, DeskState& state, const Column& column) {
+void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
   float right = column.right;
   struct {
     const char *id, *label;
@@ -87,7 +87,7 @@ void draw_plan_buttons(Frame& frame, DeskState& state, const Column& column) {
   }
 }
 
-void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& plan) {
+void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame.snapshot));
   column.y += frame.px(14);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
@@ -106,7 +106,7 @@ void draw_content(Frame& frame, DeskState& state, Column& column, const Plan& pl
 
 }  // namespace
 
-void draw_plan_panel(Frame& frame, DeskState& state) {
+void draw_plan_panel(Frame& frame, UiState& state) {
   const Plan* plan = frame.snapshot.plan.get();
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##plan", 820, state.plan_height, "Review the repair", panel))

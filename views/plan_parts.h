@@ -1,21 +1,21 @@
-// The parts of the repair's panel, from top to bottom.
+// The sections of the repair panel, from top to bottom.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 #include "views/widgets.h"
 
 namespace shw {
 
-// Every step with its switch, its tensors and what it loses.
-void draw_plan_steps(Frame& frame, DeskState& state, Column& column);
-// What stays wrong.
+// All steps with switches, tensors and losses.
+void draw_plan_steps(Frame& frame, UiState& state, Column& column);
+// Findings that the plan does not repair.
 void draw_plan_rest(Frame& frame, Column& column);
-// Undo and redo.
-void draw_plan_history(Frame& frame, DeskState& state, Column& column);
-// The plan as text, saved and loaded.
-void draw_plan_text(Frame& frame, DeskState& state, Column& column);
+// Undo and redo buttons.
+void draw_plan_history(Frame& frame, UiState& state, Column& column);
+// The plan as editable text, with load and save.
+void draw_plan_text(Frame& frame, UiState& state, Column& column);
 void draw_plan_error(Frame& frame, Column& column, const Error& error);
-// Where it goes, what is there already, what it takes.
-void draw_plan_target(Frame& frame, DeskState& state, Column& column);
+// The output folder: its path, existing contents and needed space.
+void draw_plan_target(Frame& frame, UiState& state, Column& column);
 
 }  // namespace shw

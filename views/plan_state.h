@@ -1,4 +1,4 @@
-// What of the repair's panel a person sees and has not said.
+// User interface state of the repair panel.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace shw {
 struct PlanEdit;
 
 struct PlanState {
-  std::set<std::size_t> unfolded;  // steps that show all their tensors
-  bool text_open = false;          // the plan is being edited as text
-  int reveal_text = 0;             // frames until it is laid out and can be scrolled to
+  std::set<std::size_t> unfolded;  // steps that list all their tensors
+  bool text_open = false;          // the plan is edited as text
+  int reveal_text = 0;             // frames until the text can be scrolled to
   std::string text, file;
-  std::weak_ptr<const PlanEdit> text_of;         // what `text` was taken from
-  std::optional<std::string> asked_target = {};  // the place that was last asked about
-  std::string device = "auto";                   // as parse_device reads it
+  std::weak_ptr<const PlanEdit> text_of;         // the plan from which `text` was taken
+  std::optional<std::string> asked_target = {};  // the folder that was last examined
+  std::string device = "auto";                   // syntax of parse_device
 };
 
 }  // namespace shw

@@ -71,7 +71,7 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
 }
 
 // Where a step names many tensors, at the end of the line above them: it stays where it is.
-void draw_unfold(Frame& frame, DeskState& state, const Column& column, float middle,
+void draw_unfold(Frame& frame, UiState& state, const Column& column, float middle,
                  const Step& step) {
   std::size_t count = step.operation->subjects.size();
   if (count <= kFoldedTensors) return;
@@ -86,7 +86,7 @@ void draw_unfold(Frame& frame, DeskState& state, const Column& column, float mid
     state.plan.unfolded.insert(step.index);
 }
 
-void draw_subjects(Frame& frame, DeskState& state, Column& column, const Step& step) {
+void draw_subjects(Frame& frame, UiState& state, Column& column, const Step& step) {
   const std::vector<std::string>& names = step.operation->subjects;
   bool all = state.plan.unfolded.contains(step.index) || names.size() <= kFoldedTensors;
   draw_names(frame, column, names, all ? names.size() : kFoldedTensors);
@@ -96,7 +96,7 @@ void draw_subjects(Frame& frame, DeskState& state, Column& column, const Step& s
   column.y += frame.px(18);
 }
 
-void draw_step(Frame& frame, DeskState& state, Column& column, const Step& step) {
+void draw_step(Frame& frame, UiState& state, Column& column, const Step& step) {
   const Theme& theme = frame.theme;
   const Operation& operation = *step.operation;
   float indent = frame.px(58);
@@ -128,7 +128,7 @@ void draw_step(Frame& frame, DeskState& state, Column& column, const Step& step)
 
 }  // namespace
 
-void draw_plan_steps(Frame& frame, DeskState& state, Column& column) {
+void draw_plan_steps(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
   const PlanEdit* edit = s.edits == nullptr ? nullptr : &s.edits->edit();
   const Plan& whole = edit == nullptr ? *s.plan : *edit->whole;

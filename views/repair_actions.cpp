@@ -15,27 +15,27 @@ bool is_to_be_repaired(const Frame& frame) {
   return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
 }
 
-bool can_review(const Frame& frame, const DeskState& state) {
+bool can_review(const Frame& frame, const UiState& state) {
   return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
 }
-void review(Frame& frame, DeskState& state) {
+void review(Frame& frame, UiState& state) {
   if (frame.snapshot.plan == nullptr) frame.emit(PlanCommand{});
   state.plan_open = true;
 }
 
-bool can_apply(const Frame& frame, const DeskState& state) {
+bool can_apply(const Frame& frame, const UiState& state) {
   const auto& target = frame.snapshot.target;
-  bool refused = target != nullptr && target->said == state.out && target->refused;
+  bool refused = target != nullptr && target->typed_path == state.out && target->refused;
   return is_to_be_repaired(frame) && is_idle(frame) && !refused;
 }
 // Nothing reads what would be changed either.
-bool can_apply_in_place(const Frame& frame, const DeskState& /*state*/) {
+bool can_apply_in_place(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
 }
-bool can_try(const Frame& frame, const DeskState& /*state*/) {
+bool can_try(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && is_idle(frame) && !frame.runs("dry-run");
 }
-void apply_repair(Frame& frame, DeskState& state, bool in_place) {
+void apply_repair(Frame& frame, UiState& state, bool in_place) {
   ApplyOptions options;
   options.in_place = in_place;
   if (!in_place) options.out = state.out;
@@ -45,62 +45,62 @@ void apply_repair(Frame& frame, DeskState& state, bool in_place) {
   state.plan_open = false;
 }
 
-bool can_undo_edit(const Frame& frame, const DeskState& /*state*/) {
+bool can_undo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
   return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
 }
-bool can_redo_edit(const Frame& frame, const DeskState& /*state*/) {
+bool can_redo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
   return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
 }
 
-bool has_half_made(const Frame& frame, const DeskState& /*state*/) {
+bool has_half_made(const Frame& frame, const UiState& /*state*/) {
   const auto& target = frame.snapshot.target;
   return target != nullptr && !target->half_made.empty() && is_idle(frame);
 }
-void go_on(Frame& frame, DeskState& state) {
+void go_on(Frame& frame, UiState& state) {
   frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
   frame.emit(VerifyCommand{});
   state.plan_open = false;
 }
-void roll_back(Frame& frame, DeskState& /*state*/) {
+void roll_back(Frame& frame, UiState& /*state*/) {
   frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
 }
 
-bool can_open_repaired(const Frame& frame, const DeskState& /*state*/) {
+bool can_open_repaired(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.repaired != nullptr && is_idle(frame);
 }
-void open_repaired(Frame& frame, DeskState& state) {
+void open_repaired(Frame& frame, UiState& state) {
   state.filter.clear();
   frame.emit(FilterCommand{});
   frame.emit(open_again(frame.snapshot, frame.snapshot.repaired->output));
   frame.emit(CheckCommand{});
 }
-bool can_verify(const Frame& frame, const DeskState& state) {
+bool can_verify(const Frame& frame, const UiState& state) {
   return can_open_repaired(frame, state) && !frame.runs("verify");
 }
-bool can_take_back(const Frame& frame, const DeskState& /*state*/) {
+bool can_take_back(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.can_undo && !frame.anything_runs();
 }
-bool has_certificate(const Frame& frame, const DeskState& /*state*/) {
+bool has_certificate(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.certificate != nullptr;
 }
 
-bool compare_is_seen(const DeskState& state) {
+bool compare_is_seen(const UiState& state) {
   return state.compare_open && (!state.right_rail || state.layout.right.peeked);
 }
 
 // It has the place of the findings: where that is a rail it opens.
-void show_compare(DeskState& state, bool open) {
+void show_compare(UiState& state, bool open) {
   state.compare_open = state.compare_wanted = open;
   if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
 }
 
-bool has_differences(const Frame& frame, const DeskState& /*state*/) {
+bool has_differences(const Frame& frame, const UiState& /*state*/) {
   const auto& compared = frame.snapshot.compared;
   return compared != nullptr && !compared->difference.tensors.empty();
 }
-void step_difference(Frame& frame, DeskState& state, int direction) {
+void step_difference(Frame& frame, UiState& state, int direction) {
   std::size_t count = frame.snapshot.compared->difference.tensors.size();
   std::size_t now = frame.snapshot.difference.value_or(direction > 0 ? count - 1 : 0);
   state.compare_open = true;
@@ -109,34 +109,34 @@ void step_difference(Frame& frame, DeskState& state, int direction) {
 
 constexpr std::array kRepairRows{
     ActionRow{Action::kReview, "Review the repair", ctrl(Key::kR), can_review, review,
-              Above::kInstead},
+              OverlayPolicy::kReplaces},
     ActionRow{Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter), can_apply,
-              [](Frame& frame, DeskState& state) { apply_repair(frame, state, false); },
-              Above::kTheRepair},
+              [](Frame& frame, UiState& state) { apply_repair(frame, state, false); },
+              OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kApplyInPlace,
               "Apply the repair in place",
               {},
               can_apply_in_place,
-              [](Frame& frame, DeskState& state) { apply_repair(frame, state, true); },
-              Above::kTheRepair},
+              [](Frame& frame, UiState& state) { apply_repair(frame, state, true); },
+              OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kDryRun, "Say what the repair takes", ctrl(Key::kD), can_try,
-              emit_one<DryRunCommand>, Above::kTheRepair},
+              emit_one<DryRunCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ), can_undo_edit,
-              emit_one<PlanUndoCommand>, Above::kTheRepair},
+              emit_one<PlanUndoCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kPlanRedo, "Redo the edit of the plan", ctrl(Key::kY), can_redo_edit,
-              emit_one<PlanRedoCommand>, Above::kTheRepair},
+              emit_one<PlanRedoCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kResume,
               "Go on with the repair that was stopped",
               {},
               has_half_made,
               go_on,
-              Above::kTheRepair},
+              OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kRollBack,
               "Take away what the stopped repair left",
               {},
               has_half_made,
               roll_back,
-              Above::kTheRepair},
+              OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kCommit,
               "Keep the repair in place for good",
               {},
@@ -146,15 +146,15 @@ constexpr std::array kRepairRows{
               "Show the certificate",
               {Key::kF7},
               has_certificate,
-              [](Frame&, DeskState& state) { state.certificate_open = true; },
-              Above::kInstead},
+              [](Frame&, UiState& state) { state.certificate_open = true; },
+              OverlayPolicy::kReplaces},
     ActionRow{Action::kCompare, "Compare with another checkpoint", ctrl(Key::kK), has_checkpoint,
-              [](Frame&, DeskState& state) { show_compare(state, !compare_is_seen(state)); }},
+              [](Frame&, UiState& state) { show_compare(state, !compare_is_seen(state)); }},
     ActionRow{Action::kNextDifference, "Go to the next difference", ctrl(Key::kF8), has_differences,
-              [](Frame& frame, DeskState& state) { step_difference(frame, state, 1); }},
+              [](Frame& frame, UiState& state) { step_difference(frame, state, 1); }},
     ActionRow{Action::kPreviousDifference, "Go to the previous difference", ctrl_shift(Key::kF8),
               has_differences,
-              [](Frame& frame, DeskState& state) { step_difference(frame, state, -1); }},
+              [](Frame& frame, UiState& state) { step_difference(frame, state, -1); }},
     ActionRow{Action::kVerify, "Verify what was repaired", {}, can_verify, emit_one<VerifyCommand>},
     ActionRow{
         Action::kOpenRepaired, "Open what was repaired", {}, can_open_repaired, open_repaired},

@@ -7,20 +7,20 @@
 namespace shw {
 
 // Opens once a report is there that was not there when it was asked for.
-void follow_report(Frame& frame, DeskState& state) {
+void follow_report(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   if (!habits.report_asked || frame.snapshot.written == habits.report_before.lock()) return;
   habits.report_asked = false;
   habits.report_open = frame.snapshot.written != nullptr;
 }
 
-void ask_for_report(Frame& frame, DeskState& state) {
+void ask_for_report(Frame& frame, UiState& state) {
   state.habits.report_asked = true;
   state.habits.report_before = frame.snapshot.written;
   frame.emit(ReportCommand{state.habits.report_path});
 }
 
-void draw_report(Frame& frame, DeskState& state) {
+void draw_report(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   if (frame.snapshot.written == nullptr) return;
   const verbs::WrittenReport& written = *frame.snapshot.written;
@@ -48,7 +48,7 @@ void draw_report(Frame& frame, DeskState& state) {
   habits.report_height = end_panel_content(frame, panel);
   if (button(frame, "report/copy", "Copy the path", {panel.all.left, panel.all.y})) {
     ImGui::SetClipboardText(written.path.c_str());
-    tell(frame, state, "Copied " + written.path);
+    show_toast(frame, state, "Copied " + written.path);
     habits.report_open = false;
   }
   float close = button_size(frame, "Close").x;

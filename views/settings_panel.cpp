@@ -43,13 +43,13 @@ bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, I
 struct ThemeChoice {
   const char* id;
   const char* label;
-  verbs::DeskTheme theme;
+  verbs::UiTheme theme;
   Action action;
 };
 constexpr ThemeChoice kThemeChoices[] = {
-    {"settings/dark", "Dark", verbs::DeskTheme::kDark, Action::kDarkTheme},
-    {"settings/light", "Light", verbs::DeskTheme::kLight, Action::kLightTheme},
-    {"settings/contrast", "High contrast", verbs::DeskTheme::kContrast, Action::kContrastTheme}};
+    {"settings/dark", "Dark", verbs::UiTheme::kDark, Action::kDarkTheme},
+    {"settings/light", "Light", verbs::UiTheme::kLight, Action::kLightTheme},
+    {"settings/contrast", "High contrast", verbs::UiTheme::kContrast, Action::kContrastTheme}};
 
 std::string keys_of(std::initializer_list<Action> actions) {
   std::string text;
@@ -57,7 +57,7 @@ std::string keys_of(std::initializer_list<Action> actions) {
   return text;
 }
 
-void draw_theme(Frame& frame, DeskState& state, Column& column) {
+void draw_theme(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "THEME", keys_of({Action::kNextTheme}));
   ImVec2 at{column.left, column.y};
   for (const ThemeChoice& each : kThemeChoices) {
@@ -72,7 +72,7 @@ void draw_theme(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(18);
 }
 
-void draw_scale(Frame& frame, DeskState& state, Column& column) {
+void draw_scale(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SCALE",
        keys_of({Action::kScaleDown, Action::kScaleUp, Action::kScaleReset}));
   float x = column.left, middle = column.y + frame.px(15);
@@ -98,7 +98,7 @@ std::string width_text(const SideColumn& column) {
              : "standard width";
 }
 
-void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
+void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "WHAT IS REMEMBERED");
   row(frame, column, "list of tensors", width_text(state.layout.left), frame.theme.text);
   row(frame, column, "findings", width_text(state.layout.right), frame.theme.text);
@@ -113,7 +113,7 @@ void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
     use_settings(state, {});
     state.habits.settings.tour_seen = seen;
     frame.emit(state.sort);
-    tell(frame, state, "The desk is set up as shipped");
+    show_toast(frame, state, "The desk is set up as shipped");
   }
   float x = column.left + button_size(frame, "Put everything back").x + frame.px(10);
   if (is_possible(Action::kTour, frame, state) &&
@@ -124,7 +124,7 @@ void draw_columns_kept(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(30 + 18);
 }
 
-void draw_file(Frame& frame, DeskState& state, Column& column) {
+void draw_file(Frame& frame, UiState& state, Column& column) {
   const HabitsState& habits = state.habits;
   head(frame, column, "KEPT IN");
   if (habits.settings_file.empty())
@@ -152,7 +152,7 @@ void draw_file(Frame& frame, DeskState& state, Column& column) {
 
 }  // namespace
 
-void draw_settings(Frame& frame, DeskState& state) {
+void draw_settings(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   OverlayPanel panel;
   if (!begin_panel(frame, state, "##settings", 560, habits.settings_height, "Settings", panel))

@@ -127,7 +127,7 @@ void shorten(const Frame& frame, const ListModel& list, const Columns& columns, 
   together(heads, std::max(head_room, frame.px(40)));
 }
 
-Visible visible_rows(Frame& frame, const DeskState& state, const ListModel& list, Region region) {
+Visible visible_rows(Frame& frame, const UiState& state, const ListModel& list, Region region) {
   Visible visible;
   visible.height = frame.px(24);
   visible.width = region.max.x - region.min.x;
@@ -210,7 +210,7 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const Visible& visible
             std::string(checkpoint.fqn(tensor)) + "  " + times_text(checkpoint.shape(tensor)));
 }
 
-void fold_or_unfold(DeskState& state, const ListModel& list, const ListRow& row) {
+void fold_or_unfold(UiState& state, const ListModel& list, const ListRow& row) {
   bool is_run = row.kind == ListRow::Kind::kRun;
   FoldSet& set = is_run ? state.unfolded : state.folded;
   std::string name(is_run ? std::string_view(list.runs[row.run].title)
@@ -219,7 +219,7 @@ void fold_or_unfold(DeskState& state, const ListModel& list, const ListRow& row)
 }
 
 // Opens every fold that a row is in, and gives where the tensor stands then.
-std::optional<std::uint32_t> reveal(DeskState& state, const std::shared_ptr<const ListModel>& list,
+std::optional<std::uint32_t> reveal(UiState& state, const std::shared_ptr<const ListModel>& list,
                                     TensorId tensor) {
   auto row = state.rows.row_of(tensor);
   for (int depth = 0; row && depth < 2; ++depth) {
@@ -248,7 +248,7 @@ int steps_asked_for(const Frame& frame, std::uint32_t rows, int page) {
 
 // Arrows, Home, End and pages move the selection over tensors; heads are passed over, and a fold
 // that is stepped onto opens: its first tensor follows, or its last on the way up.
-void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListModel>& list,
+void list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListModel>& list,
                int page) {
   std::uint32_t rows = state.rows.size();
   int step = list_steps(frame, state, rows, page);
@@ -284,7 +284,7 @@ void list_keys(Frame& frame, DeskState& state, const std::shared_ptr<const ListM
   }
 }
 
-void draw_row(Frame& frame, DeskState& state, const ListModel& list, const Visible& visible,
+void draw_row(Frame& frame, UiState& state, const ListModel& list, const Visible& visible,
               std::size_t i, const Columns& columns) {
   const ListRow& row = visible.rows[i];
   std::uint32_t at = visible.first + static_cast<std::uint32_t>(i);
@@ -310,7 +310,7 @@ void draw_row(Frame& frame, DeskState& state, const ListModel& list, const Visib
 }
 
 // A selection that is new is brought into view, out of the fold that it is in.
-void follow_selection(Frame& frame, DeskState& state, Region region) {
+void follow_selection(Frame& frame, UiState& state, Region region) {
   if (state.shown == frame.snapshot.tensor || !frame.snapshot.tensor || state.rows.size() == 0)
     return;
   state.shown = frame.snapshot.tensor;
@@ -335,14 +335,14 @@ void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
   if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);
 }
 
-int list_steps(const Frame& frame, const DeskState& state, std::uint32_t rows, int page) {
+int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int page) {
   if (state.map_has_keys || is_covered(state) || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       (ImGui::GetIO().WantTextInput && !state.filter_wanted))
     return 0;
   return steps_asked_for(frame, rows, page);
 }
 
-void draw_list(Frame& frame, DeskState& state, Region region) {
+void draw_list(Frame& frame, UiState& state, Region region) {
   const ListModel& list = *frame.digest.list;
   state.rows.update(frame.digest.list, state.folded, state.unfolded);
   begin_region(frame, "list", region, frame.theme.side, true);

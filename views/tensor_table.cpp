@@ -102,7 +102,7 @@ double fitting_width(const Frame& frame, const ColumnLook& look, std::uint32_t f
   return static_cast<double>((wide + frame.px(kTablePad)) / frame.scale);
 }
 
-void sort_by_column(Frame& frame, DeskState& state, SortKey key, bool descends) {
+void sort_by_column(Frame& frame, UiState& state, SortKey key, bool descends) {
   bool again = state.sort.key == key;
   // A third click is the order of the checkpoint again.
   if (again && state.sort.descending != descends)
@@ -119,7 +119,7 @@ void draw_sort_sign(Frame& frame, ImDrawList* draw, float x, float middle, bool 
 }
 
 // The border before a column: dragged, or pressed twice to fit.
-void draw_column_border(Frame& frame, DeskState& state, std::size_t i, const TableSpans& columns,
+void draw_column_border(Frame& frame, UiState& state, std::size_t i, const TableSpans& columns,
                         Region header, std::uint32_t first, std::uint32_t last) {
   TableState& table = state.table;
   float x = columns.from[i];
@@ -149,8 +149,8 @@ void draw_column_border(Frame& frame, DeskState& state, std::size_t i, const Tab
   ImGui::PopID();
 }
 
-void draw_column_title(Frame& frame, DeskState& state, const char* title, SortKey key,
-                       bool descends, float from, float to, Region header) {
+void draw_column_title(Frame& frame, UiState& state, const char* title, SortKey key, bool descends,
+                       float from, float to, Region header) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((header.min.y + header.max.y) / 2);
   ImGui::SetCursorScreenPos({from, header.min.y});
@@ -168,7 +168,7 @@ void draw_column_title(Frame& frame, DeskState& state, const char* title, SortKe
   if (clicked) sort_by_column(frame, state, key, descends);
 }
 
-void draw_table_header(Frame& frame, DeskState& state, const TableSpans& columns, Region header,
+void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, Region header,
                        std::uint32_t first, std::uint32_t last) {
   begin_region(frame, "table-header", header, frame.theme.side, false);
   // By what was found: the signs stand before the names.
@@ -208,7 +208,7 @@ std::vector<std::string> table_names(const Frame& frame, const TableSpans& colum
   return elide_apart(names, columns.names - frame.px(kTablePad) - columns.left, measure);
 }
 
-void draw_table_row(Frame& frame, DeskState& state, const TableSpans& columns, std::uint32_t row,
+void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std::uint32_t row,
                     const std::string& shown, Region at) {
   const Snapshot& s = frame.snapshot;
   TensorId tensor = table_tensor(s, row);
@@ -244,7 +244,7 @@ void draw_table_row(Frame& frame, DeskState& state, const TableSpans& columns, s
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.table.open = false;
 }
 
-void table_keys(Frame& frame, DeskState& state, int page) {
+void table_keys(Frame& frame, UiState& state, int page) {
   std::uint32_t rows = table_rows(frame.snapshot);
   int step = list_steps(frame, state, rows, page);
   if (step == 0 || rows == 0) return;
@@ -271,7 +271,7 @@ void follow_table_selection(Frame& frame, TableState& table, float room) {
   table.moved_by_key = false;
 }
 
-void draw_table_title(Frame& frame, DeskState& state, Column& column) {
+void draw_table_title(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
   float middle = column.y + frame.px(15);
   float x = column.left + text_from(column.draw, frame.fonts.title, column.left, middle,
@@ -289,14 +289,14 @@ void draw_table_title(Frame& frame, DeskState& state, Column& column) {
 
 }  // namespace
 
-void toggle_table(Frame& frame, DeskState& state) {
+void toggle_table(Frame& frame, UiState& state) {
   bool hidden = look_is_open(frame, state);
   if (hidden) close_looks(frame, state);
   state.table.shown.reset();
   state.table.open = hidden || !state.table.open;
 }
 
-void draw_tensor_table(Frame& frame, DeskState& state, Region region) {
+void draw_tensor_table(Frame& frame, UiState& state, Region region) {
   state.map.hovered.reset();  // the map is not there to be pointed at
   begin_region(frame, "table", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(18),

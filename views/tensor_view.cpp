@@ -36,7 +36,7 @@ std::vector<int> other_dims(const Picture& picture, const Slice& slice) {
 
 namespace {
 
-void follow_tensor(Frame& frame, DeskState& state) {
+void follow_tensor(Frame& frame, UiState& state) {
   const Picture& picture = *frame.digest.picture;
   if (state.map.of.lock() != picture.saved) {
     state.map = MapState{};
@@ -92,7 +92,7 @@ int next_dim(int now, int other, int ndim) {
   return now;
 }
 
-void draw_slider(Frame& frame, ImDrawList* draw, DeskState& state, int dim, std::int64_t extent,
+void draw_slider(Frame& frame, ImDrawList* draw, UiState& state, int dim, std::int64_t extent,
                  float x, float middle, float width) {
   auto d = static_cast<std::size_t>(dim);
   std::int64_t& at = state.map.slice.at[d];
@@ -126,7 +126,7 @@ std::vector<std::string> colour_words(const std::optional<std::uint32_t>& isolat
 
 // "coloured by writer" is a menu: the writer, an axis of the mesh, or what tile_paint.h knows;
 // "only rank 33" ends that.
-void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float from, float middle) {
+void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from, float middle) {
   const auto& axes = frame.digest.mesh->axes;
   bool by_axis =
       state.colour_axis >= 0 && static_cast<std::size_t>(state.colour_axis) < axes.size();
@@ -170,7 +170,7 @@ void draw_colour_picker(Frame& frame, DeskState& state, Column& column, float fr
   ImGui::PopFont();
 }
 
-void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                   Column& column) {
   Slice& slice = state.map.slice;
   int ndim = static_cast<int>(picture.saved->ndim());
@@ -225,7 +225,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, DeskState& state, const Pictur
 }
 
 // Arrows step from tile to tile in the recorded order of the slice's neighbours.
-void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
+void map_keys(Frame& frame, UiState& state, const Picture& picture) {
   if (!state.map_has_keys || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       is_covered(state) || ImGui::GetIO().WantTextInput)
     return;
@@ -251,7 +251,7 @@ void map_keys(Frame& frame, DeskState& state, const Picture& picture) {
 
 }  // namespace
 
-void draw_tensor(Frame& frame, DeskState& state, Region region) {
+void draw_tensor(Frame& frame, UiState& state, Region region) {
   if (state.summary_for != frame.snapshot.tensor) state.summary_open = false;
   state.summary_for = frame.snapshot.tensor;
   if (frame.digest.picture == nullptr || state.summary_open)

@@ -1,4 +1,4 @@
-// One tensor in the centre: how its pictures share the room, and what draws them.
+// The selected tensor in the centre: layout and drawing of its pictures.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +6,31 @@
 #include <string>
 #include <vector>
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 #include "views/widgets.h"
 
 namespace shw {
 
-struct PanelWish {
-  double columns = 1;    // extent drawn across
-  float head_width = 0;  // what its title needs
+struct PanelOptions {
+  double columns = 1;    // extent of the horizontal dim
+  float head_width = 0;  // width of the title
 };
-// Pixels of one column so that all panels stand side by side at one scale, each at least as wide
-// as its title, `gap` between them.
-double column_pixels_for(std::span<const PanelWish> panels, float room, float gap);
+// Pixels per column so that all panels fit side by side at one scale, each at least as wide as its
+// title, separated by `gap`.
+double column_pixels_for(std::span<const PanelOptions> panels, float room, float gap);
 
-std::int64_t extent_of(const Extents& shape, int dim);  // 1 where there is no such dim
+std::int64_t extent_of(const Extents& shape, int dim);  // 1 if there is no such dim
 std::string dim_text(int dim);
-// The dims that are neither rows nor columns, the one with the most cuts first.
+// The dims that are neither rows nor columns, most splits first.
 std::vector<int> other_dims(const Picture& picture, const Slice& slice);
 
-// What stands on a tile while the mouse is over it.
+// Tooltip of a tile.
 void tile_tooltip(Frame& frame, ChunkId chunk);
-// Saved, expected and repaired, side by side (pictures.cpp).
-void draw_panels(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+// Saved, expected and repaired tensor side by side (pictures.cpp).
+void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                  Column& column, float height);
-// All its tiles along one more dim (all_tiles.cpp).
-void draw_all_tiles(Frame& frame, ImDrawList* draw, DeskState& state, const Picture& picture,
+// All tiles along a further dim (all_tiles.cpp).
+void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                     Column& column, float height);
 
 }  // namespace shw

@@ -100,7 +100,7 @@ std::optional<Theme> parse_theme(std::string_view text) {
   return theme;
 }
 
-const Theme& theme_of(verbs::DeskTheme name) {
+const Theme& theme_of(verbs::UiTheme name) {
   static const auto themes = [] {
     std::array<Theme, std::size(kThemeTexts)> parsed{};
     for (std::size_t i = 0; i < parsed.size(); ++i) {

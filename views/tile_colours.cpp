@@ -131,7 +131,7 @@ const verbs::TileValues* known_values(const Snapshot& snapshot) {
 }
 
 // At the end of the line: what starts the job, or stops it.
-float draw_job_chip(Frame& frame, DeskState& state, const Column& column) {
+float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
   if (!is_statistic(state.colour_by) || tiles_are_known(frame.snapshot)) return column.right;
   bool runs = state.tiles_asked_for == frame.snapshot.tensor && frame.job.looking;
   std::string text = "Stop looking";
@@ -154,7 +154,7 @@ float draw_job_chip(Frame& frame, DeskState& state, const Column& column) {
 
 }  // namespace
 
-std::shared_ptr<const TilePaint> paint_of(const Frame& frame, const DeskState& state) {
+std::shared_ptr<const TilePaint> paint_of(const Frame& frame, const UiState& state) {
   if (state.colour_by == ColourBy::kWriter || frame.digest.paints == nullptr) return nullptr;
   return (*frame.digest.paints)[state.colour_by];
 }
@@ -164,7 +164,7 @@ bool tiles_are_known(const Snapshot& snapshot) {
   return values != nullptr && values->is_complete();
 }
 
-void look_at_tiles(Frame& frame, DeskState& state) {
+void look_at_tiles(Frame& frame, UiState& state) {
   if (!frame.snapshot.tensor || tiles_are_known(frame.snapshot)) return;
   if (!is_statistic(state.colour_by)) state.colour_by = ColourBy::kOdd;
   state.tiles_asked_for = frame.snapshot.tensor;
@@ -172,14 +172,14 @@ void look_at_tiles(Frame& frame, DeskState& state) {
       false, std::string(frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor))});
 }
 
-void colour_by(Frame& frame, DeskState& state, ColourBy by) {
+void colour_by(Frame& frame, UiState& state, ColourBy by) {
   state.colour_axis = -1;
   state.colour_by = by;
   state.isolated.reset();
   if (is_statistic(by)) return look_at_tiles(frame, state);
 }
 
-void follow_tile_values(Frame& frame, DeskState& state) {
+void follow_tile_values(Frame& frame, UiState& state) {
   bool wanted = is_statistic(state.colour_by);
   if (!state.tiles_asked_for && !wanted) return;
   if (wanted && state.tiles_asked_for == frame.snapshot.tensor) return;
@@ -194,7 +194,7 @@ void follow_tile_values(Frame& frame, DeskState& state) {
   frame.emit(TileValuesCommand{true});
 }
 
-void draw_legend(Frame& frame, DeskState& state, Column& column) {
+void draw_legend(Frame& frame, UiState& state, Column& column) {
   follow_tile_values(frame, state);
   if (state.colour_by == ColourBy::kWriter) return;
   column.y -= frame.px(8);
@@ -212,7 +212,7 @@ void draw_legend(Frame& frame, DeskState& state, Column& column) {
   column.y += frame.px(30);
 }
 
-std::string_view tint_text(const DeskState& state) {
+std::string_view tint_text(const UiState& state) {
   switch (state.colour_by) {
     case ColourBy::kWriter:
       return "";

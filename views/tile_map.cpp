@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kMaxBoxes = 2'000;  // drawn of a list of missing boxes; the rest is counted
 
 // One red tile among thousands is there but not seen: the first few get a ring.
-class Rings {
+class Markers {
  public:
-  Rings(Frame& frame, ImDrawList* draw) : frame_(frame), draw_(draw), radius_(frame.px(7)) {}
+  Markers(Frame& frame, ImDrawList* draw) : frame_(frame), draw_(draw), radius_(frame.px(7)) {}
 
   bool full() const { return drawn_ == kMost; }
   void add(ImVec2 at) {
@@ -39,7 +39,7 @@ class Rings {
 
 void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painted, ImVec2 corner) {
   auto width = static_cast<std::uint32_t>(painted.layout.view.width);
-  Rings rings(frame, draw);
+  Markers rings(frame, draw);
   for (std::uint32_t pixel : painted.bad_pixels) {
     if (rings.full()) return;
     std::uint32_t row = pixel / width, column = pixel % width;
@@ -52,7 +52,7 @@ void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painte
 void ring_small_bad_tiles(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                           const TileLayout& layout) {
   float small = frame.px(10);
-  Rings rings(frame, draw);
+  Markers rings(frame, draw);
   for (const TileQuad& quad : layout.quads) {
     if (rings.full()) return;
     if (picture.tiles->status(quad.tile) != TileStatus::kBad) continue;
@@ -337,7 +337,7 @@ void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour) 
   draw->PopClipRect();
 }
 
-std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
+std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& picture,
                                 bool* clicked) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   ImVec2 size{static_cast<float>(picture.view.width), static_cast<float>(picture.view.height)};

@@ -1,36 +1,36 @@
-// One picture of tiles: quads with labels where they fit, the raster below, what is wrong over it,
-// and what lies under the mouse by arithmetic.
+// Draws a picture of tiles: quads with labels, the raster, highlights of wrong areas, and hit tests
+// by arithmetic.
 #pragma once
 
-#include "views/desk_state.h"
+#include "views/ui_state.h"
 #include "views/widgets.h"
 
 namespace shw {
 
 struct MapPicture {
   const char* id;
-  int slot = 0;  // of Layouts
-  ImVec2 at;     // upper left, whole pixels; the size is the view's
+  int slot = 0;  // slot in Layouts
+  ImVec2 at;     // upper left in whole pixels; size as in the view
   std::shared_ptr<const TileSet> tiles;
   Slice slice;
   TileView view;
   bool labels = true;
-  bool seams = false;  // what moved is sewn in gold along the dim that it moved along
-  std::span<const Box> bad_boxes = {};       // missing or lost: hatched
-  std::span<const Box> twice_boxes = {};     // claimed by more than one tile
-  std::span<const TileOrigin> origins = {};  // one a tile: where it was; or none
+  bool seams = false;                     // outline moved tiles in gold along the dim of their move
+  std::span<const Box> bad_boxes = {};    // missing or lost: hatched
+  std::span<const Box> twice_boxes = {};  // covered by more than one tile
+  std::span<const TileOrigin> origins = {};  // one per tile, or empty
   Colouring colouring = {};
-  std::shared_ptr<const TilePaint> paint = nullptr;      // null: as the colouring says
-  std::string_view bad_word = "missing", bad_note = {};  // written on the hatched boxes
+  std::shared_ptr<const TilePaint> paint = nullptr;      // null: according to the colouring
+  std::string_view bad_word = "missing", bad_note = {};  // label of hatched boxes
 };
 
-// Draws it and gives the tile under the mouse (or nothing); `clicked` where it was pressed.
-std::optional<ChunkId> draw_map(Frame& frame, DeskState& state, const MapPicture& picture,
+// Draws the picture and returns the tile under the mouse; sets `clicked` on a click.
+std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& picture,
                                 bool* clicked);
 std::string offset_text(std::int64_t offset);  // "0x2D41180"
-// Everything about a tile, a line each: rank, where it stands on the mesh, box, file, bytes.
+// Details of a tile, one per line: rank, mesh coordinates, box, file, bytes.
 std::string tile_text(const Frame& frame, ChunkId chunk);
-// What is known of its checksum; only what every byte was read for is kOk.
+// State of a tile's checksum; kOk only after every byte was read.
 struct CrcState {
   Sign sign = Sign::kQuiet;
   std::string text;
@@ -38,9 +38,9 @@ struct CrcState {
 CrcState crc_state(const Frame& frame, ChunkId chunk);
 // "33  (ep_shard 1, ep 1)"
 std::string rank_text(const Frame& frame, std::uint32_t rank);
-// Of all tensors: "wrote 412 tiles of 391 tensors, 157 MB"; empty where it is not known.
+// "wrote 412 tiles of 391 tensors, 157 MB"; empty if unknown.
 std::string share_text(const Frame& frame, std::uint32_t rank);
-// Edges of a box in the picture's pixels, clipped; nothing where the slice misses it.
+// The box in pixels of the picture, clipped; nullopt if the slice does not intersect it.
 std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offsets,
                                     ExtentsView sizes);
 void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,

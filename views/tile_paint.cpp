@@ -149,21 +149,22 @@ class Named {
 };
 
 // What a statistic says of a tile: nothing, a word of its own, or where it lies on the scale.
-enum class Says : std::uint8_t { kNothing, kZero, kInfinite, kOnlyNan, kNumber };
-struct Said {
-  Says says = Says::kNothing;
+enum class ValueClass : std::uint8_t { kNothing, kZero, kInfinite, kOnlyNan, kNumber };
+struct ClassifiedValue {
+  ValueClass value_class = ValueClass::kNothing;
   double number = 0;
 };
 
-Said said_of(const TileNumbers& tile, ColourBy by) {
+ClassifiedValue classify_value(const TileNumbers& tile, ColourBy by) {
   auto odd = static_cast<double>(tile.nan + tile.infinite);
-  if (tile.elements == 0) return {Says::kZero, 0};
-  if (by == ColourBy::kOdd) return {odd > 0 ? Says::kNumber : Says::kZero, odd};
+  if (tile.elements == 0) return {ValueClass::kZero, 0};
+  if (by == ColourBy::kOdd) return {odd > 0 ? ValueClass::kNumber : ValueClass::kZero, odd};
   if (by == ColourBy::kZeros)
-    return {Says::kNumber, static_cast<double>(tile.zero) / static_cast<double>(tile.elements)};
-  if (tile.greatest < 0) return {Says::kOnlyNan, 0};
-  if (std::isinf(tile.greatest)) return {Says::kInfinite, 0};
-  return {tile.greatest > 0 ? Says::kNumber : Says::kZero, tile.greatest};
+    return {ValueClass::kNumber,
+            static_cast<double>(tile.zero) / static_cast<double>(tile.elements)};
+  if (tile.greatest < 0) return {ValueClass::kOnlyNan, 0};
+  if (std::isinf(tile.greatest)) return {ValueClass::kInfinite, 0};
+  return {tile.greatest > 0 ? ValueClass::kNumber : ValueClass::kZero, tile.greatest};
 }
 
 struct Scale {
@@ -182,8 +183,9 @@ Scale scale_of(const verbs::TileValues& values, ColourBy by) {
   if (by == ColourBy::kZeros) return {0, 1, false};
   Scale scale{1e308, 0, true};
   for (const TileNumbers& tile : values.tiles) {
-    Said said = said_of(tile, by);
-    if (tile.state != TileNumbers::State::kLooked || said.says != Says::kNumber) continue;
+    ClassifiedValue said = classify_value(tile, by);
+    if (tile.state != TileNumbers::State::kLooked || said.value_class != ValueClass::kNumber)
+      continue;
     scale.from = std::min(scale.from, said.number);
     scale.to = std::max(scale.to, said.number);
   }
@@ -331,10 +333,10 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
   auto group_of = [&](const TileNumbers& tile) -> std::uint16_t {
     if (tile.state == TileNumbers::State::kUnread) return kUnread;
     if (tile.state == TileNumbers::State::kNotLooked || !counts) return kNotLooked;
-    Said said = said_of(tile, by);
-    if (said.says == Says::kInfinite) return kInfinite;
-    if (said.says == Says::kOnlyNan) return kOnlyNan;
-    if (said.says != Says::kNumber) return kZero;
+    ClassifiedValue said = classify_value(tile, by);
+    if (said.value_class == ValueClass::kInfinite) return kInfinite;
+    if (said.value_class == ValueClass::kOnlyNan) return kOnlyNan;
+    if (said.value_class != ValueClass::kNumber) return kZero;
     return static_cast<std::uint16_t>(kFirstStep + scale.step(said.number));
   };
   paint_tiles(picture, *paint, [&](ChunkId chunk) -> std::uint16_t {

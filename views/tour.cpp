@@ -63,7 +63,7 @@ std::optional<Target> find_target(const Frame& frame, const TourStep& step) {
 }
 
 // What the person does that a step speaks of, as it was when the step began.
-TourMoment moment_of(const Frame& frame, const DeskState& state) {
+TourMoment moment_of(const Frame& frame, const UiState& state) {
   return {frame.snapshot.tensor, frame.snapshot.finding,
           state.map.hovered.has_value() || state.map.zoom > 1, frame.snapshot.bytes != nullptr,
           state.plan_open};
@@ -84,12 +84,12 @@ bool is_done(int step, const TourMoment& began, const TourMoment& now) {
   }
 }
 
-void end_tour(DeskState& state) {
+void end_tour(UiState& state) {
   state.habits.tour_step = -1;
   state.habits.settings.tour_seen = true;
 }
 
-void next_step(const Frame& frame, DeskState& state) {
+void next_step(const Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   habits.tour_began = moment_of(frame, state);
   if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
@@ -111,7 +111,7 @@ ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 scr
           std::floor(std::clamp(at.y, gap, std::max(gap, screen.y - size.y - gap)))};
 }
 
-void draw_bubble(Frame& frame, DeskState& state, const TourStep& step) {
+void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
   HabitsState& habits = state.habits;
   auto target = find_target(frame, step);
   ImVec2 screen = ImGui::GetIO().DisplaySize;
@@ -163,15 +163,15 @@ void draw_bubble(Frame& frame, DeskState& state, const TourStep& step) {
 
 }  // namespace
 
-bool tour_is_on(const DeskState& state) {
+bool tour_is_on(const UiState& state) {
   return state.habits.tour_step >= 0;
 }
 
-void leave_tour(DeskState& state) {
+void leave_tour(UiState& state) {
   end_tour(state);
 }
 
-void open_demo(Frame& frame, DeskState& state) {
+void open_demo(Frame& frame, UiState& state) {
   if (!state.filter.empty()) frame.emit(FilterCommand{});
   state.filter.clear();
   frame.emit(DemoCommand{state.habits.cache_folder + "/demo"});
@@ -180,14 +180,14 @@ void open_demo(Frame& frame, DeskState& state) {
   state.habits.tour_not_of = frame.snapshot.report;
 }
 
-void step_tour(Frame& frame, DeskState& state) {
+void step_tour(Frame& frame, UiState& state) {
   if (tour_is_on(state)) return next_step(frame, state);
   state.habits.tour_not_of.reset();
   if (frame.snapshot.checkpoint == nullptr) open_demo(frame, state);
   state.habits.tour_wanted = true;
 }
 
-void draw_tour(Frame& frame, DeskState& state) {
+void draw_tour(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   if (frame.snapshot.error && !frame.job.running) habits.tour_wanted = false;
   bool ready = frame.snapshot.report != nullptr && !frame.job.running &&

@@ -262,8 +262,7 @@ std::optional<ValuesAsk> tile_ask(const Frame& frame, const SliceValues& values)
   return ask;
 }
 
-void draw_values_buttons(Frame& frame, DeskState& state, Column& column,
-                         const SliceValues* values) {
+void draw_values_buttons(Frame& frame, UiState& state, Column& column, const SliceValues* values) {
   text_from(column.draw, frame.fonts.title, column.left, column.y + frame.px(15), frame.theme.text,
             "Values");
   float right = column.right - button_size(frame, "Close").x;
@@ -326,7 +325,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
 
 }  // namespace
 
-void show_values(Frame& frame, DeskState& state) {
+void show_values(Frame& frame, UiState& state) {
   close_looks(frame, state);
   ValuesCommand command;
   // The slice of the map, where the map is of this tensor.
@@ -347,7 +346,7 @@ void show_values(Frame& frame, DeskState& state) {
   state.values.followed = frame.snapshot.tensor;
 }
 
-void draw_values(Frame& frame, DeskState& state, Region region) {
+void draw_values(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "values", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(16),
                 region.max.x - frame.px(16), region.min.y + frame.px(12)};
@@ -359,10 +358,10 @@ void draw_values(Frame& frame, DeskState& state, Region region) {
     state.values.followed = frame.snapshot.tensor;
   }
   // Another checkpoint is compared with, or none any more: the same slice again.
-  if (values != nullptr && state.values.beside != frame.snapshot.compared.get()) {
-    state.values.beside = frame.snapshot.compared.get();
-    bool is_beside = frame.snapshot.compared != nullptr;
-    if (is_beside || look->beside) frame.emit(ValuesCommand{false, values->ask});
+  if (values != nullptr && state.values.compared_with != frame.snapshot.compared.get()) {
+    state.values.compared_with = frame.snapshot.compared.get();
+    bool is_side_by_side = frame.snapshot.compared != nullptr;
+    if (is_side_by_side || look->side_by_side) frame.emit(ValuesCommand{false, values->ask});
   }
   if (values == nullptr) {
     bool failed = look != nullptr && look->error;
@@ -384,11 +383,11 @@ void draw_values(Frame& frame, DeskState& state, Region region) {
   if (values->error)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad,
               values->error->place.file + ": " + values->error->message);
-  if (look->beside && !look->beside->said.empty())
-    paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->beside->said);
+  if (look->side_by_side && !look->side_by_side->note.empty())
+    paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->side_by_side->note);
   column.y += frame.px(8);
-  if (look->beside && look->beside->difference && column.width() > frame.px(560))
-    draw_beside(frame, *look, column, region.max.y - frame.px(12));
+  if (look->side_by_side && look->side_by_side->difference && column.width() > frame.px(560))
+    draw_side_by_side(frame, *look, column, region.max.y - frame.px(12));
   else
     draw_numbers_of(frame, *values, column, region.max.y - frame.px(12));
   end_region();

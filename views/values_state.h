@@ -10,9 +10,9 @@ namespace shw {
 struct ValuesLook;
 
 struct ValuesState {
-  bool open = false;                 // asked for: stands before the first values are there
-  const void* beside = nullptr;      // what they were last compared with; never followed
-  std::optional<TensorId> followed;  // the selection that was last gone to
+  bool open = false;                    // requested; true before the first values arrive
+  const void* compared_with = nullptr;  // the last compared checkpoint; not dereferenced
+  std::optional<TensorId> followed;     // the selection that was last followed
 };
 
 }  // namespace shw

@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 std::string outlook_of(const CheckReport& report, const Plan* plan) {
-  if (plan == nullptr || plan->empty()) return what_is_lost(report.findings);
+  if (plan == nullptr || plan->empty()) return lost_data_text(report.findings);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan->operations) {
@@ -114,7 +114,7 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
         text.title = "Repaired, " + plural(static_cast<std::uint64_t>(verified.lost), "element") +
                      " lost: " + plural(changed, "tensor") + ", proved";
       }
-      if (snapshot.repaired->output != snapshot.said.checkpoint) {
+      if (snapshot.repaired->output != snapshot.options.checkpoint) {
         text.next = Action::kOpenRepaired;
         text.next_label = "Open repaired";
       }
@@ -184,8 +184,8 @@ std::string on_desk(std::string text) {
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
   if (snapshot.checkpoint == nullptr) {
-    if (job.running || !snapshot.said.checkpoint.empty())
-      return {Tone::kQuiet, "Opening " + snapshot.said.checkpoint,
+    if (job.running || !snapshot.options.checkpoint.empty())
+      return {Tone::kQuiet, "Opening " + snapshot.options.checkpoint,
               "Metadata only; no tensor byte is read.", std::nullopt, ""};
     return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
   }
@@ -204,15 +204,15 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   return text;
 }
 
-const JobState& told_job(const JobState& job, std::span<const JobState> beside) {
-  auto proof = std::find_if(beside.begin(), beside.end(),
+const JobState& told_job(const JobState& job, std::span<const JobState> concurrent_jobs) {
+  auto proof = std::find_if(concurrent_jobs.begin(), concurrent_jobs.end(),
                             [](const JobState& each) { return each.verb == "verify"; });
-  return job.running || proof == beside.end() ? job : *proof;
+  return job.running || proof == concurrent_jobs.end() ? job : *proof;
 }
 
 std::string window_title(const Digest& digest, const JobState& job) {
   const Snapshot& snapshot = *digest.snapshot;
-  std::string path = snapshot.said.checkpoint;
+  std::string path = snapshot.options.checkpoint;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (path.empty()) return "Shardwright";
   return path.substr(path.find_last_of('/') + 1) + " - " +

@@ -1,4 +1,4 @@
-// The one sentence that stands first, and the one thing to do next: a pure function.
+// The headline verdict and the next action: a pure function.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ struct VerdictText {
   std::string title, detail;
   std::optional<Action> next;
   std::string next_label;
-  std::string brief = {};     // where `detail` has no room; empty: the same
-  std::string unjudged = {};  // the quiet line below: "Not judged: ..."; may be empty
+  std::string brief = {};     // used if `detail` does not fit; empty: `detail`
+  std::string unjudged = {};  // the line "Not judged: ..." below; may be empty
 };
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
-// What would decide it, in words of the desk: "a spec or another checkpoint" for "--spec or
+// Replaces option names by window terms: "a spec or another checkpoint" for "--spec or
 // --against".
 std::string on_desk(std::string text);
-// Of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
+// Title of the window: "step_9000 - Will not load: 1 cause, 3 tensors - Shardwright".
 std::string window_title(const Digest& digest, const JobState& job);
-// Of all that runs, what a verdict speaks of: the long job, else the proof.
-const JobState& told_job(const JobState& job, std::span<const JobState> beside);
+// The job that the verdict describes: the long job, else the proof.
+const JobState& told_job(const JobState& job, std::span<const JobState> concurrent_jobs);
 
 }  // namespace shw

@@ -45,7 +45,7 @@ struct BarButton {
 };
 
 // From right to left; gives where the first one begins.
-float draw_buttons(Frame& frame, DeskState& state, const VerdictText& verdict, Region region) {
+float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Region region) {
   std::vector<BarButton> buttons;
   bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
   if (is_possible(Action::kUndo, frame, state)) {
@@ -125,10 +125,11 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
 
 }  // namespace
 
-void draw_verdict_bar(Frame& frame, DeskState& state, Region region) {
+void draw_verdict_bar(Frame& frame, UiState& state, Region region) {
   std::size_t marked = 0;
   if (frame.snapshot.report != nullptr) marked = frame.digest.marked;
-  VerdictText verdict = verdict_of(frame.snapshot, told_job(frame.job, frame.beside), marked);
+  VerdictText verdict =
+      verdict_of(frame.snapshot, told_job(frame.job, frame.concurrent_jobs), marked);
   begin_region(frame, "verdict", region, back_of(frame.theme, verdict.tone), false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // What lies above it, or in its place, is put away: else the key would seem to be dead.
-void toggle_summary(Frame& frame, DeskState& state) {
+void toggle_summary(Frame& frame, UiState& state) {
   bool is_seen = state.summary_open && !state.table.open && !look_is_open(frame, state);
   close_looks(frame, state);
   state.table.open = false;
@@ -19,45 +19,45 @@ void toggle_summary(Frame& frame, DeskState& state) {
   state.summary_for = frame.snapshot.tensor;
 }
 
-void zoom_by(DeskState& state, double factor) {
+void zoom_by(UiState& state, double factor) {
   state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
 }
-void zoom_to_fit(Frame& /*frame*/, DeskState& state) {
+void zoom_to_fit(Frame& /*frame*/, UiState& state) {
   state.map.zoom = 1;
   state.map.pan_row = state.map.pan_column = 0;
 }
 
 template <ColourBy kBy>
-void colour(Frame& frame, DeskState& state) {
+void colour(Frame& frame, UiState& state) {
   colour_by(frame, state, kBy);
 }
 
-bool has_axes(const Frame& frame, const DeskState& state) {
+bool has_axes(const Frame& frame, const UiState& state) {
   return has_tensor(frame, state) && frame.digest.mesh != nullptr &&
          !frame.digest.mesh->axes.empty();
 }
 // Behind the last one the writer, of whom all axes together tell.
-void colour_by_next_axis(Frame& frame, DeskState& state) {
+void colour_by_next_axis(Frame& frame, UiState& state) {
   const int next = state.colour_by == ColourBy::kWriter ? state.colour_axis + 1 : 0;
   colour_by(frame, state, ColourBy::kWriter);
   if (static_cast<std::size_t>(next) < frame.digest.mesh->axes.size()) state.colour_axis = next;
 }
 
-bool has_unknown_tiles(const Frame& frame, const DeskState& state) {
+bool has_unknown_tiles(const Frame& frame, const UiState& state) {
   return has_tensor(frame, state) && !tiles_are_known(frame.snapshot);
 }
 
 template <SortKey kKey, bool kDescending>
-void sort_by(Frame& frame, DeskState& state) {
+void sort_by(Frame& frame, UiState& state) {
   state.sort = {kKey, kDescending};
   frame.emit(state.sort);
 }
 
-void fold_all(Frame& frame, DeskState& state) {
+void fold_all(Frame& frame, UiState& state) {
   for (const ListGroup& group : frame.digest.list->groups) state.folded.emplace(group.module);
   state.unfolded.clear();
 }
-void unfold_all(Frame& frame, DeskState& state) {
+void unfold_all(Frame& frame, UiState& state) {
   for (const ListRun& run : frame.digest.list->runs) state.unfolded.emplace(run.title);
   state.folded.clear();
 }
@@ -67,20 +67,20 @@ constexpr std::array kViewRows{
               toggle_summary},
     ActionRow{Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB),
               has_checkpoint,
-              [](Frame&, DeskState& state) { toggle(state.layout.left, state.left_rail); }},
+              [](Frame&, UiState& state) { toggle(state.layout.left, state.left_rail); }},
     ActionRow{Action::kRightColumn, "Show or hide the findings", ctrl_shift(Key::kB),
               has_checkpoint,
-              [](Frame&, DeskState& state) { toggle(state.layout.right, state.right_rail); }},
+              [](Frame&, UiState& state) { toggle(state.layout.right, state.right_rail); }},
     ActionRow{Action::kZoomIn,
               "Zoom in",
               {Key::kPlus},
               has_tensor,
-              [](Frame&, DeskState& state) { zoom_by(state, 1.5); }},
+              [](Frame&, UiState& state) { zoom_by(state, 1.5); }},
     ActionRow{Action::kZoomOut,
               "Zoom out",
               {Key::kMinus},
               has_tensor,
-              [](Frame&, DeskState& state) { zoom_by(state, 1 / 1.5); }},
+              [](Frame&, UiState& state) { zoom_by(state, 1 / 1.5); }},
     ActionRow{Action::kZoomFit, "Show the whole tensor", {Key::k0}, has_tensor, zoom_to_fit},
     ActionRow{Action::kColourWriter, "Colour the tiles by writer", ctrl(Key::k1), has_tensor,
               colour<ColourBy::kWriter>},

@@ -23,7 +23,7 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
 }
 
 // A line to type a path into; true when it is to be opened.
-bool path_line(Frame& frame, DeskState& state, Column& column) {
+bool path_line(Frame& frame, UiState& state, Column& column) {
   float height = frame.px(36);
   float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
   bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
@@ -35,13 +35,13 @@ bool path_line(Frame& frame, DeskState& state, Column& column) {
   return (enter || click) && !state.open_path.empty();
 }
 
-void open_path(Frame& frame, const DeskState& state) {
+void open_path(Frame& frame, const UiState& state) {
   frame.emit(open_again(frame.snapshot, state.open_path));
   frame.emit(CheckCommand{});
 }
 
 // Looks for one in the folder that is named, or in that which could not be opened.
-void browse_button(Frame& frame, DeskState& state, Column& column, const std::string& folder) {
+void browse_button(Frame& frame, UiState& state, Column& column, const std::string& folder) {
   if (button(frame, "open/browse", "Browse…", {column.left, column.y}))
     open_browser(frame, state, folder);
   text_from(column.draw, frame.fonts.mono_small,
@@ -71,7 +71,7 @@ void draw_formats(Frame& frame, Column& column) {
 }
 
 // The last ones with what was found in them, as many as leave room for what stands below.
-void draw_opened_before(Frame& frame, DeskState& state, Column& column, float bottom) {
+void draw_opened_before(Frame& frame, UiState& state, Column& column, float bottom) {
   constexpr std::size_t kShown = 5;
   if (frame.snapshot.recent == nullptr || frame.snapshot.recent->empty()) return;
   const verbs::RecentPlaces& recent = *frame.snapshot.recent;
@@ -102,23 +102,24 @@ void draw_opened_before(Frame& frame, DeskState& state, Column& column, float bo
 std::string headline_of(const Frame& frame, const Error& error) {
   const std::string& message = error.message;
   if (!message.starts_with("is ") && !message.starts_with("has ")) return sentence(message);
-  std::string path = error.place.file.empty() ? frame.snapshot.said.checkpoint : error.place.file;
-  if (path.starts_with('.')) path = frame.snapshot.said.checkpoint;  // ".metadata" has no files
+  std::string path =
+      error.place.file.empty() ? frame.snapshot.options.checkpoint : error.place.file;
+  if (path.starts_with('.')) path = frame.snapshot.options.checkpoint;  // ".metadata" has no files
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path.substr(path.find_last_of('/') + 1) + " " + message;
 }
 
 }  // namespace
 
-void draw_welcome(Frame& frame, DeskState& state, Region region) {
+void draw_welcome(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "welcome", region, frame.theme.background, false);
   bool has_recent = frame.snapshot.recent != nullptr && !frame.snapshot.recent->empty();
   Column column = middle_column(frame, region, 620, has_recent ? 480 : 340);
-  if (frame.job.running || !frame.snapshot.said.checkpoint.empty()) {
+  if (frame.job.running || !frame.snapshot.options.checkpoint.empty()) {
     paragraph(frame, column, frame.fonts.title, frame.theme.text, "Opening…");
     column.y += frame.px(10);
     paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet,
-              frame.snapshot.said.checkpoint);
+              frame.snapshot.options.checkpoint);
     end_region();
     return;
   }
@@ -156,7 +157,7 @@ void draw_welcome(Frame& frame, DeskState& state, Region region) {
 }
 
 // The Error as it stands in a terminal: what, where, what is expected there, what to do.
-void draw_open_error(Frame& frame, DeskState& state, Region region) {
+void draw_open_error(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "error", region, frame.theme.background, false);
   const Error& error = *frame.snapshot.error;
   Column column = middle_column(frame, region, 720, 300);
@@ -168,8 +169,8 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   inside.y += frame.px(16);
   Column rows = inside;
   rows.right = std::min(rows.right, rows.left + frame.px(560));
-  row(frame, rows, "opened", frame.snapshot.said.checkpoint, frame.theme.text);
-  if (!error.place.file.empty() && error.place.file != frame.snapshot.said.checkpoint)
+  row(frame, rows, "opened", frame.snapshot.options.checkpoint, frame.theme.text);
+  if (!error.place.file.empty() && error.place.file != frame.snapshot.options.checkpoint)
     row(frame, rows, "file", error.place.file, frame.theme.text);
   if (error.place.offset)
     row(frame, rows, "at byte", human_count(*error.place.offset), frame.theme.bad);
@@ -182,7 +183,7 @@ void draw_open_error(Frame& frame, DeskState& state, Region region) {
   }
   head(frame, inside, "OPEN ANOTHER");
   if (path_line(frame, state, inside)) open_path(frame, state);
-  browse_button(frame, state, inside, frame.snapshot.said.checkpoint);
+  browse_button(frame, state, inside, frame.snapshot.options.checkpoint);
   end_region();
 }
 

@@ -1,4 +1,4 @@
-// The few things that every region is put together from. All sizes are in units of Frame::px.
+// Basic widgets. All sizes are in units of Frame::px.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace shw {
 
-// Something to draw on from top to bottom: rows go between left and right, `y` moves down.
+// A vertical layout: rows span left to right, `y` advances downwards.
 struct Column {
   ImDrawList* draw = nullptr;
   float left = 0, right = 0, y = 0;
-  float bottom = 0;  // of the panel, where there is one
+  float bottom = 0;  // of the panel, if any
   float width() const { return right - left; }
 };
 
@@ -20,7 +20,7 @@ float text_width(const ImFont* font, std::string_view text);
 float text_height(const ImFont* font);
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text);
-// Vertically centred at `middle`; the second ends at `right`. Both give the width.
+// Text centred vertically at `middle`; the second ends at `right`. Both return the width.
 float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgba colour,
                 std::string_view text);
 float text_until(ImDrawList* draw, const ImFont* font, float right, float middle, Rgba colour,
@@ -29,10 +29,10 @@ float text_until(ImDrawList* draw, const ImFont* font, float right, float middle
 void head(Frame& frame, Column& column, std::string_view text, std::string_view more = {});
 void paragraph(Frame& frame, Column& column, const ImFont* font, Rgba colour,
                std::string_view text);
-// "rank            33": the label quiet, the value right-aligned in the monospaced face; a value
-// that is too long is cut in its middle and whole in a tooltip.
+// "rank            33": quiet label, right-aligned monospaced value; long values are elided in the
+// middle, with a tooltip.
 void row(Frame& frame, Column& column, std::string_view label, std::string_view value, Rgba colour);
-// Extents whose numbers have colours of their own: those that differ from `other` are `wrong`.
+// Extents in which numbers that differ from `other` have colour `wrong`.
 void row_extents(Frame& frame, Column& column, std::string_view label, ExtentsView value,
                  ExtentsView other, Rgba wrong);
 float extents_width(const ImFont* font, ExtentsView value);
@@ -40,41 +40,41 @@ void draw_extents(Frame& frame, ImDrawList* draw, const ImFont* font, float x, f
                   ExtentsView value, ExtentsView other, Rgba colour, Rgba wrong);
 
 enum class ButtonStyle { kPlain, kPrimary, kQuiet };
-// Its upper left corner; the size follows from the label.
+// `at` is the upper left corner; the label determines the size.
 bool button(Frame& frame, const char* id, std::string_view label, ImVec2 at,
             ButtonStyle style = ButtonStyle::kPlain);
 ImVec2 button_size(const Frame& frame, std::string_view label);
-// A small framed word; gives its width.
+// A small framed word; returns its width.
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour);
-// A line to type in, in the letters of names. True when Enter was pressed in it.
+// A text input in the monospaced font. True if Enter was pressed.
 bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
                 ImVec2 size, std::string& text);
-// The same that can be pressed.
+// A chip that can be clicked.
 bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
                  float* width);
 void tooltip(Frame& frame, std::string_view text);
 
-// The sign of a tone, which does not rely on its colour.
+// The symbol of a severity, in addition to its colour.
 enum class Sign { kBad, kWarn, kOk, kUnknown, kQuiet };
 void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign);
 
-// While a frame is drawn: where its texts are noted. Null: nowhere.
+// Sets where drawn texts are recorded during a frame; null: nowhere.
 void record_texts(Marks* marks);
 void text_layer(const Frame& frame, int layer);
 
-// Names the last item for driven tests.
+// Names the last item, for driven tests.
 void mark(Frame& frame, std::string_view name);
-// The ring around what has the keyboard.
+// The focus ring of the item with the keyboard.
 void focus_ring(Frame& frame, ImDrawList* draw);
 
-// One region of the root window: background, scrolling, its own focus scope.
+// A region of the root window with its own background, scrolling and focus scope.
 struct Region {
   ImVec2 min, max;
 };
 bool begin_region(Frame& frame, const char* id, Region region, Rgba background, bool scrolls);
 void end_region();
-// Makes what was drawn down to `column.y` scrollable.
+// Sets the scroll height to `column.y`.
 void close_column(Frame& frame, const Column& column);
 
 }  // namespace shw

@@ -140,7 +140,7 @@ int fail_with_code(Context& context, const Error& met, int code) {
   if (context.team != nullptr) {
     // The others would wait for this one; where all fail alike nobody is waiting.
     context.team->stop(error);
-    context.met = error;
+    context.deferred_error = error;
     return code;
   }
   if (context.options.json)
@@ -210,14 +210,14 @@ std::string stages_in_words(const Progress& progress) {
          " took longest.\n";
 }
 
-DeviceWish device_wish(const Context& context) {
-  DeviceWish wish = context.options.device;
-  wish.gpus = cuda_gpus;
-  wish.local_rank = context.local_rank;
-  return wish;
+DeviceOptions device_options(const Context& context) {
+  DeviceOptions device = context.options.device;
+  device.gpus = cuda_gpus;
+  device.local_rank = context.local_rank;
+  return device;
 }
 
-void tell_device(Context& context, const DeviceUse& use, const char* done) {
+void print_device_use(Context& context, const DeviceUse& use, const char* done) {
   if (!use.failed.empty()) {
     context.terminal.say("The GPU failed, and the CPU went on: " + printable(use.failed));
   } else if (use.device != "cpu" || context.options.device.kind != DeviceKind::kAuto) {
@@ -236,14 +236,14 @@ void tell_device(Context& context, const DeviceUse& use, const char* done) {
   context.terminal.say(fmt::format("On the GPU: {}; {} took longest.", rates, name(*longest)));
 }
 
-void tell_traffic(Context& context, const TeamTraffic& traffic) {
+void print_traffic(Context& context, const TeamTraffic& traffic) {
   if (traffic.by.empty() || context.options.transport == TileTransport::kAuto) return;
   context.terminal.say(fmt::format("Between processes {} travelled by {}: {}.",
                                    human_bytes(traffic.bytes),
                                    traffic.by == "nccl" ? "NCCL" : "MPI", traffic.why));
 }
 
-void tell_kept(Context& context, const RepairResult& result) {
+void print_kept(Context& context, const RepairResult& result) {
   if (result.files_kept == 0) return;
   context.terminal.say("Went on with what a killed run had left: " +
                        plural(result.files_kept, "file") + " had been finished.");

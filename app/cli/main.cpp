@@ -12,13 +12,13 @@
 #include <string_view>
 #include <thread>
 
-#include "app/cli/last_words.h"
+#include "app/cli/final_errors.h"
 #include "app/cli/options.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
 #include "core/base/cores.h"
-#include "core/base/packed.h"
-#include "core/base/stop_wishes.h"
+#include "core/base/encoder.h"
+#include "core/base/stop_requests.h"
 #include "core/base/version.h"
 #include "core/cluster/launch.h"
 #include "core/cluster/mpi.h"
@@ -114,7 +114,7 @@ void cancel_on_signal(int signal) {
   // Whoever sends SIGTERM (a scheduler that takes the machine away), or has lost the line to it,
   // wants to go on later.
   if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
-  stop_wishes.fetch_add(1);
+  stop_requests.fetch_add(1);
   run_progress.cancelled.store(true);
   const pid_t of_first = first_process.load();
   if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
@@ -144,15 +144,15 @@ void install_signal_handlers() {
 }
 
 // Before anything is opened: which step of a run is meant, where that was left to us.
-Status settle_steps(Context& context, Options& options) {
-  SHW_TRY(auto settled, verbs::settle_steps(options, &context.progress, context.team));
+Status resolve_newest_steps(Context& context, Options& options) {
+  SHW_TRY(auto settled, verbs::resolve_newest_steps(options, &context.progress, context.team));
   if (context.team != nullptr && context.team->rank() != 0) return {};
   for (const verbs::NewestStep& step : settled) context.terminal.say(verbs::in_words(step));
   return {};
 }
 
 int run_verb(const Verb& verb, Context& context, Options& options) {
-  if (auto settled = settle_steps(context, options); !settled)
+  if (auto settled = resolve_newest_steps(context, options); !settled)
     return verb.fail(context, settled.error());
   int code = verb.run(context);
   return context.terminal.out_failed() ? kIo : code;
@@ -189,20 +189,20 @@ Error cannot_meet(const Launch& launch) {
 // Processes that do other things would wait for each other, or take each other's words for what
 // they are not.
 Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
-  Packer words;
+  Encoder payload;
   // Two builds of one version may lay out a result in two ways.
   const std::string own_build = fmt::format("{} (build {})", kProgramVersion, build_of_program());
-  words.add(own_build);
-  words.add(std::string_view(verb.name));
+  payload.add(own_build);
+  payload.add(std::string_view(verb.name));
   const std::string cores = team.machine() + "\n" + own_cores();
-  words.add(cores);
-  words.add(std::uint64_t(::getpid()));
-  words.add(host_name());
-  SHW_TRY(auto told, team.tell_all(words.take(), "begin"));
+  payload.add(cores);
+  payload.add(std::uint64_t(::getpid()));
+  payload.add(host_name());
+  SHW_TRY(auto told, team.allgather(payload.take(), "begin"));
   std::vector<std::string> workers;
   std::size_t on_these_cores = 0;
   for (std::size_t member = 0; member < told.size(); ++member) {
-    Unpacker theirs(told[member]);
+    Decoder theirs(told[member]);
     SHW_TRY(std::string build, theirs.text());
     SHW_TRY(std::string name, theirs.text());
     SHW_TRY(std::string their_cores, theirs.text());
@@ -247,7 +247,7 @@ int refuse_alike(Context& context, const Launch& launch, const Error& error) {
 
 // To be said at the end of the session.
 int keep_for_the_end(Context& context, const Error& error) {
-  context.met = error;
+  context.deferred_error = error;
   return exit_code(error.kind);
 }
 
@@ -259,7 +259,7 @@ struct TileWay {
 
 Result<TileWay> open_tile_way(MpiSession& session, const Context& context) {
   TileWay way;
-  TileTransportWish wish{context.options.transport, device_wish(context)};
+  TransportOptions wish{context.options.transport, device_options(context)};
   wish.options.opening.within = kPatience;
   SHW_TRY(way.control, session.transport({}));
   SHW_TRY(way.chosen, choose_tile_transport(wish, *way.control));
@@ -337,9 +337,9 @@ int run_with_others(const Verb& verb, Context& context, Options& typed, const La
   } else {
     code = run_in_team(verb, context, typed, launch, **session);
     if (!is_cancelled(&run_progress))
-      say_last_words(context, **session, {context.met});
-    else if (context.met)
-      say_what_is_left(context, launch, *context.met);
+      report_final_errors(context, **session, {context.deferred_error});
+    else if (context.deferred_error)
+      say_what_is_left(context, launch, *context.deferred_error);
   }
   words_of_left.store(nullptr);
   leave_session(**session);
@@ -378,9 +378,9 @@ bool is_told_together(const EarlyExit& early, const Launch& launch) {
   options.json = early.err.empty();
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
-  LastWords own{Error{ErrorKind::kUsage, "the words cannot be understood"},
-                options.json ? early.out : early.err};
-  say_last_words(context, **session, own);
+  RankReport own{Error{ErrorKind::kUsage, "the words cannot be understood"},
+                 options.json ? early.out : early.err};
+  report_final_errors(context, **session, own);
   leave_session(**session);
   return true;
 }

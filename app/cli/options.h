@@ -27,7 +27,7 @@ struct Options : VerbOptions {
   std::string color = "auto";
   std::size_t threads = 0;   // 0: as many as cores
   std::size_t limit = 1000;  // values of show --values; 0 for all
-  DeviceWish device;
+  DeviceOptions device;
   TileTransport transport = TileTransport::kAuto;
   std::string paths = "absolute";  // of export-hdf5
   std::string sort;                // of ls: a column; empty: by name

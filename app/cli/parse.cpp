@@ -23,7 +23,7 @@ bool exists(const std::string& path) {
 }
 
 // `show FQN CHECKPOINT` too: whichever of the two is there on disk is the checkpoint.
-void settle_order(Options& options) {
+void resolve_order(Options& options) {
   if (options.verb != "show" && options.verb != "map") return;
   if (!exists(options.checkpoint) && exists(options.subject))
     std::swap(options.checkpoint, options.subject);
@@ -255,7 +255,7 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   }
   if (!words.empty()) options.subject = joined(words);
   if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};
-  settle_order(options);
+  resolve_order(options);
   return options;
 }
 

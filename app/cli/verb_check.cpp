@@ -67,11 +67,11 @@ int check_another(Context& context, const std::string& path) {
   options.checkpoint = path;
   Context one{options,      context.terminal,   context.progress,
               context.team, context.local_rank, context.workers};
-  auto steps = verbs::settle_steps(options, &context.progress, context.team);
+  auto steps = verbs::resolve_newest_steps(options, &context.progress, context.team);
   if (!steps) return fail_with(one, steps.error());
   if (!options.json) context.terminal.out("\n" + printable(options.checkpoint) + "\n");
   const int code = check_one(one);
-  if (one.met) context.met = one.met;
+  if (one.deferred_error) context.deferred_error = one.deferred_error;
   return code;
 }
 

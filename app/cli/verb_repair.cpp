@@ -10,7 +10,7 @@
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
-#include "core/verbs/give_up_gone.h"
+#include "core/verbs/abandon_missing.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
@@ -90,7 +90,8 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
 // A plan of steps: one that a person wrote, or what --fill asks for where files are gone.
 Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
-  if (options.plan.empty()) return verbs::plan_to_give_up(opened, options.fill, &context.progress);
+  if (options.plan.empty())
+    return verbs::plan_dropping_missing_data(opened, options.fill, &context.progress);
   return options.fill.empty() ? verbs::read_step_plan(options.plan)
                               : Result<std::optional<StepPlan>>(std::optional<StepPlan>());
 }
@@ -99,7 +100,7 @@ Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::O
 // in them.
 void tell_how_to_go_without(Context& context, const verbs::Opened& opened) {
   if (!context.options.fill.empty()) return;
-  const auto steps = verbs::plan_to_give_up(opened, "zero", &context.progress);
+  const auto steps = verbs::plan_dropping_missing_data(opened, "zero", &context.progress);
   if (!steps || !*steps) return;
   context.terminal.say(
       "\nWhat lay in lost files can be given up, and all else kept; with --fill "
@@ -114,7 +115,7 @@ int run_plan(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   auto steps = steps_asked_for(context, *opened);
   if (!steps) return fail_with(context, steps.error());
-  if (*steps) return tell_steps(context, *opened, **steps);
+  if (*steps) return print_steps_plan(context, *opened, **steps);
   auto plan = plan_now(context, *opened);
   if (!plan) return fail_with(context, plan.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
@@ -276,7 +277,7 @@ int run_repair(Context& context) {
     return nothing_but_metadata(context);
   ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
   wanted.memory = options.memory;
-  wanted.device = device_wish(context);
+  wanted.device = device_options(context);
   wanted.team = context.team;
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
@@ -289,9 +290,9 @@ int run_repair(Context& context) {
     return verbs::repair(*opened, *plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
-  tell_kept(context, *result);
-  tell_device(context, result->device);
-  tell_traffic(context, result->traffic);
+  print_kept(context, *result);
+  print_device_use(context, result->device);
+  print_traffic(context, result->traffic);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::still_wrong(*opened, result->output, options.depth, &context.progress,

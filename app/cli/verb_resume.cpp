@@ -37,13 +37,14 @@ int run_resume(Context& context) {
   auto resumed = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::resume(posix_store(), options.checkpoint,
-                         {options.memory, device_wish(context), context.team}, &context.progress);
+                         {options.memory, device_options(context), context.team},
+                         &context.progress);
   }();
   if (!resumed) return fail_with(context, resumed.error());
   const RepairResult& result = resumed->result;
-  tell_kept(context, result);
-  tell_device(context, result.device);
-  tell_traffic(context, result.traffic);
+  print_kept(context, result);
+  print_device_use(context, result.device);
+  print_traffic(context, result.traffic);
   if (options.json) {
     context.terminal.out_line(finished_to_json(result));
     return kClean;

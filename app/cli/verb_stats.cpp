@@ -10,7 +10,7 @@ int run_stats(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   auto told = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::stats(*opened, context.options.names, device_wish(context), &context.progress,
+    return verbs::stats(*opened, context.options.names, device_options(context), &context.progress,
                         context.team);
   }();
   if (!told) return fail_with(context, told.error());
@@ -19,7 +19,7 @@ int run_stats(Context& context) {
   } else {
     context.terminal.out(statistics_to_text(told->tensors, style_of(context), told->unread));
   }
-  tell_device(context, told->device, "counted");
+  print_device_use(context, told->device, "counted");
   bool all = std::all_of(told->tensors.begin(), told->tensors.end(),
                          [](const TensorStatistics& tensor) { return tensor.is_whole(); });
   return all && told->unread.empty() ? kClean : kUndecided;

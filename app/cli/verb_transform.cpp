@@ -109,7 +109,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
   wanted.memory = options.memory;
-  wanted.device = device_wish(context);
+  wanted.device = device_options(context);
   wanted.team = context.team;
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
@@ -121,8 +121,8 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
     return verbs::take(opened, plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
-  tell_device(context, result->device);
-  tell_traffic(context, result->traffic);
+  print_device_use(context, result->device);
+  print_traffic(context, result->traffic);
   verbs::Opened bare = opened;
   bare.mesh.reset();
   bare.spec.reset();
@@ -135,7 +135,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   return code_of_result(context, *opened.checkpoint, *remaining);
 }
 
-int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan) {
+int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan plan) {
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);

@@ -35,7 +35,7 @@ struct Context {
   Team* team = nullptr;  // of the processes that run this verb together; null for one alone
   std::optional<int> local_rank = {};            // of this process among those on its machine
   std::vector<std::string> workers = {};         // of the team: "process 4711 on node-7"
-  std::optional<Error> met = {};                 // what ended the verb in a team: said at the end
+  std::optional<Error> deferred_error = {};      // what ended the verb in a team: said at the end
   const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled it; 0 without one
 };
 
@@ -66,7 +66,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
               const std::string& suffix);
 
 // Says what the steps come to.
-int tell_steps(Context& context, const verbs::Opened& opened, StepPlan plan);
+int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan plan);
 
 // Several processes have no terminal to ask at.
 Status needs_yes();
@@ -103,12 +103,12 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n": of what was written; else nothing.
 std::string stages_in_words(const Progress& progress);
 // Says that a result was begun by an earlier run, where it was.
-void tell_kept(Context& context, const RepairResult& result);
+void print_kept(Context& context, const RepairResult& result);
 // What was said about the device, and where GPUs are found.
-DeviceWish device_wish(const Context& context);
+DeviceOptions device_options(const Context& context);
 // What carried tiles between processes, where that is not what always does.
-void tell_traffic(Context& context, const TeamTraffic& traffic);
+void print_traffic(Context& context, const TeamTraffic& traffic);
 // Where somebody asked, or a GPU had a part in it.
-void tell_device(Context& context, const DeviceUse& use, const char* done = "made");
+void print_device_use(Context& context, const DeviceUse& use, const char* done = "made");
 
 }  // namespace shw::cli

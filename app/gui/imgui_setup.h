@@ -13,7 +13,7 @@ void apply_style(const Theme& theme, float scale);
 // What of the desk's look takes more than another frame: imgui's style, and letters, which are made
 // anew for another scale.
 struct Look {
-  verbs::DeskTheme theme = verbs::DeskTheme::kDark;
+  verbs::UiTheme theme = verbs::UiTheme::kDark;
   float scale = 0;
   friend bool operator==(const Look&, const Look&) = default;
 };

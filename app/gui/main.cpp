@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 3;
   }
   if (fonts) return std::printf("%s", shw::font_report().c_str()), 0;
-  options.theme = shw::verbs::desk_theme(theme);
+  options.theme = shw::verbs::ui_theme(theme);
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
   options.gpus = shw::cuda_gpus;

@@ -7,14 +7,14 @@
 
 #include "core/base/result.h"
 #include "core/exec/device.h"
-#include "core/verbs/desk_settings.h"
+#include "core/verbs/ui_settings.h"
 
 namespace shw {
 
 struct GuiOptions {
   std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
               record = {}, settings = {};
-  std::optional<verbs::DeskTheme> theme = {};  // nothing: as the settings say
+  std::optional<verbs::UiTheme> theme = {};  // nothing: as the settings say
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's
   bool frame_times = false;

@@ -34,11 +34,11 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-class Studio {
+class OffscreenHarness {
  public:
-  static Result<std::unique_ptr<Studio>> create(const GuiOptions& options) {
+  static Result<std::unique_ptr<OffscreenHarness>> create(const GuiOptions& options) {
     SHW_TRY(auto screen, Offscreen::create(options.width, options.height));
-    std::unique_ptr<Studio> studio(new Studio);
+    std::unique_ptr<OffscreenHarness> studio(new OffscreenHarness);
     studio->monitor_ = options.scale > 0 ? options.scale : 1;
     studio->screen_ = std::move(screen);
     create_imgui(dark_theme(), studio->monitor_, true);
@@ -52,7 +52,7 @@ class Studio {
     if (options.theme) studio->bench_->desk().habits.settings.theme = *options.theme;
     return studio;
   }
-  ~Studio() {
+  ~OffscreenHarness() {
     bench_.reset();
     screen_.reset();
     if (has_imgui_) ImGui::DestroyContext();
@@ -62,7 +62,7 @@ class Studio {
 
   // Seconds of CPU from NewFrame to Render.
   double frame(std::span<const KeyPress> keys = {}) {
-    const verbs::DeskSettings& settings = bench_->desk().habits.settings;
+    const verbs::UiSettings& settings = bench_->desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
@@ -111,7 +111,7 @@ class Studio {
   }
 
  private:
-  Studio() = default;
+  OffscreenHarness() = default;
   std::unique_ptr<Offscreen> screen_;
   std::unique_ptr<Workbench> bench_;
   Fonts fonts_;
@@ -125,7 +125,7 @@ Status usage(const std::string& line) {
   return fail(ErrorKind::kUsage, "cannot carry out the replay line \"" + line + "\"");
 }
 
-Status play_slice(Studio& studio, const std::string& line) {
+Status play_slice(OffscreenHarness& studio, const std::string& line) {
   std::size_t space = line.find(' ', 6);
   auto dim = number<std::size_t>(line.substr(6, space - 6));
   auto at = space == line.npos ? std::nullopt : number<std::int64_t>(line.substr(space + 1));
@@ -135,8 +135,8 @@ Status play_slice(Studio& studio, const std::string& line) {
   return {};
 }
 
-Status play_line(Studio& studio, const std::string& line) {
-  DeskState& desk = studio.bench().desk();
+Status play_line(OffscreenHarness& studio, const std::string& line) {
+  UiState& desk = studio.bench().desk();
   auto rest = [&](std::string_view word) { return line.substr(word.size()); };
   if (line == "wait") return {};
   if (line == "open-plan") {
@@ -191,7 +191,7 @@ Status play_line(Studio& studio, const std::string& line) {
   return {};
 }
 
-Status play(Studio& studio, const std::string& path) {
+Status play(OffscreenHarness& studio, const std::string& path) {
   std::ifstream script(path);
   if (!script) return fail(ErrorKind::kIo, "cannot read the replay script", {path});
   std::string line;
@@ -207,7 +207,7 @@ Status play(Studio& studio, const std::string& path) {
   return {};
 }
 
-void measure(Studio& studio) {
+void measure(OffscreenHarness& studio) {
   std::vector<double> times;
   for (int i = 0; i < 300; ++i) times.push_back(studio.frame() * 1e3);
   std::sort(times.begin(), times.end());
@@ -238,7 +238,7 @@ Status parse_size(const std::string& text, int* width, int* height) {
 }
 
 Status take_pictures(const GuiOptions& options) {
-  SHW_TRY(auto studio, Studio::create(options));
+  SHW_TRY(auto studio, OffscreenHarness::create(options));
   if (!options.record.empty()) SHW_CHECK(studio->bench().record_in(options.record));
   if (!options.checkpoint.empty()) studio->bench().open(options);
   studio->settle();

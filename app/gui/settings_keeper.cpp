@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kMoment{400};
 }  // namespace
 
 SettingsKeeper::SettingsKeeper(std::string file, HabitsState& habits) : file_(std::move(file)) {
-  verbs::KeptSettings kept = verbs::read_desk_settings(posix_store(), file_);
+  verbs::KeptSettings kept = verbs::read_ui_settings(posix_store(), file_);
   read_ = seen_ = kept.settings;
   set_aside_ = !kept.refused.empty();
   habits.settings_file = file_;
@@ -32,7 +32,7 @@ SettingsKeeper::~SettingsKeeper() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::string SettingsKeeper::keep(const verbs::DeskSettings& settings) {
+std::string SettingsKeeper::keep(const verbs::UiSettings& settings) {
   std::lock_guard lock(mutex_);
   if (settings != seen_) {
     seen_ = settings;
@@ -49,13 +49,13 @@ void SettingsKeeper::work() {
     changed_.wait(lock, [&] { return stopping_ || wanted_; });
     if (!wanted_) return;
     while (!stopping_) {
-      verbs::DeskSettings before = *wanted_;
+      verbs::UiSettings before = *wanted_;
       changed_.wait_for(lock, kMoment, [&] { return stopping_; });
       if (*wanted_ == before) break;
     }
-    verbs::DeskSettings settings = *std::exchange(wanted_, std::nullopt);
+    verbs::UiSettings settings = *std::exchange(wanted_, std::nullopt);
     lock.unlock();
-    Status written = verbs::write_desk_settings(posix_store(), file_, settings, set_aside_);
+    Status written = verbs::write_ui_settings(posix_store(), file_, settings, set_aside_);
     lock.lock();
     if (written) set_aside_ = false;
     trouble_ = written ? std::string() : written.error().message;

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "core/verbs/desk_settings.h"
+#include "core/verbs/ui_settings.h"
 #include "views/habits_state.h"
 
 namespace shw {
@@ -19,20 +19,20 @@ class SettingsKeeper {
   SettingsKeeper(std::string file, HabitsState& habits);
   // Writes what is not yet written.
   ~SettingsKeeper();
-  const verbs::DeskSettings& read() const { return read_; }
+  const verbs::UiSettings& read() const { return read_; }
   // As they are in this frame: written once they have not changed for a moment. Why the last ones
   // could not be; empty where they could.
-  std::string keep(const verbs::DeskSettings& settings);
+  std::string keep(const verbs::UiSettings& settings);
 
  private:
   void work();
 
   std::string file_;
   bool set_aside_ = false;
-  verbs::DeskSettings read_, seen_;
+  verbs::UiSettings read_, seen_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<verbs::DeskSettings> wanted_;
+  std::optional<verbs::UiSettings> wanted_;
   std::string trouble_;
   bool stopping_ = false;
   std::thread thread_;

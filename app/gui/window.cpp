@@ -165,7 +165,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     window.pace.drew();
     if (window.scale_changed) monitor = wanted_scale(options, window.handle);
     window.scale_changed = false;
-    const verbs::DeskSettings& settings = bench.desk().habits.settings;
+    const verbs::UiSettings& settings = bench.desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
     if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
     window.dropped.clear();
@@ -214,7 +214,7 @@ Status run_window(const GuiOptions& options) {
     std::string recent = verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
     if (!recent.empty()) bench.remember_in(std::move(recent));
     bench.keep_settings_in(
-        verbs::desk_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
+        verbs::ui_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
     bench.desk().habits.cache_folder =
         verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
     if (options.theme) bench.desk().habits.settings.theme = *options.theme;

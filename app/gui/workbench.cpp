@@ -31,17 +31,17 @@ Workbench::~Workbench() {
 void Workbench::open(const GuiOptions& what) {
   // The list of another checkpoint begins with all of it.
   std::vector<Command> commands;
-  if (!desk_.filter.empty()) commands.emplace_back(FilterCommand{});
-  desk_.filter.clear();
+  if (!ui_.filter.empty()) commands.emplace_back(FilterCommand{});
+  ui_.filter.clear();
   commands.emplace_back(OpenCommand{what.checkpoint, what.spec, what.against, what.mesh});
   commands.emplace_back(CheckCommand{});
   apply(std::move(commands));
 }
 
 void Workbench::drop(std::string path) {
-  desk_.browser.open = false;
-  desk_.browser.dropped = std::move(path);
-  desk_.browser.drop_asked = false;
+  ui_.browser.open = false;
+  ui_.browser.dropped = std::move(path);
+  ui_.browser.drop_asked = false;
 }
 
 Status Workbench::record_in(const std::string& file) {
@@ -87,8 +87,8 @@ void Workbench::follow_up(const Snapshot& snapshot) {
   followed_ = snapshot.report;
   for (Command& command : shw::follow_up(snapshot)) {
     if (const auto* filter = std::get_if<FilterCommand>(&command)) {
-      if (!desk_.filter.empty()) continue;
-      desk_.filter = filter->text;
+      if (!ui_.filter.empty()) continue;
+      ui_.filter = filter->text;
     }
     session_.apply(std::move(command));
   }
@@ -103,30 +103,30 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   }
   follow_up(*digest->snapshot);
   JobState job = session_.job();
-  std::vector<JobState> beside = session_.beside();
+  std::vector<JobState> concurrent_jobs = session_.concurrent_jobs();
   std::vector<Command> commands;
-  const Theme& theme = theme_of(desk_.habits.settings.theme);
+  const Theme& theme = theme_of(ui_.habits.settings.theme);
   Frame frame{*digest, *digest->snapshot, job, theme, fonts, layouts_, commands, keys};
   frame.scale = scale;
   frame.now = now;
-  frame.beside = beside;
+  frame.concurrent_jobs = concurrent_jobs;
   frame.stable = stable;
   frame.marks = &marks_;
-  draw_desk(frame, desk_);
-  title_ = window_title(*digest, told_job(job, beside));
+  draw_ui(frame, ui_);
+  title_ = window_title(*digest, told_job(job, concurrent_jobs));
   if (!commands.empty()) apply(std::move(commands));
-  if (keeper_ != nullptr) desk_.habits.settings_trouble = keeper_->keep(settings_of(desk_));
+  if (keeper_ != nullptr) ui_.habits.settings_trouble = keeper_->keep(settings_of(ui_));
 }
 
 void Workbench::keep_settings_in(const std::string& file) {
   if (file.empty()) return;
-  keeper_ = std::make_unique<SettingsKeeper>(file, desk_.habits);
-  use_settings(desk_, keeper_->read());
-  if (!desk_.habits.settings_refused.empty()) {
-    desk_.toast = "Settings not taken from " + file + ": " + desk_.habits.settings_refused;
-    desk_.toast_until = 12;
+  keeper_ = std::make_unique<SettingsKeeper>(file, ui_.habits);
+  use_settings(ui_, keeper_->read());
+  if (!ui_.habits.settings_refused.empty()) {
+    ui_.toast = "Settings not taken from " + file + ": " + ui_.habits.settings_refused;
+    ui_.toast_until = 12;
   }
-  apply(desk_.sort);
+  apply(ui_.sort);
 }
 
 void Workbench::settle() {
@@ -144,7 +144,7 @@ void Workbench::settle() {
 bool Workbench::busy() const {
   JobState job = session_.job();
   if ((job.running && !job.paused) || job.looking || layouts_.pending()) return true;
-  for (const JobState& each : session_.beside()) {
+  for (const JobState& each : session_.concurrent_jobs()) {
     if (!each.paused) return true;
   }
   std::lock_guard lock(mutex_);

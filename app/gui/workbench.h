@@ -50,7 +50,7 @@ class Workbench {
   // Something runs: draw now and then even without events.
   bool busy() const;
 
-  DeskState& desk() { return desk_; }
+  UiState& desk() { return ui_; }
   Marks& marks() { return marks_; }
   std::shared_ptr<const Snapshot> snapshot() const { return session_.snapshot(); }
 
@@ -61,7 +61,7 @@ class Workbench {
 
   std::ofstream record_;
   std::function<void()> wake_;
-  DeskState desk_;
+  UiState ui_;
   std::unique_ptr<SettingsKeeper> keeper_;
   Marks marks_;
   std::string title_ = "Shardwright";

@@ -1,4 +1,4 @@
-// Numbers of bytes as people type them.
+// Byte counts as people type them on the command line.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// "1048576", "256M", "4G", "1T", in powers of 1024; nothing where it is no such number.
+// Parses "1048576", "256M", "4G", "1T" (powers of 1024); nullopt for anything else.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace shw

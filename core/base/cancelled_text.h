@@ -1,5 +1,5 @@
-// Text that ends where its reader is cancelled, for parsers of somebody else: 200 MB of JSON take
-// seconds. Who has read it asks whether it was all.
+// An input iterator over text that ends early when the job is cancelled, for third-party parsers:
+// 200 MB of JSON take seconds. The caller checks afterwards whether all text was read.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class TextUntilCancelled {
       ++at_;
       return before;
     }
-    // Asked at every 64 KiB of memory.
+    // Checks for cancellation once per 64 KiB.
     bool operator==(const Iterator& end) const {
       constexpr std::uintptr_t kEvery = 1 << 16;
       if (at_ == end.at_) return true;

@@ -1,4 +1,4 @@
-// Arithmetic on numbers that a file announced: no value, instead of a wrapped one.
+// Overflow-checked arithmetic on numbers from files: nullopt instead of a wrapped value.
 #pragma once
 
 #include <concepts>
@@ -31,21 +31,21 @@ constexpr std::optional<T> checked_mul(T a, T b) {
   return product;
 }
 
-// The same number in a narrower or differently signed type, or nothing.
+// Converts to a narrower or differently signed type; nullopt if the value does not fit.
 template <std::integral To, std::integral From>
 constexpr std::optional<To> narrow(From value) {
   if (!std::in_range<To>(value)) return std::nullopt;
   return static_cast<To>(value);
 }
 
-// Product of extents; nothing if one is negative or the product leaves int64. The empty product is
-// 1 (a 0-d tensor has one element).
+// Product of extents; nullopt if an extent is negative or the product overflows int64. The product
+// of no extents is 1, because a 0-d tensor has one element.
 constexpr std::optional<std::int64_t> checked_volume(std::span<const std::int64_t> extents) {
   std::int64_t volume = 1;
   for (std::int64_t extent : extents) {
     if (extent < 0) return std::nullopt;
     auto product = checked_mul(volume, extent);
-    // A later zero makes the volume zero, however large the product so far.
+    // A later zero makes the volume zero even after an overflow.
     if (!product) {
       for (std::int64_t other : extents) {
         if (other == 0) return 0;

@@ -1,4 +1,4 @@
-// The cores that this process may use, where it is one of several on its machine.
+// The cores that this process may use when several processes share one machine.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace shw {
 
-// Which ones, as the system numbers them ("0,1,5"): processes that a launcher has bound to others
-// say something else.
+// The cores of this process as the system numbers them ("0,1,5"). Processes that a launcher has
+// bound to different cores return different texts.
 std::string own_cores();
-// At most this many threads work, which may be more than there are cores: what somebody asks for on
-// a machine that others use too. 0: as many as cores. Said before there is any work.
+// Sets the number of worker threads, which may exceed the number of cores; 0 means one per core.
+// Must be called before any parallel work starts.
 void limit_threads(std::size_t threads);
-// So many processes use them together: each works on its share of threads (worker_count()), at
-// least one, unless threads were asked for. Said before there is any work.
+// Divides the cores among `processes`: worker_count() then returns this process's part, at least 1,
+// unless limit_threads() set a number. Must be called before any parallel work starts.
 void share_cores(std::size_t processes);
 
 }  // namespace shw

@@ -2,7 +2,7 @@
 
 #include <openssl/evp.h>
 #ifdef SHW_XXH_DISPATCH
-#include <xxh_x86dispatch.h>  // XXH3 by the widest vectors there are, for those of SSE2
+#include <xxh_x86dispatch.h>  // selects the widest vector instructions at run time
 #else
 #include <xxhash.h>
 #endif
@@ -12,9 +12,9 @@
 namespace shw {
 namespace {
 
-// The dispatcher looks at the processor when it is first called, and not as threads want it.
+// The dispatcher inspects the processor on its first call, which is not thread-safe.
 [[maybe_unused]] const bool kVectorsAreChosen = [] {
-  std::array<char, 512> bytes{};  // a short input takes none
+  std::array<char, 512> bytes{};  // a shorter input is hashed without vector instructions
   return XXH3_128bits(bytes.data(), bytes.size()).low64 != 0;
 }();
 

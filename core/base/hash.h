@@ -1,5 +1,5 @@
-// XXH3-128 and SHA-256 of bytes as they come, and the text of a hash: the one place that spells
-// them.
+// XXH3-128 and SHA-256 of byte streams, and their text form. All hashes of the project are
+// formatted here.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class RunningHash {
 
 Hash128 hash_of(std::span<const std::byte> bytes);
 
-// What other programs' lists of files are in. With the processor's own instructions, where it has
-// them.
+// Incremental SHA-256, the hash in other programs' file lists. OpenSSL uses the processor's SHA
+// instructions where available.
 class RunningSha256 {
  public:
   RunningSha256();
@@ -46,7 +46,7 @@ class RunningSha256 {
   RunningSha256& operator=(const RunningSha256&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  // 64 hex digits; empty where the library refuses SHA-256. Ends it: nothing can be added.
+  // Ends the hash: 64 hex digits, empty if the library refuses SHA-256. Call it last.
   std::string text();
 
  private:

@@ -1,4 +1,4 @@
-// Ids index into the columns of a Checkpoint; they are not pointers and cannot be mixed up.
+// Typed row indices into the columns of a Checkpoint; ids of different columns do not convert.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ constexpr std::size_t index_of(Id id) {
   return static_cast<std::size_t>(id);
 }
 
-// The rows [first, last) of a column.
+// The ids [first, last) of a column.
 template <class Id>
 struct IdRange {
   static constexpr bool kIsView = true;

@@ -1,6 +1,6 @@
-// A tree of JSON and who may refuse what of it, as nlohmann's parser with a callback makes it. That
-// one looks at all members of a list or an object whenever an object among them ends (version
-// 3.11), which is quadratic: a certificate of 20,000 tensors took 4 s, a spec of 40,000 took 41 s.
+// JSON trees with a filter that refuses parts of the input, as nlohmann's parser callback does.
+// nlohmann 3.11 rescans all members of a container whenever an object in it ends, which is
+// quadratic: a certificate of 20,000 tensors took 4 s, a spec of 40,000 took 41 s.
 #pragma once
 
 #include <algorithm>
@@ -17,35 +17,35 @@
 
 namespace shw {
 
-// No file that is read here needs more than 16 levels. The library copies and writes a tree by
-// recursion: 100,000 levels overflow the stack.
+// No file that is read here needs more than 16 levels. The library copies and writes trees
+// recursively: 100,000 levels overflow the stack.
 inline constexpr std::size_t kDeepestJson = 128;
 inline constexpr const char* kTooDeepJson = "it is nested more than 128 levels deep";
 
 template <class Json>
 struct ParsedJson {
-  Json tree = Json(Json::value_t::discarded);  // null where all of it was refused
-  std::string problem = {};                    // with the library's words; then there is no tree
-  std::optional<std::uint64_t> byte = {};      // that was read last, from 1
+  Json tree = Json(Json::value_t::discarded);  // discarded if the filter refused all of it
+  std::string problem = {};                    // the library's message; not empty: there is no tree
+  std::optional<std::uint64_t> byte = {};      // position of the last byte read, counted from 1
 };
 
-// "not JSON: syntax error while parsing value - unexpected ']'; ...", without the library's
-// numbers.
+// Rewrites the library's message as "not JSON: syntax error while parsing value - unexpected ']';
+// ...", without its error numbers.
 template <class Json>
 std::string not_json_text(const ParsedJson<Json>& parsed) {
   if (parsed.problem == kTooDeepJson) return parsed.problem;
   const std::size_t at = parsed.problem.find("syntax error");
   return "not JSON: " + (at == std::string::npos ? parsed.problem : parsed.problem.substr(at));
 }
-// Where that is, from 0.
+// Offset of the byte at which parsing failed, counted from 0.
 template <class Json>
 std::optional<std::uint64_t> not_json_at(const ParsedJson<Json>& parsed) {
   if (!parsed.byte) return std::nullopt;
   return *parsed.byte > 0 ? *parsed.byte - 1 : 0;
 }
 
-// Of parse_json. keeps(depth, event, value) is asked as the library's callback is: what it refuses
-// is left out, and a list or an object may be refused when it begins or when it is whole.
+// SAX handler of parse_json. keeps(depth, event, value) is called as the library's callback is: a
+// refused value is left out. Containers may be refused when they begin or when they end.
 template <class Json, class Keeps>
 class JsonTreeMaker {
  public:
@@ -58,7 +58,7 @@ class JsonTreeMaker {
   bool number_unsigned(typename Json::number_unsigned_t value) { return add(value); }
   bool number_float(typename Json::number_float_t value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(typename Json::binary_t&) { return false; }  // not in text
+  bool binary(typename Json::binary_t&) { return false; }  // JSON text has no binary values
   bool start_object(std::size_t) { return begin(Event::object_start, Json::value_t::object); }
   bool start_array(std::size_t) { return begin(Event::array_start, Json::value_t::array); }
   bool end_object() { return end(Event::object_end); }
@@ -83,10 +83,10 @@ class JsonTreeMaker {
 
  private:
   struct Open {
-    bool keeps = false;    // as it was said when it began
-    Json* at = nullptr;    // nothing of it is kept where this is null
-    std::string key = {};  // in the object that holds it
-    // Of an object that keeps its order, where each name stands: it would look through all of them.
+    bool keeps = false;    // the filter's answer when the container began
+    Json* at = nullptr;    // null if the container is not kept
+    std::string key = {};  // the key of the container in its parent object
+    // For objects that keep insertion order: position by key, because their lookup is linear.
     std::unordered_map<std::string, std::size_t> places = {};
   };
   static constexpr bool kIsInOrder = requires(typename Json::object_t & object) {
@@ -125,7 +125,7 @@ class JsonTreeMaker {
     }
     return true;
   }
-  // Where it stands now; null where what would hold it is not kept.
+  // Inserts a value and returns its address; null if the enclosing container is not kept.
   Json* place(Json value) {
     if (open_.empty()) return &(root_ = std::move(value));
     Json* holder = open_.back().at;
@@ -135,7 +135,7 @@ class JsonTreeMaker {
     return &holder->back();
   }
 
-  // That of the key at hand, in the object that is open.
+  // The member of `holder` for the current key.
   Json& member(Json& holder) {
     if constexpr (kIsInOrder) {
       auto& members = holder.template get_ref<typename Json::object_t&>();
@@ -165,9 +165,9 @@ class JsonTreeMaker {
   bool keeps_key_ = true;
 };
 
-// The characters from `first` to `last`, which may come one at a time. A zero byte, at which the
-// library's parser stops as if the text ended there, is not JSON; it is looked for where the
-// characters lie side by side.
+// Parses the characters [first, last), which may come from a single-pass iterator. A zero byte, at
+// which the library's parser stops as if the text ended there, is reported as "not JSON"; it is
+// searched for only in contiguous input.
 template <class Json, class Iterator, class Keeps>
 ParsedJson<Json> parse_json(Iterator first, Iterator last, Keeps&& keeps) {
   if constexpr (std::contiguous_iterator<Iterator>) {
@@ -183,7 +183,7 @@ ParsedJson<Json> parse_json(Iterator first, Iterator last, Keeps&& keeps) {
   return maker.take(is_whole);
 }
 
-// The whole text as a tree; a discarded one where it is not JSON or is nested too deep.
+// The whole text as a tree; discarded if it is not JSON or nested deeper than kDeepestJson.
 template <class Json>
 ParsedJson<Json> parse_json(std::string_view text) {
   return parse_json<Json>(text.begin(), text.end(),

@@ -1,5 +1,5 @@
-// Letters without their case: of A to Z alone, whatever the locale; all other bytes are what they
-// are.
+// Case conversion and comparison for A to Z only, independent of the locale. All other bytes are
+// left unchanged.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Numbers as they lie in files.
+// Reads and writes little-endian numbers, the byte order of all supported formats.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@ namespace shw {
 static_assert(std::endian::native == std::endian::little,
               "bytes of files are used as they are in memory");
 
-// The caller has checked that `at + sizeof(T)` bytes are there.
+// Precondition: sizeof(T) bytes exist at `at`.
 template <class T>
 requires std::integral<T> || std::floating_point<T> T load_little(std::span<const std::byte> bytes,
                                                                   std::size_t at = 0) {

@@ -34,7 +34,7 @@ bool natural_less(std::string_view a, std::string_view b) {
     right.remove_prefix(1);
   }
   if (left.size() != right.size()) return left.empty();
-  return a < b;  // "01" and "1" are equal numbers: any fixed order will do
+  return a < b;  // "01" and "1" are equal numbers; any fixed order will do
 }
 
 }  // namespace shw

@@ -23,10 +23,10 @@ namespace shw {
 namespace {
 
 std::atomic<std::size_t> processes_on_these_cores{1};
-std::atomic<std::size_t> threads_asked_for{0};  // 0: nobody asked
+std::atomic<std::size_t> threads_asked_for{0};  // 0: not limited
 
-// TBB ends the program where the system refuses it a thread, so it is told how many it may have:
-// all, or what starts now but for a few that others start later (the progress line, a writer).
+// TBB aborts the program if the system refuses it a thread, so TBB gets a limit: all threads that
+// can start now, minus a few for later (the progress line, a writer).
 std::size_t threads_to_have(std::size_t wanted) {
   constexpr std::size_t kOthers = 4;
   if (wanted <= 1) return 1;
@@ -41,15 +41,15 @@ std::size_t threads_at_once() {
   return static_cast<std::size_t>(std::max(tbb::this_task_arena::max_concurrency(), 1));
 }
 
-// Asked once: 16 threads start and end in half a millisecond.
+// Measured once per process: starting and ending 16 threads takes 0.5 ms.
 std::size_t threads_for_all_cores() {
   static const std::size_t most = threads_to_have(threads_at_once());
   return std::min(threads_at_once(), most);
 }
 
 #ifdef __SANITIZE_THREAD__
-// TBB's library is not compiled with TSan, which takes what it hands from thread to thread for
-// races: plain threads, where TSan looks.
+// TBB's library is not compiled with TSan, which would report its hand-overs between threads as
+// races. Under TSan plain threads are used.
 void on_threads(std::size_t threads, const std::function<void()>& body) {
   std::vector<std::thread> others(std::max<std::size_t>(threads, 1) - 1);
   std::size_t started = 0;
@@ -63,18 +63,18 @@ Status isolated(const Work& work) {
   return work();
 }
 #else
-// This one is one of them.
+// The calling thread is one of the `threads`.
 void on_threads(std::size_t threads, const std::function<void()>& body) {
   auto on_all = [&] {
     tbb::parallel_for(
         std::size_t{0}, threads, [&](std::size_t) { body(); }, tbb::simple_partitioner());
   };
   if (threads <= threads_at_once()) return on_all();
-  // More than there are cores have to be called for.
+  // TBB starts more threads than cores only in an explicit arena.
   tbb::task_arena(static_cast<int>(threads)).execute(on_all);
 }
 
-// While it waits inside of `work` this thread takes up nothing else.
+// Prevents TBB from running other tasks on this thread while `work` waits inside.
 template <typename Work>
 Status isolated(const Work& work) {
   return tbb::this_task_arena::isolate(work);
@@ -101,15 +101,15 @@ void limit_threads(std::size_t threads) {
   static std::optional<tbb::global_control> limit;
   limit.reset();
   threads_asked_for = threads == 0 ? 0 : threads_to_have(threads);
-  // Before any library has begun: TBB has to know how many the system lets it have.
+  // Must run before any TBB use: TBB has to know how many threads the system allows.
   if (threads == 0) threads_for_all_cores();
-  // Those that sort and search inside of libraries hold to it too.
+  // Also limits the parallel sorts and searches inside libraries.
   if (threads != 0)
     limit.emplace(tbb::global_control::max_allowed_parallelism, threads_asked_for.load());
 }
 
 std::string own_cores() {
-  // A cpu_set_t has room for 1,024 cores; the kernel refuses a set that is smaller than its own.
+  // A cpu_set_t has room for 1,024 cores; the kernel refuses a set smaller than its own.
   constexpr std::size_t kMostSets = 64;
   for (std::size_t count = 1; count <= kMostSets; count *= 2) {
     std::vector<cpu_set_t> sets(count);
@@ -124,13 +124,13 @@ void share_cores(std::size_t processes) {
   processes_on_these_cores = std::max<std::size_t>(processes, 1);
 }
 
-Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work) {
+Status parallel_for(std::size_t count, const std::function<Status(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex guard;
   std::optional<Error> first;
   std::size_t first_index = count;
-  // One task a thread, each taking what is next: parts are begun in order, whatever they cost.
+  // One task per thread, each taking the next index: indices start in order whatever they cost.
   on_threads(std::min(worker_count(), count), [&] {
     for (std::size_t i = next++; i < count && !stop; i = next++) {
       Status done = work(i);
@@ -146,28 +146,28 @@ Status each_in_parallel(std::size_t count, const std::function<Status(std::size_
   return {};
 }
 
-void each_range(std::size_t count, std::size_t length,
-                const std::function<void(std::size_t first, std::size_t last)>& work) {
+void parallel_for_ranges(std::size_t count, std::size_t length,
+                         const std::function<void(std::size_t first, std::size_t last)>& work) {
   const std::size_t ranges = count / length + (count % length == 0 ? 0 : 1);
-  [[maybe_unused]] auto done = each_in_parallel(ranges, [&](std::size_t i) -> Status {
+  [[maybe_unused]] auto done = parallel_for(ranges, [&](std::size_t i) -> Status {
     work(i * length, std::min(count, (i + 1) * length));
     return {};
   });
   assert(done);
 }
 
-Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
-                   const std::function<Status(std::size_t)>& work) {
+Status parallel_for_with_memory_budget(std::uint64_t most, std::span<const std::uint64_t> held,
+                                       const std::function<Status(std::size_t)>& work) {
   std::mutex guard;
   std::condition_variable changed;
   std::uint64_t taken = 0;
-  return each_in_parallel(held.size(), [&](std::size_t i) {
+  return parallel_for(held.size(), [&](std::size_t i) {
     {
       std::unique_lock lock(guard);
       changed.wait(lock, [&] { return taken == 0 || (taken <= most && held[i] <= most - taken); });
       taken += held[i];
     }
-    // Of another thing it would wait for room that it holds itself.
+    // Another item run on this thread would wait for memory that this item holds.
     Status done = isolated([&] { return work(i); });
     {
       std::lock_guard lock(guard);

@@ -1,4 +1,4 @@
-// The same work on many things, on as many threads as this process may use.
+// Parallel loops over as many threads as this process may use.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +15,31 @@
 
 namespace shw {
 
-// As many threads as each_in_parallel() works on.
+// The number of threads that parallel_for() uses.
 std::size_t worker_count();
 
-// Calls work(0) .. work(count - 1), begun in this order. After an error nothing new is begun; of
-// several errors that of the lowest index is returned.
-Status each_in_parallel(std::size_t count, const std::function<Status(std::size_t)>& work);
+// Calls work(0) .. work(count - 1), started in this order. After an error no new call starts; of
+// several errors the one with the lowest index is returned.
+Status parallel_for(std::size_t count, const std::function<Status(std::size_t)>& work);
 
-// The same where nothing can fail, by ranges of `length` and a shorter last one: what is done with
-// each of them costs less than dealing it out.
-void each_range(std::size_t count, std::size_t length,
-                const std::function<void(std::size_t first, std::size_t last)>& work);
+// Parallel loop without errors over ranges of `length` indices (the last may be shorter), for work
+// that costs less than the scheduling of a single index.
+void parallel_for_ranges(std::size_t count, std::size_t length,
+                         const std::function<void(std::size_t first, std::size_t last)>& work);
 
-// The same where work(i) holds held[i] bytes: what is worked on at once holds no more than `most`
-// together. What holds more by itself is worked on alone.
-Status each_within(std::uint64_t most, std::span<const std::uint64_t> held,
-                   const std::function<Status(std::size_t)>& work);
+// Parallel loop where work(i) holds held[i] bytes of memory: concurrent calls together hold at most
+// `most` bytes. A call that needs more than `most` runs alone.
+Status parallel_for_with_memory_budget(std::uint64_t most, std::span<const std::uint64_t> held,
+                                       const std::function<Status(std::size_t)>& work);
 
-// What threads use in turns and is dear to make. A thread gets the one that it had last, which may
-// stand where it goes on reading; there are no more than threads that work at once.
+// Pool of objects that are expensive to create. A thread gets the object it used last, whose read
+// position may still fit; the pool creates at most one object per worker thread.
 template <class T>
 class Pool {
  public:
   explicit Pool(std::function<std::unique_ptr<T>()> make) : make_(std::move(make)) {}
 
-  // Gives it back when it goes.
+  // Returns the object to the pool in its destructor.
   class Lease {
    public:
     Lease(Pool& pool, std::unique_ptr<T> held) : pool_(pool), held_(std::move(held)) {}
@@ -64,7 +64,7 @@ class Pool {
       auto found = std::find_if(idle_.begin(), idle_.end(), [](const Idle& idle) {
         return idle.had_by == std::this_thread::get_id();
       });
-      // That of another thread only where every thread that may work could have one.
+      // Another thread's object only if every worker thread could already own one.
       if (found == idle_.end() && made_ >= worker_count()) found = idle_.begin();
       if (found != idle_.end()) {
         held = std::move(found->held);

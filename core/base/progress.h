@@ -1,5 +1,5 @@
-// What a long job tells the one who waits, and how that one stops it. Written by one job, read by
-// any thread.
+// Progress of a long job, and the flags that cancel or pause it. One job writes it; any thread may
+// read it.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@ enum class Phase : std::uint8_t {
 
 struct Progress {
   std::atomic<Phase> phase{Phase::kIdle};
-  std::atomic<std::uint64_t> done{0};   // of the current phase: items or bytes
-  std::atomic<std::uint64_t> total{0};  // 0 while it is not known
+  std::atomic<std::uint64_t> done{0};   // of the current phase, in items or bytes
+  std::atomic<std::uint64_t> total{0};  // of the current phase; 0 while unknown
   std::atomic<bool> in_bytes{false};
   std::atomic<bool> cancelled{false};
   std::atomic<bool> paused{false};
-  // What is finished when it is cancelled stays, so that another run goes on with it.
+  // The job keeps finished work when it is cancelled, so that a later run can resume it.
   std::atomic<bool> keeps{false};
-  StageWorks stages{};  // of all phases
+  StageWorks stages{};  // summed over all phases
 
   void begin(Phase next, std::uint64_t amount, bool bytes) {
     done = 0;
@@ -42,7 +42,7 @@ struct Progress {
     phase = next;
   }
   void add(std::uint64_t amount) { done.fetch_add(amount, std::memory_order_relaxed); }
-  // What is paused is let go on, so that it sees that it is to stop.
+  // Cancels the job; a paused job is resumed so that it can see the flag.
   void cancel() {
     cancelled = true;
     go_on();
@@ -56,15 +56,15 @@ struct Progress {
   }
 };
 
-// The time that this thread has been held, so that no stage is charged with it.
+// Blocks while the job is paused. The time is recorded, so that no stage is charged for it.
 inline void wait_while_paused(const Progress& progress) {
   auto begun = std::chrono::steady_clock::now();
   while (progress.paused.load(std::memory_order_acquire)) progress.paused.wait(true);
-  held_on_this_thread += std::chrono::steady_clock::now() - begun;
+  paused_time_this_thread += std::chrono::steady_clock::now() - begun;
 }
 
-// `progress` may be null everywhere: nobody is watching. Asked between two steps of a job, which is
-// where one that is paused waits: a lock that is held here belongs to that job alone.
+// True if the job is cancelled; `progress` may be null. Called between two steps of a job; blocks
+// while the job is paused. Locks held by the caller must belong to that job alone.
 inline bool is_cancelled(const Progress* progress) {
   if (progress == nullptr) return false;
   if (progress->paused.load(std::memory_order_relaxed)) wait_while_paused(*progress);

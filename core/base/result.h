@@ -1,5 +1,5 @@
-// Success or an Error that always says where. Nothing in core throws; a library that does is caught
-// at its edge.
+// A value or an Error with the place of the failure. Core throws nothing; exceptions of libraries
+// are caught where the library is called.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace shw {
 
 enum class ErrorKind {
-  kUsage,        // the caller asked for something that makes no sense: exit code 3
-  kIo,           // the system refused: exit code 4
-  kDamaged,      // the bytes are not what the format promises: exit code 2
-  kUnsupported,  // well formed, but beyond what is read or repaired: exit code 2
-  kCancelled,    // the person stopped it: exit code 2
+  kUsage,        // the request makes no sense: exit code 3
+  kIo,           // a system call failed: exit code 4
+  kDamaged,      // the file violates its format: exit code 2
+  kUnsupported,  // valid, but not supported by this program: exit code 2
+  kCancelled,    // cancelled by the user: exit code 2
 };
 
-// Where it happened. `file` is relative to the checkpoint where there is one; `offset` counts bytes
-// in that file.
+// Where an error happened. `file` is relative to the checkpoint folder if there is one; `offset` is
+// a byte offset in that file.
 struct Place {
   std::string file;
   std::optional<std::uint64_t> offset = std::nullopt;
@@ -28,9 +28,9 @@ struct Place {
 
 struct Error {
   ErrorKind kind = ErrorKind::kDamaged;
-  std::string message;  // one sentence: what, and what was expected there
+  std::string message;  // one sentence: what failed, and what was expected
   Place place = {};
-  std::string advice = {};  // what to do; may be empty
+  std::string advice = {};  // what the user can do; may be empty
 };
 
 template <class T>
@@ -48,7 +48,7 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, Place pla
 #define SHW_CONCAT2(a, b) a##b
 #define SHW_CONCAT(a, b) SHW_CONCAT2(a, b)
 
-// SHW_TRY(auto bytes, read(...)): declares `bytes`, or returns the error.
+// SHW_TRY(auto bytes, read(...)) declares `bytes`, or returns the error from the function.
 #define SHW_TRY(declaration, expression) \
   SHW_TRY_IMPL(SHW_CONCAT(shw_try_, __LINE__), declaration, expression)
 #define SHW_TRY_IMPL(name, declaration, expression)                        \
@@ -56,7 +56,7 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message, Place pla
   if (!name) return tl::unexpected<::shw::Error>(std::move(name).error()); \
   declaration = std::move(*name)
 
-// SHW_CHECK(write(...)): goes on, or returns the error of a Status.
+// SHW_CHECK(write(...)) returns the error of a failed Status from the function.
 #define SHW_CHECK(expression)                                             \
   do {                                                                    \
     if (auto shw_status = (expression); !shw_status)                      \

@@ -1,13 +1,13 @@
-// What a run may take, unless somebody says otherwise.
+// Default memory limits of a run.
 #pragma once
 
 #include <cstdint>
 
 namespace shw {
 
-// Of memory, for slabs and decoded items, in bytes.
+// Memory for slabs and decoded items, in bytes.
 inline constexpr std::uint64_t kDefaultMemory = std::uint64_t{1} << 30;
-// Below it slabs are too small to be worth their while.
+// The least accepted limit in bytes: smaller slabs cost more than they move.
 inline constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20;
 
 }  // namespace shw

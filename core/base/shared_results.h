@@ -1,12 +1,12 @@
-// Results of one kind, one for each of many things, in a few bytes each: of millions of tiles most
-// say the same but for where their bytes lie and what their checksum is. What is the same is kept
-// once; only what each has for itself stands in a row of its own.
+// Compact storage of one result per chunk, for millions of chunks. Most results differ only in the
+// place of their bytes and their checksum. The equal part is stored once; the rest is one small row
+// per result.
 //
-// `Parts` says how a T is taken apart:
-//   struct Own                                  plain values, of each thing itself
-//   static Own take(T& value)                   takes them out; what is left can be shared
+// `Parts` says how a T is split:
+//   struct Own                                  the plain values that differ per result
+//   static Own take(T& value)                   moves them out; the remaining T is shared
 //   static void put(T& value, const Own& own)   puts them back
-//   static bool before(const T& a, const T& b)  an order of what is left
+//   static bool before(const T& a, const T& b)  a strict order of the shared parts
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ namespace shw {
 template <class T, class Parts>
 class SharedResultsBuilder;
 
-// Never changes; a copy is the same one.
+// Immutable; copies share the same storage.
 template <class T, class Parts>
 class SharedResults {
  public:
-  SharedResults() = default;  // nobody asked for any
+  SharedResults() = default;  // empty: no results were computed
 
   std::size_t size() const { return columns_ == nullptr ? 0 : columns_->rows.size(); }
   bool empty() const { return size() == 0; }
-  // Put together anew each time.
+  // Rebuilds the result on each call.
   Result<T> operator[](std::size_t i) const {
     const Row& row = columns_->rows[i];
     if (row.shared == kFailed) return tl::unexpected<Error>(columns_->errors.at(i));
@@ -47,17 +47,17 @@ class SharedResults {
   static constexpr std::uint32_t kFailed = 0xFFFFFFFFu;
   struct Row {
     typename Parts::Own own{};
-    std::uint32_t shared = 0;  // in Columns::shared
+    std::uint32_t shared = 0;  // index in Columns::shared
   };
   struct Columns {
     std::vector<Row> rows;
     std::vector<T> shared;
-    std::map<std::size_t, Error> errors;  // by thing
+    std::map<std::size_t, Error> errors;  // by index of the result
   };
   std::shared_ptr<const Columns> columns_;
 };
 
-// A thing that nobody sets is T{}.
+// Collects the results; an index that is never set yields T{}.
 template <class T, class Parts>
 class SharedResultsBuilder {
  public:
@@ -74,7 +74,7 @@ class SharedResultsBuilder {
     return builder.take();
   }
 
-  // From several threads, each thing by one of them.
+  // Thread-safe for different indices.
   void set(std::size_t i, Result<T> result) {
     typename Results::Row& row = columns_->rows[i];
     if (!result) {
@@ -86,7 +86,7 @@ class SharedResultsBuilder {
     row.own = Parts::take(*result);
     row.shared = shared_of(std::move(*result));
   }
-  // When nobody sets any more.
+  // Call after the last set().
   Results take() {
     Results results;
     results.columns_ = std::move(columns_);

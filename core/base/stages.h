@@ -1,5 +1,5 @@
-// What the time of all threads goes into while a checkpoint is written: so that somebody who waits
-// knows what for.
+// Time per pipeline stage (read, decode, write ...) over all threads while a checkpoint is written,
+// so that a user sees what a run waits for.
 #pragma once
 
 #include <array>
@@ -19,29 +19,29 @@ constexpr std::string_view name(Stage stage) {
   return kNames[static_cast<std::size_t>(stage)];
 }
 
-// Added up over threads: a stage that keeps two of them busy for a second took two.
+// Thread-seconds: a stage that keeps two threads busy for one second took two.
 struct StageWork {
   std::atomic<std::uint64_t> bytes{0}, nanoseconds{0};
 };
 using StageWorks = std::array<StageWork, kStages>;
 
-// How long this thread has waited because its job was paused.
-inline thread_local std::chrono::steady_clock::duration held_on_this_thread{};
+// Time that this thread has waited because its job was paused.
+inline thread_local std::chrono::steady_clock::duration paused_time_this_thread{};
 
-// From where it is made to where it goes, on one thread. `works` may be null: nobody asks.
+// Charges the time between construction and destruction to one stage; null `works` disables it.
 class StageClock {
  public:
   StageClock(StageWorks* works, Stage stage, std::uint64_t bytes) : works_(works) {
     if (works_ == nullptr) return;
     work_ = &(*works_)[static_cast<std::size_t>(stage)];
     work_->bytes.fetch_add(bytes, std::memory_order_relaxed);
-    begun_ = std::chrono::steady_clock::now() - held_on_this_thread;
+    begun_ = std::chrono::steady_clock::now() - paused_time_this_thread;
   }
   StageClock(const StageClock&) = delete;
   StageClock& operator=(const StageClock&) = delete;
   ~StageClock() {
     if (works_ == nullptr) return;
-    auto spent = std::chrono::steady_clock::now() - held_on_this_thread - begun_;
+    auto spent = std::chrono::steady_clock::now() - paused_time_this_thread - begun_;
     work_->nanoseconds.fetch_add(
         static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count()),
@@ -54,7 +54,7 @@ class StageClock {
   std::chrono::steady_clock::time_point begun_{};
 };
 
-// The stage that took most of the threads' time; kRead where nothing was done.
+// The stage with the most thread time; kRead if no stage has any.
 inline Stage longest(const StageWorks& works) {
   std::size_t longest = 0;
   for (std::size_t i = 1; i < kStages; ++i) {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/encoder.h"
 #include "core/base/hash.h"
-#include "core/base/in_runs.h"
-#include "core/base/packed.h"
 #include "core/base/parallel.h"
-#include "core/base/stop_wishes.h"
+#include "core/base/parallel_batches.h"
+#include "core/base/stop_requests.h"
 #include "core/base/threads.h"
 #include "core/base/words.h"
 #include "core/base/worker_error.h"
@@ -20,29 +20,29 @@
 namespace shw {
 namespace {
 
-// Of one member in a round: seconds of work, against which the words of a round are nothing.
+// Bytes of work per process and round: seconds of work, beside which the messages cost nothing.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kRoundThings = 1 << 14;
 
-// Often enough that nobody who works is taken for dead, seldom enough to cost nothing.
+// Often enough that no working process is taken for dead, rarely enough to cost nothing.
 constexpr std::chrono::seconds kBeat(2);
 constexpr std::chrono::seconds kStill(120);
 
-// When each of the others was last seen to move something.
+// When each of the other processes last made progress.
 class Movement {
  public:
   explicit Movement(std::size_t members) : seen_(members) {}
 
-  // What was heard last, where somebody is not heard any more.
+  // Text about the last heartbeats, added to the error for a process that has gone silent.
   std::string words() const {
     constexpr std::size_t kMostTold = 8;
-    std::string told;
+    std::string gathered;
     for (std::size_t i = 0; i < std::min(seen_.size(), kMostTold); ++i) {
       if (!seen_[i].moved) return {};
-      told += fmt::format("{}worker {} had moved {}", i == 0 ? "" : ", ", i,
-                          human_bytes(*seen_[i].moved));
+      gathered += fmt::format("{}worker {} had moved {}", i == 0 ? "" : ", ", i,
+                              human_bytes(*seen_[i].moved));
     }
-    return told + (seen_.size() > kMostTold ? ", and so on" : "");
+    return gathered + (seen_.size() > kMostTold ? ", and so on" : "");
   }
 
   Status note(std::size_t member, bool is_done, std::uint64_t moved, const std::string& step) {
@@ -63,57 +63,56 @@ class Movement {
   std::vector<Seen> seen_;
 };
 
-// What it does besides, what it has done of it, and why it goes on no more.
-Bytes beat_of(const std::optional<Status>& done, const BesideWork& beside) {
-  auto add = [](Packer& words, const Bytes& bytes) {
-    words.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+// Heartbeat: done or not, progress counter, news, and the error that ended the task.
+Bytes encode_heartbeat(const std::optional<Status>& done, const HeartbeatTask& task) {
+  auto add = [](Encoder& payload, const Bytes& bytes) {
+    payload.add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   };
-  Packer words;
-  words.add(std::uint64_t{done.has_value()});
-  words.add(beside.progress == nullptr ? 0 : beside.progress->done.load());
-  add(words, beside.news ? beside.news() : Bytes{});
-  add(words, done && !*done ? packed_error(done->error()) : Bytes{});
-  return words.take();
+  Encoder payload;
+  payload.add(std::uint64_t{done.has_value()});
+  payload.add(task.progress == nullptr ? 0 : task.progress->done.load());
+  add(payload, task.news ? task.news() : Bytes{});
+  add(payload, done && !*done ? packed_error(done->error()) : Bytes{});
+  return payload.take();
 }
 
-struct Heard {
-  bool all_done = true;               // nobody works any more
-  std::optional<Error> stopped = {};  // of the first that cannot go on
+struct DecodedHeartbeats {
+  bool all_done = true;               // every process has finished its task
+  std::optional<Error> stopped = {};  // the first error of any process
   Status took_news = {};
 };
-Result<Heard> hear_beats(const std::vector<Bytes>& told, const BesideWork& beside,
-                         Movement& movement) {
-  Heard heard;
-  for (std::size_t member = 0; member < told.size(); ++member) {
-    Unpacker words(told[member]);
-    SHW_TRY(std::uint64_t is_done, words.number());
-    SHW_TRY(std::uint64_t moved, words.number());
-    SHW_TRY(std::string news, words.text());
-    SHW_TRY(std::string error, words.text());
-    heard.all_done = heard.all_done && is_done != 0;
-    if (!error.empty() && !heard.stopped)
-      heard.stopped =
+Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
+                                            const HeartbeatTask& task, Movement& movement) {
+  DecodedHeartbeats decoded;
+  for (std::size_t member = 0; member < gathered.size(); ++member) {
+    Decoder payload(gathered[member]);
+    SHW_TRY(std::uint64_t is_done, payload.number());
+    SHW_TRY(std::uint64_t moved, payload.number());
+    SHW_TRY(std::string news, payload.text());
+    SHW_TRY(std::string error, payload.text());
+    decoded.all_done = decoded.all_done && is_done != 0;
+    if (!error.empty() && !decoded.stopped)
+      decoded.stopped =
           error_of_worker(static_cast<int>(member), std::as_bytes(std::span(std::as_const(error))));
-    if (beside.progress != nullptr)
-      SHW_CHECK(movement.note(member, is_done != 0, moved, beside.step));
-    if (beside.hear && !news.empty() && heard.took_news)
-      heard.took_news = beside.hear(member, std::as_bytes(std::span(std::as_const(news))));
+    if (task.progress != nullptr) SHW_CHECK(movement.note(member, is_done != 0, moved, task.step));
+    if (task.receive && !news.empty() && decoded.took_news)
+      decoded.took_news = task.receive(member, std::as_bytes(std::span(std::as_const(news))));
   }
-  return heard;
+  return decoded;
 }
 
-// The others have stopped: nothing more of it is needed. A Ctrl-C that comes meanwhile sets the
-// same flag, and is not to be lost when the flag goes back.
+// Ends the own task because another process has stopped. A Ctrl-C during the wait sets the same
+// flag and must survive when the flag is cleared.
 void stop_waiting(std::future<Status>& work, Progress* progress) {
   if (progress == nullptr || is_cancelled(progress)) return work.wait();
-  const unsigned before = stop_wishes.load();
+  const unsigned before = stop_requests.load();
   progress->cancel();
   work.wait();
   progress->cancelled = false;
-  if (stop_wishes.load() != before) progress->cancel();
+  if (stop_requests.load() != before) progress->cancel();
 }
 
-// What becomes of work that is not to go on because of `why`: what it met itself counts for more.
+// The error of a task that is stopped because of `why`: its own error takes precedence.
 Status stopped_work(std::future<Status>& work, Progress* progress, const Error& why) {
   const bool was_cancelled = is_cancelled(progress);
   stop_waiting(work, progress);
@@ -123,7 +122,7 @@ Status stopped_work(std::future<Status>& work, Progress* progress, const Error& 
 }
 
 Status not_heard(Error error, const Movement& movement) {
-  // Where it was told why, how far each had come explains nothing.
+  // If a process reported why it stopped, the progress of the others explains nothing.
   const bool was_told =
       error.kind == ErrorKind::kCancelled || error.message.find(" stopped: ") != std::string::npos;
   if (const std::string words = movement.words(); !was_told && !words.empty())
@@ -131,38 +130,38 @@ Status not_heard(Error error, const Movement& movement) {
   return tl::unexpected<Error>(std::move(error));
 }
 
-// Where one cannot go on, all stop their work and return together: whoever clears away what they
-// made knows that nobody writes into it any more.
-Status beat_until_done(Team& team, const BesideWork& beside, std::future<Status>& work) {
+// If one process fails, all stop their work and return together: a process that then deletes the
+// output knows that no other one still writes into it.
+Status beat_until_done(Team& team, const HeartbeatTask& task, std::future<Status>& work) {
   Movement movement(team.size());
   std::optional<Status> own;
   while (true) {
     if (!own && work.wait_for(kBeat) == std::future_status::ready) own = work.get();
-    // Whoever stops a process waits for no other, and may end it soon.
-    if (own && !*own && is_cancelled(beside.progress)) return *own;
-    auto told = team.tell_all(beat_of(own, beside), beside.step);
-    // Who has heard it may have left before all have.
-    if (!told && own && !*own) return *own;
-    if (!told) return not_heard(std::move(told).error(), movement);
-    SHW_TRY(Heard heard, hear_beats(*told, beside, movement));
-    const Error* why = heard.stopped ? &*heard.stopped : nullptr;
-    if (!heard.took_news) why = &heard.took_news.error();
+    // A launcher that stops this process waits for no other and may kill it soon.
+    if (own && !*own && is_cancelled(task.progress)) return *own;
+    auto gathered = team.allgather(encode_heartbeat(own, task), task.step);
+    // The others may have left already, once they received this process's error.
+    if (!gathered && own && !*own) return *own;
+    if (!gathered) return not_heard(std::move(gathered).error(), movement);
+    SHW_TRY(DecodedHeartbeats decoded, decode_heartbeats(*gathered, task, movement));
+    const Error* why = decoded.stopped ? &*decoded.stopped : nullptr;
+    if (!decoded.took_news) why = &decoded.took_news.error();
     if (why != nullptr && !own)
-      own = stopped_work(work, beside.progress, *why);
-    else if (why != nullptr && *own && (heard.all_done || !heard.took_news))
+      own = stopped_work(work, task.progress, *why);
+    else if (why != nullptr && *own && (decoded.all_done || !decoded.took_news))
       own = tl::unexpected<Error>(*why);
-    if (heard.all_done) return *own;
+    if (decoded.all_done) return *own;
   }
 }
 
-// As many at once as fit, of those from `first` on; runs of neighbours where nobody counts.
-Status each_held(const Held& held, std::span<const std::uint64_t> costs, std::size_t first,
-                 const std::function<Status(std::size_t)>& work) {
-  if (held.bytes.empty()) return each_in_runs(costs, work);
-  return each_within(held.most, held.bytes.subspan(first, costs.size()), work);
+// Runs as many items at once as the budget allows, from `first` on; batches if there is no budget.
+Status parallel_for_in_budget(const MemoryBudget& held, std::span<const std::uint64_t> costs,
+                              std::size_t first, const std::function<Status(std::size_t)>& work) {
+  if (held.bytes.empty()) return parallel_for_batched(costs, work);
+  return parallel_for_with_memory_budget(held.most, held.bytes.subspan(first, costs.size()), work);
 }
 
-// Where the round ends that begins here.
+// Returns the end of the round that begins at `first`.
 std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first,
                          std::size_t members) {
   const std::uint64_t most = kRoundBytes * members;
@@ -175,25 +174,26 @@ std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first
   return end;
 }
 
-Result<Bytes> find_share(const TeamWork& work, std::size_t first, Share own,
+Result<Bytes> find_share(const ScatterMapTask& work, std::size_t first, IndexRange own,
                          const std::string& agreed) {
   std::vector<Bytes> found(own.last - own.first);
   const auto costs = work.costs.subspan(first + own.first, found.size());
-  SHW_CHECK(each_held(work.held, costs, first + own.first, [&](std::size_t i) -> Status {
-    SHW_TRY(found[i], work.find(first + own.first + i));
-    return {};
-  }));
-  Packer message;
+  SHW_CHECK(
+      parallel_for_in_budget(work.budget, costs, first + own.first, [&](std::size_t i) -> Status {
+        SHW_TRY(found[i], work.find(first + own.first + i));
+        return {};
+      }));
+  Encoder message;
   message.add(agreed);
   for (const Bytes& one : found)
     message.add(std::string_view(reinterpret_cast<const char*>(one.data()), one.size()));
   return message.take();
 }
 
-Status hear_share(const TeamWork& work, std::size_t first, Share share, std::size_t member,
-                  const std::string& agreed, BytesView message) {
-  Unpacker words(message);
-  SHW_TRY(std::string theirs, words.text());
+Status hear_share(const ScatterMapTask& work, std::size_t first, IndexRange share,
+                  std::size_t member, const std::string& agreed, BytesView message) {
+  Decoder payload(message);
+  SHW_TRY(std::string theirs, payload.text());
   if (theirs != agreed) {
     return fail(ErrorKind::kIo,
                 fmt::format("in `{}` worker {} looks at other things: not all see the same "
@@ -201,25 +201,25 @@ Status hear_share(const TeamWork& work, std::size_t first, Share share, std::siz
                             work.step, member));
   }
   for (std::size_t i = share.first; i < share.last; ++i) {
-    SHW_TRY(std::string found, words.text());
-    SHW_CHECK(work.hear(first + i, std::as_bytes(std::span(found))));
+    SHW_TRY(std::string found, payload.text());
+    SHW_CHECK(work.receive(first + i, std::as_bytes(std::span(found))));
   }
   return {};
 }
 
-Status do_round(Team& team, const TeamWork& work, std::size_t first, std::size_t end,
+Status do_round(Team& team, const ScatterMapTask& work, std::size_t first, std::size_t end,
                 const std::string& agreed) {
-  auto shares = deal(work.costs.subspan(first, end - first), team.size());
+  auto shares = partition_by_cost(work.costs.subspan(first, end - first), team.size());
   Bytes own;
-  BesideWork beside{work.step, {}, work.progress};
-  beside.work = [&]() -> Status {
+  HeartbeatTask task{work.step, {}, work.progress};
+  task.work = [&]() -> Status {
     SHW_TRY(own, find_share(work, first, shares[team.rank()], agreed));
     return {};
   };
-  SHW_CHECK(work_beside(team, beside));
-  SHW_TRY(auto told, team.tell_all(std::move(own), work.step));
+  SHW_CHECK(run_with_heartbeat(team, task));
+  SHW_TRY(auto gathered, team.allgather(std::move(own), work.step));
   for (std::size_t member = 0; member < team.size(); ++member)
-    SHW_CHECK(hear_share(work, first, shares[member], member, agreed, told[member]));
+    SHW_CHECK(hear_share(work, first, shares[member], member, agreed, gathered[member]));
   return {};
 }
 
@@ -227,13 +227,13 @@ Status do_round(Team& team, const TeamWork& work, std::size_t first, std::size_t
 
 Result<TeamTraffic> traffic_of_all(Team& team) {
   TeamTraffic traffic = team.traffic();
-  Packer own;
+  Encoder own;
   own.add(traffic.bytes);
-  SHW_TRY(auto told, team.tell_all(own.take(), "count what was sent"));
+  SHW_TRY(auto gathered, team.allgather(own.take(), "count what was sent"));
   traffic.bytes = 0;
-  for (const Bytes& message : told) {
-    Unpacker words(message);
-    SHW_TRY(const std::uint64_t bytes, words.number());
+  for (const Bytes& message : gathered) {
+    Decoder payload(message);
+    SHW_TRY(const std::uint64_t bytes, payload.number());
     traffic.bytes += bytes;
   }
   return traffic;
@@ -242,38 +242,39 @@ Result<TeamTraffic> traffic_of_all(Team& team) {
 Result<std::vector<std::uint32_t>> machines_of(Team& team) {
   const std::string own = team.machine();
   const BytesView bytes = std::as_bytes(std::span(own));
-  SHW_TRY(auto told, team.tell_all(Bytes(bytes.begin(), bytes.end()), "machines"));
+  SHW_TRY(auto gathered, team.allgather(Bytes(bytes.begin(), bytes.end()), "machines"));
   std::vector<std::uint32_t> machines;
-  for (const Bytes& one : told)
-    machines.push_back(
-        static_cast<std::uint32_t>(std::find(told.begin(), told.end(), one) - told.begin()));
+  for (const Bytes& one : gathered)
+    machines.push_back(static_cast<std::uint32_t>(std::find(gathered.begin(), gathered.end(), one) -
+                                                  gathered.begin()));
   return machines;
 }
 
-Status meet(Team& team, const std::string& step) {
-  SHW_TRY([[maybe_unused]] auto told, team.tell_all({}, step));
+Status barrier(Team& team, const std::string& step) {
+  SHW_TRY([[maybe_unused]] auto gathered, team.allgather({}, step));
   return {};
 }
 
-Status work_beside(Team& team, const BesideWork& beside) {
-  auto work = run_beside(beside.work);
-  Status done = beat_until_done(team, beside, work);
+Status run_with_heartbeat(Team& team, const HeartbeatTask& task) {
+  auto work = run_on_own_thread(task.work);
+  Status done = beat_until_done(team, task, work);
   if (done) return done;
   team.stop(done.error());
-  if (work.valid()) stop_waiting(work, beside.progress);
+  if (work.valid()) stop_waiting(work, task.progress);
   return done;
 }
 
-std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t members) {
+std::vector<IndexRange> partition_by_cost(std::span<const std::uint64_t> costs,
+                                          std::size_t members) {
   double all = 0;
   for (std::uint64_t cost : costs) all += static_cast<double>(cost) + 1;
-  std::vector<Share> shares(members);
+  std::vector<IndexRange> shares(members);
   double dealt = 0;
   std::size_t at = 0;
   for (std::size_t member = 0; member < members; ++member) {
     const double until = all * static_cast<double>(member + 1) / static_cast<double>(members);
     shares[member].first = at;
-    // A thing belongs to whoever has its middle.
+    // An item belongs to the process whose range contains the middle of the item's cost.
     while (at < costs.size() &&
            (member + 1 == members || dealt + (static_cast<double>(costs[at]) + 1) / 2 < until))
       dealt += static_cast<double>(costs[at++]) + 1;
@@ -282,47 +283,48 @@ std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t member
   return shares;
 }
 
-Result<std::vector<std::string>> find_each(Team* team, const EachWork& work) {
+Result<std::vector<std::string>> map_across_ranks(Team* team, const MapTask& work) {
   std::vector<std::string> found(work.costs.size());
   if (team == nullptr) {
-    SHW_CHECK(each_held(work.held, work.costs, 0, [&](std::size_t i) -> Status {
+    SHW_CHECK(parallel_for_in_budget(work.budget, work.costs, 0, [&](std::size_t i) -> Status {
       if (is_cancelled(work.progress)) return cancelled_error();
       SHW_TRY(found[i], work.find(i));
       return {};
     }));
     return found;
   }
-  TeamWork dealt{work.step, work.costs, {}, {}, work.progress, work.held};
+  ScatterMapTask dealt{work.step, work.costs, {}, {}, work.progress, work.budget};
   dealt.find = [&](std::size_t i) -> Result<Bytes> {
     if (is_cancelled(work.progress)) return cancelled_error();
     SHW_TRY(std::string words, work.find(i));
     auto bytes = std::as_bytes(std::span(words));
     return Bytes(bytes.begin(), bytes.end());
   };
-  dealt.hear = [&](std::size_t i, BytesView words) -> Status {
+  dealt.receive = [&](std::size_t i, BytesView words) -> Status {
     found[i].assign(reinterpret_cast<const char*>(words.data()), words.size());
     return {};
   };
-  SHW_CHECK(each_in_team(*team, dealt));
+  SHW_CHECK(scatter_map_allgather(*team, dealt));
   return found;
 }
 
-Result<Bytes> by_first(Team* team, const std::string& step,
-                       const std::function<Result<Bytes>()>& work, Progress* progress) {
+Result<Bytes> run_on_rank0_and_broadcast(Team* team, const std::string& step,
+                                         const std::function<Result<Bytes>()>& work,
+                                         Progress* progress) {
   if (team == nullptr) return work();
   Bytes found;
-  BesideWork beside{step, {}, progress};
-  beside.work = [&]() -> Status {
+  HeartbeatTask task{step, {}, progress};
+  task.work = [&]() -> Status {
     if (team->rank() != 0) return {};
     SHW_TRY(found, work());
     return {};
   };
-  SHW_CHECK(work_beside(*team, beside));
-  SHW_TRY(auto told, team->tell_all(std::move(found), step));
-  return std::move(told.front());
+  SHW_CHECK(run_with_heartbeat(*team, task));
+  SHW_TRY(auto gathered, team->allgather(std::move(found), step));
+  return std::move(gathered.front());
 }
 
-Status each_in_team(Team& team, const TeamWork& work) {
+Status scatter_map_allgather(Team& team, const ScatterMapTask& work) {
   const std::string agreed = to_hex(hash_of(std::as_bytes(work.costs)));
   std::size_t first = 0;
   do {

@@ -1,6 +1,6 @@
-// Processes that do the same work on the same things at the same time: what costs is dealt out
-// among them, and each learns what the others found, so that all of them go on alike. What carries
-// their words is core/cluster's.
+// Processes that run the same command on the same checkpoint together: expensive work is
+// partitioned among them and every process receives all results, so that all take the same
+// decisions. The transport is in core/cluster.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace shw {
 
-// What the messages of Team::exchange() travelled by, and how much was sent.
+// How the messages of Team::exchange() travelled, and their number of bytes.
 struct TeamTraffic {
-  std::string by = {};   // "mpi", "nccl"; empty: nobody says
-  std::string why = {};  // it was that
+  std::string by = {};   // "mpi" or "nccl"; empty if not reported
+  std::string why = {};  // why this transport was chosen
   std::uint64_t bytes = 0;
 };
 
@@ -28,83 +28,85 @@ class Team {
   virtual ~Team() = default;
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
-  // Where this one runs: members that say the same share one page cache, and see the same files.
+  // Name of this machine: processes with equal names share a page cache and a file system.
   virtual std::string machine() const = 0;
-  // What each has to say in a step, by rank: the same for all of them. None goes on before all have
-  // spoken; an error where one is silent for too long.
-  virtual Result<std::vector<Bytes>> tell_all(Bytes own, const std::string& step) = 0;
-  // A message for each, by rank, becomes a message of each; the one to itself stays as it is.
+  // Sends `own` to all processes and returns the messages of all, by rank, equal on every process.
+  // Blocks until all have sent; an error if a process is silent for too long.
+  virtual Result<std::vector<Bytes>> allgather(Bytes own, const std::string& step) = 0;
+  // Sends to_each[r] to rank r; returns the received messages by rank. The own one is kept.
   virtual Result<std::vector<Bytes>> exchange(std::vector<Bytes> to_each,
                                               const std::string& step) = 0;
-  // The others are told that this one stops, and why.
+  // Tells the other processes that this one stops, and why.
   virtual void stop(const Error& why) = 0;
-  // Of this member alone.
+  // Traffic of this process only.
   virtual TeamTraffic traffic() const { return {}; }
 };
 
-// The same with the bytes of all members.
+// Traffic of the team, with the bytes of all processes added up.
 Result<TeamTraffic> traffic_of_all(Team& team);
-// By member: the first one that runs where it does.
+// By rank: the lowest rank on the same machine.
 Result<std::vector<std::uint32_t>> machines_of(Team& team);
 
-// None goes on before all have come here.
-Status meet(Team& team, const std::string& step);
+// Blocks until all processes have called it.
+Status barrier(Team& team, const std::string& step);
 
-// Work that each does for itself and that may take longer than the others would wait in silence.
-struct BesideWork {
+// A task of one process that may take longer than the silence that the others allow.
+struct HeartbeatTask {
   std::string step;
-  std::function<Status()> work;  // on a thread of its own
-  // What shows that it moves; null: nobody looks. It is cancelled where the others have stopped.
+  std::function<Status()> work;  // runs on a thread of its own
+  // Shows that the task advances; null: not watched. It is cancelled when another process stops.
   Progress* progress = nullptr;
-  // What is new since it was last asked, and what another one said was. May be empty.
+  // News to send with each heartbeat, and the handler of other processes' news. Both may be empty.
   std::function<Bytes()> news = {};
-  std::function<Status(std::size_t member, BytesView news)> hear = {};
+  std::function<Status(std::size_t member, BytesView news)> receive = {};
 };
-// Until all members have done theirs. A member that works and moves nothing for two minutes is an
-// error that names it.
-Status work_beside(Team& team, const BesideWork& beside);
+// Runs the task and sends heartbeats until all processes are done. A process that works without any
+// progress for two minutes is an error that names its rank.
+Status run_with_heartbeat(Team& team, const HeartbeatTask& task);
 
-// [first, last) of things that are dealt out.
-struct Share {
+// The half-open range [first, last) of item indices.
+struct IndexRange {
   std::size_t first = 0, last = 0;
 };
-// Things of these costs, in shares of neighbours that cost about the same, one a member.
-std::vector<Share> deal(std::span<const std::uint64_t> costs, std::size_t members);
+// Splits items into one contiguous range per process, of about equal cost.
+std::vector<IndexRange> partition_by_cost(std::span<const std::uint64_t> costs,
+                                          std::size_t members);
 
-// What a member holds in memory while it finds things, in bytes, one a thing: those that it works
-// on at once hold no more than `most` together. Empty: nobody counts.
-struct Held {
+// Memory held while items are processed: bytes per item, and the limit `most` for all items in
+// flight in one process. Empty `bytes`: not limited.
+struct MemoryBudget {
   std::span<const std::uint64_t> bytes = {};
   std::uint64_t most = UINT64_MAX;
 };
 
-struct TeamWork {
-  std::string step;                      // what it is called where somebody waits in vain
-  std::span<const std::uint64_t> costs;  // in bytes, one a thing; at most 256 MiB are best
-  // What is found of a thing, from several threads. An error ends the work of all.
+struct ScatterMapTask {
+  std::string step;                      // name of the step in timeout errors
+  std::span<const std::uint64_t> costs;  // bytes per item; at most 256 MiB each work best
+  // Computes the result of one item; called from several threads. An error ends the work of all.
   std::function<Result<Bytes>(std::size_t thing)> find;
-  // Everything that was found, in order, on every member, whoever found it.
-  std::function<Status(std::size_t thing, BytesView found)> hear;
-  Progress* progress = nullptr;  // as in BesideWork
-  Held held = {};
+  // Called with every result, in item order, on every process.
+  std::function<Status(std::size_t thing, BytesView found)> receive;
+  Progress* progress = nullptr;  // may be null
+  MemoryBudget budget = {};
 };
-// Each thing is found by exactly one member. In rounds, so that a member that hangs is missed soon.
-Status each_in_team(Team& team, const TeamWork& work);
+// Each item is computed by one process. Works in rounds, so that a hung process is noticed.
+Status scatter_map_allgather(Team& team, const ScatterMapTask& work);
 
-// What is found of each thing, in order, by threads; the members of a team share the things out,
-// and all of them get all of it. `team` and `progress` may be null.
-struct EachWork {
+// Computes one text per item in parallel; the processes of a team partition the items and all
+// receive all results. `team` and `progress` may be null.
+struct MapTask {
   std::string step;
-  std::span<const std::uint64_t> costs;  // as in TeamWork
+  std::span<const std::uint64_t> costs;  // bytes per item, as in ScatterMapTask
   std::function<Result<std::string>(std::size_t thing)> find;
   Progress* progress = nullptr;
-  Held held = {};
+  MemoryBudget budget = {};
 };
-Result<std::vector<std::string>> find_each(Team* team, const EachWork& work);
+Result<std::vector<std::string>> map_across_ranks(Team* team, const MapTask& work);
 
-// What the first member alone finds, heard by all; without a team it is this one. `progress` as in
-// BesideWork.
-Result<Bytes> by_first(Team* team, const std::string& step,
-                       const std::function<Result<Bytes>()>& work, Progress* progress = nullptr);
+// Runs `work` on rank 0 only and sends the result to all processes. Without a team it runs here.
+// `progress` shows that the work advances and may be null.
+Result<Bytes> run_on_rank0_and_broadcast(Team* team, const std::string& step,
+                                         const std::function<Result<Bytes>()>& work,
+                                         Progress* progress = nullptr);
 
 }  // namespace shw

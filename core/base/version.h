@@ -1,4 +1,4 @@
-// The version of this program: CMakeLists.txt says it, certificates and answers repeat it.
+// The program version. CMakeLists.txt defines it; certificates and reports repeat it.
 #pragma once
 
 namespace shw {

@@ -13,7 +13,7 @@ std::string human_bytes(std::uint64_t bytes) {
   static constexpr std::array<const char*, 7> kUnits = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  // 999.5 of a unit would be printed as 1000: it belongs to the next one.
+  // 999.5 of a unit would be printed as 1000: use the next unit.
   while (unit + 1 < kUnits.size() && value >= (unit == 0 ? 1000.0 : 999.5)) {
     value /= 1000.0;
     ++unit;
@@ -35,11 +35,11 @@ std::string human_count(std::uint64_t count) {
 }
 
 std::string human_seconds(double seconds) {
-  // What takes any time at all does not take none.
+  // A duration above zero is never shown as 0.
   if (seconds > 0 && seconds < 0.001) return "1 ms";
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
   if (seconds < 59.5) return fmt::format("{:.{}f} s", seconds, seconds < 9.95 ? 1 : 0);
-  // What lasts longer than anybody's life is not counted.
+  // Durations are capped so that the conversion to an integer cannot overflow.
   auto minutes = static_cast<std::uint64_t>(std::min(seconds, 1e12) / 60 + 0.5);
   if (minutes < 60) return fmt::format("{} min", minutes);
   return minutes % 60 == 0 ? fmt::format("{} h", human_count(minutes / 60))

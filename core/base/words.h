@@ -1,4 +1,4 @@
-// Numbers and lists as people read them, for causes, remedies and reports alike.
+// Numbers and lists formatted for people, used by findings and reports.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::string human_seconds(double seconds);     // "40 ms", "3.2 s", "12 min", "1
 std::string plural(std::uint64_t count, std::string_view noun);  // "1 tensor", "3 tensors"
 // "a", "a and b", "a, b and c", "a, b and 7 more": at most `shown` names.
 std::string some_of(std::span<const std::string> names, std::size_t shown = 3);
-// The digits that a text begins with, taken off it; nothing where there are none, or too many.
+// Removes leading digits from `text` and returns their value; nullopt if none or too large.
 std::optional<std::uint32_t> take_number(std::string_view& text);
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 
 namespace shw {
 
-bool is_of_another(std::string_view message) {
+bool is_relayed_error(std::string_view message) {
   constexpr std::string_view kWorker = "worker ", kStopped = " stopped: ";
   if (!message.starts_with(kWorker)) return false;
   message.remove_prefix(kWorker.size());
@@ -31,8 +31,8 @@ Error error_of_worker(int worker, BytesView packed) {
   if (packed.empty()) return {ErrorKind::kIo, fmt::format("worker {} stopped", worker)};
   auto kind = std::min(std::to_integer<int>(packed[0]), static_cast<int>(ErrorKind::kCancelled));
   std::string_view text(reinterpret_cast<const char*>(packed.data()) + 1, packed.size() - 1);
-  // It passes on what another one said.
-  if (is_of_another(text)) return {static_cast<ErrorKind>(kind), std::string(text)};
+  // An error that was relayed before keeps its text.
+  if (is_relayed_error(text)) return {static_cast<ErrorKind>(kind), std::string(text)};
   return {static_cast<ErrorKind>(kind), fmt::format("worker {} stopped: {}", worker, text)};
 }
 

@@ -1,4 +1,4 @@
-// What workers of a team are told of an error that one of them met.
+// The form in which an error of one rank is sent to the other ranks.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// "worker 12 stopped: ...": what another one met.
-bool is_of_another(std::string_view message);
-inline constexpr std::size_t kMostOfError = 1000;  // bytes
+// True for "worker 12 stopped: ...", the text of an error that another rank reported.
+bool is_relayed_error(std::string_view message);
+inline constexpr std::size_t kMostOfError = 1000;  // bytes; longer messages are cut
 Bytes packed_error(const Error& error);
 Error error_of_worker(int worker, BytesView packed);
 

@@ -1,4 +1,4 @@
-// What stands in for MPI where nobody could build it.
+// Implementation of mpi.h for builds without MPI.
 #include "core/cluster/mpi.h"
 
 namespace shw {

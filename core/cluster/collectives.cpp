@@ -16,14 +16,14 @@ std::span<std::byte> bytes_of(std::uint64_t& number) {
   return std::as_writable_bytes(std::span(&number, 1));
 }
 
-// Errors of our own, which nobody else would hear of.
+// Reports an error of this rank to the other ranks, and returns it.
 template <class T>
 Result<T> told(Transport& transport, Error error) {
   transport.abort(error);
   return tl::unexpected<Error>(std::move(error));
 }
 
-// How much each of the others is about to send.
+// Exchanges the number of bytes that each rank will send to each other rank.
 Result<Sizes> exchange_sizes(Transport& transport, Sizes own, const WaitStep& step) {
   Sizes sizes(own.size());
   for (int peer = 0; peer < transport.size(); ++peer) {
@@ -42,7 +42,7 @@ Error too_much(const WaitStep& step, int peer, std::uint64_t size, std::uint64_t
                                       step.name, peer, size, most)};
 }
 
-// One message of each worker, where it has any; `to(peer)` is what goes to it.
+// Exchanges one message per pair of ranks, if not empty; `to(peer)` is the message to `peer`.
 template <class To>
 Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint64_t most,
                                          const WaitStep& step) {

@@ -1,5 +1,5 @@
-// What all workers do together. Every worker hears every other one directly: a tree would need
-// fewer messages, and the one who is silent in it would not be the one who is missed.
+// Collective operations over all ranks. Every rank receives from every other rank directly: a tree
+// would need fewer messages, but a silent rank in it would be blamed on its parent.
 #pragma once
 
 #include <vector>
@@ -8,24 +8,24 @@
 
 namespace shw {
 
-// No worker goes on before all have come here.
+// Blocks until all ranks have called it.
 Status barrier(Transport& transport, const WaitStep& step);
 
-// What `root` has, to all. A message beyond `most` bytes is refused before anything is allocated.
+// Sends the bytes of `root` to all ranks. More than `most` bytes are refused before allocation.
 Result<Bytes> broadcast(Transport& transport, int root, BytesView own, std::uint64_t most,
                         const WaitStep& step);
 
-// A message for each worker, by rank, becomes a message of each worker, by rank. What goes to
-// itself stays as it is. `most` as above, of all that comes together.
+// Sends to_each[r] to rank r; returns the received messages by rank. The message to the own rank is
+// kept as it is. `most` bounds the total bytes received from all ranks.
 Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_each,
                                     std::uint64_t most, const WaitStep& step);
 
-// The same message to all: what each worker has, by rank.
+// Sends the same message to all ranks; returns the messages of all ranks, by rank.
 Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint64_t most,
                                       const WaitStep& step);
 
 enum class Reduction : std::uint8_t { kSum, kLeast, kGreatest };
-// Number by number over all workers, who give as many; sums wrap.
+// Sums elementwise over all ranks, which give equally many numbers; sums wrap at 2^64.
 Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
                                               std::vector<std::uint64_t> values,
                                               Reduction reduction, const WaitStep& step);

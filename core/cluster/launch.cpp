@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// What each launcher tells the processes that it begins.
+// The environment variables of one launcher.
 struct Launcher {
   const char* rank;
   const char* size;
@@ -19,9 +19,9 @@ struct Launcher {
   const char* by;
 };
 
-// The first that says both counts. mpirun inside of a batch job sees Slurm's variables as well. Of
-// Slurm only those of a step: SLURM_NTASKS and SLURM_PROCID stand in the environment of the batch
-// script too, which runs once.
+// The first launcher that sets both rank and size wins. mpirun inside a batch job also sees Slurm's
+// variables. Only the variables of a Slurm step count: SLURM_NTASKS and SLURM_PROCID are also set
+// for the batch script, which runs once.
 constexpr Launcher kLaunchers[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "mpirun"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "mpirun"},  // MPICH, Intel MPI
@@ -42,7 +42,7 @@ bool has_any(const std::function<const char*(const char*)>& get,
                      [&](const char* name) { return get(name) != nullptr; });
 }
 
-// What srun has begun says so also where it offers what mpirun of MPICH does (--mpi=pmi2).
+// A process started by srun is labelled srun even if srun sets MPICH's variables (--mpi=pmi2).
 Launch of_srun(Launch launch, const std::function<const char*(const char*)>& get) {
   const Launcher& srun = kLaunchers[std::size(kLaunchers) - 1];
   if (number_of(get(srun.rank)) != launch.rank || number_of(get(srun.size)) != launch.size)

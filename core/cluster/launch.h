@@ -1,6 +1,6 @@
-// Whether this process is one of several that a launcher began with the same command, and which of
-// them. Asked of the environment alone: it holds in a build without MPI too, where four processes
-// would otherwise write one folder.
+// Whether this process is one of several that a launcher started with the same command, and which
+// one. Reads only environment variables, so that it also works in a build without MPI, where four
+// processes would otherwise write one folder.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 
 namespace shw {
 
-// Says on which machine this process is to count itself: for trying out on one what several do.
+// Overrides the machine name of this process, to test several machines on one.
 inline constexpr const char* kMachineVariable = "SHARDWRIGHT_MACHINE";
 
 struct Launch {
   int rank = 0, size = 1;
-  // Among those on its machine; nothing where the launcher does not say.
+  // rank within the machine; nullopt if the launcher does not set it
   std::optional<int> local_rank = {};
-  std::string_view by = {};  // "mpirun", "srun"; empty for a process that is alone
-  // All of them run on one machine, as the launcher says; false where it does not.
+  std::string_view by = {};  // "mpirun", "srun"; empty for a single process
+  // True if the launcher reports that all processes run on one machine.
   bool on_one_machine = false;
-  // Whether the launcher tells them how to find each other: srun does so where it is asked to.
+  // False if the launcher gives the processes no way to connect: srun needs an option for it.
   bool can_meet = true;
 };
 
-// Says of a process that it is alone, whatever began it: a training script that a launcher runs may
-// call this program from one of its ranks.
+// Set by the user to make this process run alone although a launcher started it: a training script
+// may call this program from one of its ranks.
 inline constexpr const char* kAloneVariable = "SHARDWRIGHT_ALONE";
 
 // `get` answers as std::getenv does.

@@ -16,20 +16,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Where the threads meet.
-struct Hub {
-  Hub(int workers, bool in_fixed_order)
+// The message queues that the threads share.
+struct LoopbackBus {
+  LoopbackBus(int workers, bool in_fixed_order)
       : size(workers), fixed_order(in_fixed_order), ended(static_cast<std::size_t>(workers)) {}
 
   const int size;
   const bool fixed_order;
   std::mutex guard;
   std::condition_variable changed;
-  std::map<std::tuple<int, int, Tag>, std::deque<Bytes>> mail;  // from, to
+  std::map<std::tuple<int, int, Tag>, std::deque<Bytes>> mail;  // by sender, receiver and tag
   std::vector<bool> ended;
-  std::optional<std::pair<int, Bytes>> stopped;  // who first, and why
-  int turn = 0;                                  // who runs, in a fixed order
-  int in_vain = 0;                               // hand-overs since anything was sent or taken
+  std::optional<std::pair<int, Bytes>> stopped;  // the first rank that stopped, and why
+  int turn = 0;                                  // the rank that runs, in fixed order
+  int in_vain = 0;                               // hand-overs since the last send or receive
 
   void hand_over(int rank) {
     for (int step = 1; step <= size; ++step) {
@@ -50,12 +50,12 @@ struct Awaited {
 
 class Loopback final : public Transport {
  public:
-  Loopback(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+  Loopback(LoopbackBus& hub, int rank) : hub_(hub), rank_(rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return hub_.size; }
 
-  // The hub keeps a copy, as if it were on its way.
+  // The bus keeps a copy, like a message in flight.
   Status send(int peer, Tag tag, BytesView bytes) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     SHW_CHECK(check_peer(*this, peer));
@@ -109,7 +109,7 @@ class Loopback final : public Transport {
     stop(why);
   }
 
-  // Its turn, at the beginning.
+  // Waits for the first turn of this rank.
   void begin() {
     std::unique_lock lock(hub_.guard);
     hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
@@ -140,7 +140,7 @@ class Loopback final : public Transport {
       if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
       if (auto error = missed(step)) return error;
       const Awaited& first = awaited_.front();
-      // In a fixed order also where all have had their turn, and nothing came of it.
+      // With a fixed order also an error if all ranks had a turn and none sent anything.
       if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.alive()))
         return silent_error(step, first.peer, first.bytes.size(), true);
       if (hub_.fixed_order) {
@@ -153,16 +153,16 @@ class Loopback final : public Transport {
     }
   }
 
-  // Something is awaited of one that has ended.
+  // The error for a receive from a rank that has ended.
   std::optional<Error> missed(const WaitStep& step) const {
     for (const Awaited& one : awaited_) {
       if (hub_.ended[static_cast<std::size_t>(one.peer)])
-        return gone_error(step, one.peer, one.bytes.size());
+        return peer_lost_error(step, one.peer, one.bytes.size());
     }
     return std::nullopt;
   }
 
-  // What has come of what is awaited, in the order in which it was asked for.
+  // Completes receives whose messages have arrived, in the order in which they were started.
   std::optional<Error> take_mail(const WaitStep& step) {
     std::vector<Awaited> left;
     for (const Awaited& one : awaited_) {
@@ -183,7 +183,7 @@ class Loopback final : public Transport {
     return std::nullopt;
   }
 
-  Hub& hub_;
+  LoopbackBus& hub_;
   const int rank_;
   bool is_dead_ = false;
   std::vector<Awaited> awaited_;
@@ -193,7 +193,7 @@ class Loopback final : public Transport {
 
 std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
                                    const std::function<Status(Transport&)>& work) {
-  Hub hub(size, options.fixed_order);
+  LoopbackBus hub(size, options.fixed_order);
   std::vector<Status> ended(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
@@ -205,7 +205,7 @@ std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
       transport.end(status);
     };
     if (start_thread(threads.emplace_back(), run)) continue;
-    // Those that run hear that this one is gone.
+    // Tells the running ranks that this rank has ended.
     threads.pop_back();
     Loopback transport(hub, rank);
     transport.begin();

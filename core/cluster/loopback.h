@@ -1,4 +1,4 @@
-// Workers that are threads of this process.
+// A transport between threads of one process, for tests.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 namespace shw {
 
 struct LoopbackOptions {
-  // One worker runs at a time, and hands over in the order of ranks where it has to wait: the same
-  // run twice does the same things in the same order. That nobody can go on is known at once.
+  // One rank runs at a time and yields in rank order when it has to wait, so that two runs do the
+  // same in the same order. A deadlock is detected at once.
   bool fixed_order = false;
 };
 
-// Runs `work` on `size` threads, each with a transport of its own, until all have ended; what
-// became of each, by rank. One that ends with an error, or while others wait for it, ends them all.
+// Runs `work` on `size` threads, each with its own transport, until all have ended; returns one
+// status per rank. A rank that ends with an error, or while others wait for it, ends all.
 std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
                                    const std::function<Status(Transport&)>& work);
 

@@ -20,11 +20,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Of all that a worker that stops tells the others; on a communicator of its own.
+// Tag of the note that a stopping rank sends to all others, on a communicator of its own.
 constexpr int kNoteTag = 1;
-// Between all processes, when their transports may have ended already.
+// Tags of the final reports, which are sent when the transports may have ended already.
 constexpr int kWordsTag = 2, kHeardTag = 3;
-// For what is on its way when something goes wrong, and for the others at the end.
+// How long messages in flight may take after an error, and the other ranks at the end.
 constexpr auto kAftermath = 1s;
 constexpr auto kFarewell = 5s;
 
@@ -36,15 +36,15 @@ Status check_mpi(int code, const char* call) {
   return fail(ErrorKind::kIo, fmt::format("{}: {}", call, text));
 }
 
-// Open MPI looks for every kind of network that it knows, which is 0.2 s of the 0.3 in which it
-// begins and ends on a machine that has none; ob1 alone reaches all processes of one machine. Who
-// has said something else is heard, and other MPIs do not know the word.
-void meet_in_memory() {
+// Open MPI probes all kinds of networks, which takes 0.2 s of the 0.3 s of its start and end on a
+// machine without any; the ob1 layer suffices if all ranks share a machine. An explicit setting of
+// the user wins, and other MPI implementations ignore the variable.
+void prefer_shared_memory_transport() {
   ::setenv("OMPI_MCA_pml", "ob1", /*overwrite=*/0);
 }
 
-// Quick answers are met by looking again at once; what takes longer gets out of the way of those
-// who work on the same cores.
+// Polling delay: spins first for quick answers, then sleeps so that busy processes on the same
+// cores are not slowed down.
 class Pause {
  public:
   void take() {
@@ -58,13 +58,13 @@ class Pause {
   int looked_ = 0;
 };
 
-// A piece of a message on its way. A message ends with the first piece that is shorter than the
-// largest, if need be one of nothing: two that differ in length differ in a piece.
+// One piece of a message in flight. A message ends with the first piece below the largest size, an
+// empty one if needed, so that two messages of different lengths differ in a piece.
 struct Piece {
   MPI_Request request = MPI_REQUEST_NULL;
   int peer = 0;
   int bytes = 0;
-  std::uint64_t message = 0;  // bytes of all of it
+  std::uint64_t message = 0;  // length of the whole message in bytes
   bool is_receive = false;
   const std::byte* memory = nullptr;
 };
@@ -131,7 +131,7 @@ class MpiTransport final : public Transport {
   void abort(const Error& why) override {
     if (is_dead_) return;
     is_dead_ = true;
-    // The notes are read when this transport may be gone: their bytes stay until the process ends.
+    // A note may be read after this transport is destroyed: its bytes live until the process ends.
     static std::list<Bytes> notes_on_their_way;
     const Bytes& note = notes_on_their_way.emplace_back(packed_error(why));
     for (int peer = 0; peer < size_; ++peer) {
@@ -166,7 +166,7 @@ class MpiTransport final : public Transport {
     }
   }
 
-  // What has come to its end; an error where one did not as was agreed.
+  // Completes finished transfers; an error if one has an unexpected size.
   std::optional<Error> look(const WaitStep& step) {
     for (auto piece = pieces_.begin(); piece != pieces_.end();) {
       int done = 0;
@@ -212,16 +212,16 @@ class MpiTransport final : public Transport {
                            BytesView(note).first(static_cast<std::size_t>(count)));
   }
 
-  // Nothing that was begun may touch the caller's bytes any more: what nobody has answered yet is
-  // called back, and what is on its way gets a while to end.
+  // Ensures that MPI no longer accesses the caller's buffers: cancels unmatched receives and waits
+  // for a while for transfers in progress.
   void leave_buffers() {
     for (Piece& piece : pieces_) {
       if (piece.is_receive) MPI_Cancel(&piece.request);
     }
     const auto end = Clock::now() + kAftermath;
     Pause pause;
-    // Of sends too: a request that is freed while MPI still reads leaves it with memory that the
-    // caller gives back.
+    // Sends too: freeing a request while MPI still reads the buffer would let MPI read memory that
+    // the caller has released.
     while (!pieces_.empty() && Clock::now() < end) {
       std::erase_if(pieces_, [](Piece& piece) {
         int done = 0;
@@ -233,7 +233,7 @@ class MpiTransport final : public Transport {
     pieces_.clear();
   }
 
-  MPI_Comm data_, notes_;  // they go with the session: freeing them would wait for the others
+  MPI_Comm data_, notes_;  // freed with the session: earlier it would wait for other ranks
   const int rank_, size_;
   const std::size_t piece_;
   const std::atomic<bool>* stopped_;
@@ -276,7 +276,7 @@ class OpenedMpi final : public MpiSession {
   }
 
   void end(bool is_stopped) override {
-    // Who was waited for in vain is not waited for again.
+    // A rank that has already timed out is not waited for again.
     if (is_stopped || is_one_missing_) return;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
@@ -284,7 +284,7 @@ class OpenedMpi final : public MpiSession {
     Pause pause;
     for (int done = 0; done == 0; pause.take()) {
       if (MPI_Test(&all, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-      // Whoever is missing would keep MPI_Finalize waiting for ever.
+      // A missing rank would make MPI_Finalize wait for ever.
       if (done == 0 && Clock::now() > deadline) return;
     }
     MPI_Finalize();
@@ -313,7 +313,7 @@ class OpenedMpi final : public MpiSession {
     }
   }
 
-  // The first one may come here as late as it may be silent, and then puts it into words.
+  // Rank 0 may come here as late as the allowed silence, and then formats the reports.
   bool is_heard(Bytes own, bool has_words) {
     said_ = std::move(own);
     MPI_Request saying = MPI_REQUEST_NULL, hearing = MPI_REQUEST_NULL;
@@ -321,7 +321,7 @@ class OpenedMpi final : public MpiSession {
                   MPI_COMM_WORLD, &saying) != MPI_SUCCESS)
       return false;
     MPI_Request_free(&saying);
-    // Who has nothing to say waits for the others at the end alone.
+    // A rank without a report waits for the others only in end().
     if (!has_words) return true;
     if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kHeardTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
       return false;
@@ -343,7 +343,7 @@ class OpenedMpi final : public MpiSession {
 
   const int rank_, size_;
   const std::atomic<bool>* stopped_ = nullptr;  // MpiOptions::stopped
-  Bytes said_;                                  // until it has gone
+  Bytes said_;                                  // kept until the send completes
   bool is_one_missing_ = false;
 };
 
@@ -354,7 +354,7 @@ bool has_mpi() {
 }
 
 Result<std::unique_ptr<MpiSession>> begin_mpi(const Launch& launch) {
-  if (launch.on_one_machine) meet_in_memory();
+  if (launch.on_one_machine) prefer_shared_memory_transport();
   int given = MPI_THREAD_SINGLE, rank = 0, size = 1;
   SHW_CHECK(check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given), "MPI_Init"));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

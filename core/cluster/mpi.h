@@ -1,5 +1,5 @@
-// Workers that are processes, begun by mpirun or srun. The only header of this room behind which
-// MPI is: mpi.cpp, and absent.cpp where it is not to be had.
+// A transport between processes started by mpirun or srun. The only header of cluster that is
+// implemented with MPI: in mpi.cpp, or in absent.cpp for builds without MPI.
 #pragma once
 
 #include <atomic>
@@ -14,35 +14,35 @@
 namespace shw {
 
 struct MpiOptions {
-  // MPI counts in an int: larger messages are sent in pieces of so many bytes.
+  // Larger messages are sent in pieces of this size, because MPI counts bytes in an int.
   std::size_t piece_bytes = std::size_t{1} << 30;
-  // Where it is set nobody is waited for any more: a launcher that ends all of them, since one was
-  // killed, leaves each a second or two to say what is left. May be null.
+  // If set, all waits end: a launcher that ends all processes because one was killed leaves each a
+  // second or two to report what it left on disk. May be null.
   const std::atomic<bool>* stopped = nullptr;
 };
 
-// This process as one of several: one session in a process, used by one thread, which is also the
-// one that uses its transports.
+// This process as one MPI process. One session per process; only one thread may use the session and
+// its transports.
 class MpiSession {
  public:
   virtual ~MpiSession() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // All processes ask for it, each as often as the others. May be used until the session ends.
+  // Collective: all processes call it equally often. Valid until the session ends.
   virtual Result<std::unique_ptr<Transport>> transport(const MpiOptions& options) = 0;
-  // Before the end: what each has to say comes to the first one, who calls `say` with it, by rank;
-  // nothing of one that is not heard within a few seconds. Then those that said something hear that
-  // it was heard. False where one did not: it has to speak for itself.
+  // Collective, before end(): sends the report of each process to rank 0, which calls `say` with
+  // all reports by rank (nullopt for a rank that is silent for a few seconds), then confirms to the
+  // other ranks. Returns false if no confirmation came: this process must then print its report.
   using Say = std::function<void(const std::vector<std::optional<Bytes>>&)>;
   virtual bool part(Bytes own, bool has_words, const Say& say) = 0;
-  // Last of all, whatever became of the run. Waits a few seconds for the others to come here:
-  // mpirun ends all of them as soon as one has left, and some may still have something to say.
-  // Nothing to wait for is left where the launcher itself is ending them (`is_stopped`).
+  // The last call, after success or failure. Waits a few seconds for the other processes: mpirun
+  // ends all of them as soon as one has left, and some may still print a report. Does not wait if
+  // the launcher itself is ending the processes (`is_stopped`).
   virtual void end(bool is_stopped) = 0;
 };
 
-bool has_mpi();  // in this build
-// `launch` says who this process is. kUnsupported in a build without MPI.
+bool has_mpi();  // false in a build without MPI
+// `launch` holds this process's rank and the size. kUnsupported in a build without MPI.
 Result<std::unique_ptr<MpiSession>> begin_mpi(const Launch& launch);
 
 }  // namespace shw

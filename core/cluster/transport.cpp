@@ -35,7 +35,7 @@ Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, boo
                       peer, is_more ? "more" : "fewer", agreed)};
 }
 
-Error gone_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
+Error peer_lost_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
   return {ErrorKind::kIo, fmt::format("in `{}` worker {} had ended: {} bytes were to {} it",
                                       step.name, peer, bytes, is_sender ? "come from" : "go to")};
 }

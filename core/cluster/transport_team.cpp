@@ -7,11 +7,11 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostWords = std::uint64_t{4} << 30;  // of all, in one step
+constexpr std::uint64_t kMostWords = std::uint64_t{4} << 30;  // limit of all messages of one step
 
 }  // namespace
 
-Result<std::vector<Bytes>> TransportTeam::tell_all(Bytes own, const std::string& step) {
+Result<std::vector<Bytes>> TransportTeam::allgather(Bytes own, const std::string& step) {
   return gather_all(transport_, std::move(own), kMostWords,
                     {fmt::format("{}, round {}", step, ++told_), patience_});
 }
@@ -30,7 +30,7 @@ void TransportTeam::send_tiles_by(Transport* tiles, std::string by, std::string 
   traffic_.why = std::move(why);
 }
 
-// Whichever of them the others wait at.
+// Aborts both transports, because a rank may wait on either.
 void TransportTeam::stop(const Error& why) {
   if (tiles_ != nullptr) tiles_->abort(why);
   transport_.abort(why);

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/parallel.h"
-#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/compare/alone.h"
 #include "core/compare/damaged_items.h"
@@ -17,7 +17,7 @@
 #include "core/facts/reference/equal_tensors.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/replicas.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -46,8 +46,8 @@ class Comparison {
                  DifferenceKind kind);
   void add_renamed();
   void add_named_only();
-  void settle();
-  void settle(const Matched& matched);
+  void finalize();
+  void finalize(const Matched& matched);
   void choose_verdict();
   void say_unjudged();
 
@@ -67,7 +67,8 @@ class Comparison {
 
 std::set<std::string_view> names_alone(const Checkpoint& checkpoint) {
   std::set<std::string_view> names;
-  for (const StrayRecord& stray : named_only(checkpoint)) names.insert(stray.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint))
+    names.insert(unclaimed.fqn);
   return names;
 }
 
@@ -87,14 +88,14 @@ std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view
 void Comparison::match() {
   named_a_ = names_alone(both_.a);
   named_b_ = names_alone(both_.b);
-  for (TensorId tensor : until_cancelled(both_.a.tensors(), progress_)) {
+  for (TensorId tensor : cancellable_range(both_.a.tensors(), progress_)) {
     std::string_view fqn = both_.a.fqn(tensor);
     if (auto other = find_near(both_.b, fqn, tensor))
       matched_.push_back({.tensor = {tensor, *other}, .a = {}, .b = {}});
     else if (!named_b_.contains(fqn))
       only_a_.push_back(tensor);
   }
-  for (TensorId tensor : until_cancelled(both_.b.tensors(), progress_)) {
+  for (TensorId tensor : cancellable_range(both_.b.tensors(), progress_)) {
     std::string_view fqn = both_.b.fqn(tensor);
     if (!find_near(both_.a, fqn, tensor) && !named_a_.contains(fqn)) only_b_.push_back(tensor);
   }
@@ -118,7 +119,7 @@ bool Comparison::are_same_items(const Matched& matched) const {
 }
 
 Status Comparison::judge_by_metadata() {
-  return each_in_parallel(matched_.size(), [&](std::size_t i) -> Status {
+  return parallel_for(matched_.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
     Matched& matched = matched_[i];
     auto [one, two] = matched.tensor;
@@ -138,7 +139,7 @@ Status Comparison::judge_by_metadata() {
 void Comparison::open_same_files() {
   if (both_.a.directory() == nullptr) return;
   OpenableFiles files(both_.a);
-  for (Matched& matched : until_cancelled(matched_, progress_)) {
+  for (Matched& matched : cancellable_range(matched_, progress_)) {
     if (!matched.same_items || matched.a.error) continue;
     matched.a.error = files.error_of(matched.tensor.a);
     matched.same_items = !matched.a.error;
@@ -266,7 +267,7 @@ void Comparison::doubt_openings() {
 
 void Comparison::add_alone(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                            DifferenceKind kind) {
-  for (TensorId tensor : until_cancelled(tensors, progress_)) {
+  for (TensorId tensor : cancellable_range(tensors, progress_)) {
     TensorDifference told;
     told.fqn = checkpoint.fqn(tensor);
     told.kind = kind;
@@ -319,7 +320,7 @@ void Comparison::add_named_only() {
   }
 }
 
-void Comparison::settle(const Matched& matched) {
+void Comparison::finalize(const Matched& matched) {
   JudgedMatch judged = judge(both_, matched, hides_);
   const bool settled = !judged.kind || *judged.kind == DifferenceKind::kRetiled;
   if (settled && (options_.data || matched.same_items))
@@ -329,10 +330,10 @@ void Comparison::settle(const Matched& matched) {
   if (judged.kind) out_.tensors.push_back(std::move(judged.told));
 }
 
-void Comparison::settle() {
+void Comparison::finalize() {
   add_alone(both_.a, only_a_, DifferenceKind::kMissing);
   add_alone(both_.b, only_b_, DifferenceKind::kAdded);
-  for (const Matched& matched : until_cancelled(matched_, progress_)) settle(matched);
+  for (const Matched& matched : cancellable_range(matched_, progress_)) finalize(matched);
   add_named_only();
   add_renamed();
   std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
@@ -389,7 +390,7 @@ Result<CheckpointDifference> Comparison::run() {
   }
   SHW_CHECK(look_at_entries());
   doubt_openings();
-  settle();
+  finalize();
   say_unjudged();
   choose_verdict();
   if (is_cancelled(progress_)) return cancelled_error();

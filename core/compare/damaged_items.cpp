@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "core/base/in_runs.h"
 #include "core/base/parallel.h"
+#include "core/base/parallel_batches.h"
 #include "core/formats/item_checks.h"
 #include "core/formats/item_pass.h"
 
@@ -39,7 +39,7 @@ Result<std::map<TensorId, std::string>> damaged_items(const Checkpoint& checkpoi
   Pool<ItemChecks> checks([&] { return std::make_unique<ItemChecks>(checkpoint); });
   std::map<TensorId, std::string> damaged;
   std::mutex guard;
-  SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     const ChunkId chunk = chunks[order[i]];
     auto check = checks.take()->check(chunk, nullptr, nullptr, nullptr);

@@ -23,7 +23,7 @@ std::string shown(const Checkpoint& checkpoint, std::size_t object) {
 }
 
 Result<Bytes> item_bytes(const Checkpoint& checkpoint, std::size_t object) {
-  const ObjectRow& row = checkpoint.objects()[object];
+  const NonTensorEntry& row = checkpoint.objects()[object];
   if (!row.item || row.item->file == FileId::kNone)
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
   if (!is_reachable(checkpoint, *row.item))
@@ -69,8 +69,8 @@ std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t on
 }
 
 // The very bytes of the very file. Whether it opens is not asked.
-bool is_same_place(const Checkpoint& a, const ObjectRow& one, const Checkpoint& b,
-                   const ObjectRow& two) {
+bool is_same_place(const Checkpoint& a, const NonTensorEntry& one, const Checkpoint& b,
+                   const NonTensorEntry& two) {
   if (a.directory() == nullptr || b.directory() == nullptr || !one.item || !two.item) return false;
   return a.directory()->name() == b.directory()->name() && is_reachable(a, *one.item) &&
          is_reachable(b, *two.item) && a.file(one.item->file).path == b.file(two.item->file).path &&
@@ -78,7 +78,7 @@ bool is_same_place(const Checkpoint& a, const ObjectRow& one, const Checkpoint& 
 }
 
 // A value that stands in the metadata costs nothing to read.
-bool is_read_already(const ObjectRow& a, const ObjectRow& b) {
+bool is_read_already(const NonTensorEntry& a, const NonTensorEntry& b) {
   return a.inlined && b.inlined && !a.inlined->opcodes.empty() && !b.inlined->opcodes.empty();
 }
 
@@ -136,7 +136,7 @@ Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& fil
       out.entries.push_back({std::string(fqn), DifferenceKind::kAdded, {}, {}, {}});
   }
   std::vector<std::optional<EntryDifference>> seen(both.size());
-  SHW_CHECK(each_in_parallel(both.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(both.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     seen[i] = compare_entry(a, both[i].first, b, both[i].second);
     return {};

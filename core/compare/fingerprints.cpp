@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/parallel.h"
 #include "core/compare/value_pass.h"
 #include "core/formats/block_reader.h"
@@ -167,36 +167,36 @@ Status FingerprintPass::add_block(TensorId tensor, ChunkId chunk, Box box, Block
 }
 
 std::string words_of(const Result<Fingerprint>& found) {
-  Packer words;
-  words.add(std::uint64_t{found.has_value()});
+  Encoder payload;
+  payload.add(std::uint64_t{found.has_value()});
   if (found) {
-    words.add(found->a);
-    words.add(found->b);
+    payload.add(found->a);
+    payload.add(found->b);
   } else {
-    words.add(found.error());
+    payload.add(found.error());
   }
-  return packed_text(words.take());
+  return packed_text(payload.take());
 }
 
 // The first error of a tensor is told.
 Status add_words(const std::string& text, Result<Fingerprint>& sum) {
-  Unpacker words(std::as_bytes(std::span(text)));
-  SHW_TRY(const std::uint64_t is_found, words.number());
+  Decoder payload(std::as_bytes(std::span(text)));
+  SHW_TRY(const std::uint64_t is_found, payload.number());
   if (is_found == 0) {
-    SHW_TRY(Error error, words.error());
+    SHW_TRY(Error error, payload.error());
     if (sum) sum = tl::unexpected<Error>(std::move(error));
     return {};
   }
   Fingerprint part;
-  SHW_TRY(part.a, words.number());
-  SHW_TRY(part.b, words.number());
+  SHW_TRY(part.a, payload.number());
+  SHW_TRY(part.b, payload.number());
   if (sum) *sum += part;
   return {};
 }
 
 Result<std::vector<Result<Fingerprint>>> FingerprintPass::run(Team* team) {
   std::vector<Result<Fingerprint>> sums(tensors_.size(), Fingerprint{});
-  SHW_CHECK(each_in_parallel(tensors_.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(tensors_.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
     if (auto judged = judge(i); !judged) sums[i] = tl::unexpected<Error>(std::move(judged).error());
     return {};
@@ -204,14 +204,14 @@ Result<std::vector<Result<Fingerprint>>> FingerprintPass::run(Team* team) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (sums[i]) add_parts(i);
   }
-  EachWork work{"fingerprints", costs_, {}, progress_};
+  MapTask work{"fingerprints", costs_, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {
     const Result<Fingerprint> found = find(parts_[i]);
     if (!found && found.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(found.error());
     return words_of(found);
   };
-  SHW_TRY(const std::vector<std::string> told, find_each(team, work));
+  SHW_TRY(const std::vector<std::string> told, map_across_ranks(team, work));
   for (std::size_t i = 0; i < told.size(); ++i)
     SHW_CHECK(add_words(told[i], sums[parts_[i].tensor]));
   return sums;

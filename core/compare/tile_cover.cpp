@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/facts/storage/gone.h"
+#include "core/facts/storage/missing_data.h"
 
 namespace shw {
 namespace {
@@ -17,7 +17,7 @@ bool is_before(const Box& a, const Box& b) {
 
 std::optional<Error> bytes_gone(const Checkpoint& checkpoint, TensorId tensor) {
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    std::string_view why = why_gone(checkpoint, chunk);
+    std::string_view why = missing_data_reason(checkpoint, chunk);
     if (why.empty()) continue;
     auto item = checkpoint.item(chunk);
     std::string file =

@@ -139,8 +139,8 @@ class ValuePass {
                     PairReaders& readers, PartResult& out);
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
                  ExtentsView shape, PartResult& out) const;
-  void settle(std::size_t part, const PartResult& result);
-  void settle_error(std::size_t part, Error error, bool in_b);
+  void finalize(std::size_t part, const PartResult& result);
+  void finalize_error(std::size_t part, Error error, bool in_b);
   void finish(std::size_t tensor);
 
   const BothCheckpoints& both_;
@@ -321,13 +321,13 @@ Status ValuePass::look(std::size_t index) {
     progress_->add(part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype)));
   }
   if (result) {
-    settle(index, *result);
+    finalize(index, *result);
     is_equal_[index] = !result->differs;
     return {};
   }
   if (result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());
-  settle_error(index, std::move(result).error(), in_b);
+  finalize_error(index, std::move(result).error(), in_b);
   return part.last - part.first > 1 ? look_apart(index) : Status{};
 }
 
@@ -339,14 +339,14 @@ Status ValuePass::look_apart(std::size_t index) {
     one.last = one.first + 1;
     bool in_b = false;
     auto result = look_at(one, in_b);
-    if (result) settle(index, *result);
+    if (result) finalize(index, *result);
     if (!result && result.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(result).error());
   }
   return {};
 }
 
-void ValuePass::settle(std::size_t index, const PartResult& result) {
+void ValuePass::finalize(std::size_t index, const PartResult& result) {
   const ValuePart& part = parts_[index];
   const PairOf of = pairs_.pairs[part.first].of;
   if (of == PairOf::kBoth) products_[index] += result.products;
@@ -363,7 +363,7 @@ void ValuePass::settle(std::size_t index, const PartResult& result) {
   if (result.first.index < sums.first.index) sums.first = result.first;
 }
 
-void ValuePass::settle_error(std::size_t index, Error error, bool in_b) {
+void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
   const ValuePart& part = parts_[index];
   const PairOf of = pairs_.pairs[part.first].of;
   std::lock_guard lock(guard_);
@@ -390,7 +390,7 @@ Status ValuePass::add_squares(std::size_t index) {
   if (result) products_[index] = result->products;
   if (!result && result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());
-  if (!result) settle_error(index, std::move(result).error(), in_b);
+  if (!result) finalize_error(index, std::move(result).error(), in_b);
   return {};
 }
 
@@ -426,8 +426,8 @@ Result<std::vector<SeenPair>> ValuePass::run() {
   forecast();
   is_equal_.resize(parts_.size());
   products_.resize(parts_.size());
-  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return look(i); }));
-  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return add_squares(i); }));
+  SHW_CHECK(parallel_for(parts_.size(), [&](std::size_t i) { return look(i); }));
+  SHW_CHECK(parallel_for(parts_.size(), [&](std::size_t i) { return add_squares(i); }));
   for (std::size_t t = 0; t < asked_.size(); ++t) finish(t);
   return std::move(seen_);
 }

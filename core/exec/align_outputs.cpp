@@ -13,15 +13,15 @@
 namespace shw {
 namespace {
 
-// What its item, or the whole file, would have to move up for a run to be shared.
+// A run of bytes that could be shared if its item, or the whole file, moved up.
 struct Run {
   std::uint32_t file = 0;
-  std::uint64_t item = 0;  // where the item begins that it lies in
+  std::uint64_t item = 0;  // offset of the item that contains the run
   std::uint64_t move = 0;
   std::uint64_t length = 0;
 };
 
-// All elements of a job, as one run in the source and in its output.
+// The run of a job's elements if they are contiguous in the source and in the output.
 std::optional<Run> run_of(const Program& program, const ProgramJob& job, const MadeTile& made) {
   if (job.op != ElementOp::kCopy) return std::nullopt;
   const ProgramOutput& out = program.output(job.output);
@@ -41,7 +41,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const M
   return Run{made.file, made.item_offset, to_share_blocks(*begin, place), part->length()};
 }
 
-// An item moves for the longest of its runs.
+// The longest run of an item decides how far the item moves.
 std::optional<Run> run_of(const Program& program, OutputId output, const MadeTile& made) {
   std::optional<Run> longest;
   if (made.length < kLeastShared) return longest;
@@ -53,7 +53,7 @@ std::optional<Run> run_of(const Program& program, OutputId output, const MadeTil
   return longest;
 }
 
-// As they will lie.
+// The runs of the outputs at their current positions.
 std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
                          const LaidOut& laid_out) {
   std::vector<Run> runs;
@@ -71,13 +71,13 @@ std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
   return runs;
 }
 
-// From there on a file's bytes lie that much further.
+// Bytes from this offset on move up by this amount.
 struct Shift {
   std::uint32_t file = 0;
   std::uint64_t offset = 0, by = 0;
 };
 
-// A gap before every item that needs one; `by` is it and all before it.
+// Adds a gap before each item that needs one; `by` accumulates all gaps so far.
 std::vector<Shift> set_apart(std::span<const Run> runs) {
   std::vector<Shift> shifts;
   for (const Run& run : runs) {
@@ -89,10 +89,10 @@ std::vector<Shift> set_apart(std::span<const Run> runs) {
   return shifts;
 }
 
-// Behind a header, at multiples of the widest element.
+// Header sizes stay multiples of the widest element.
 constexpr std::uint64_t kHeaderStep = 8;
 
-// Of the runs of a file, what lets most bytes be shared; of several the least.
+// The shift of a whole file that shares the most bytes; the least of several.
 std::uint64_t best_move(std::span<const Run> runs) {
   std::array<std::uint64_t, kShareBlock / kHeaderStep> bytes{};
   for (const Run& run : runs) {
@@ -102,7 +102,7 @@ std::uint64_t best_move(std::span<const Run> runs) {
   return static_cast<std::uint64_t>(best - bytes.begin()) * kHeaderStep;
 }
 
-// A wider header for every file that needs one.
+// Widens the header of every file for which that shares blocks.
 std::vector<Shift> widen_headers(const FormatWriter& writer, std::span<const Run> runs,
                                  LaidOut& laid_out) {
   std::vector<Shift> shifts;

@@ -1,7 +1,7 @@
-// What new files hold moves up a little, so that long runs of a source's bytes stand at the same
-// places of blocks as there: a file system that shares blocks between files then copies none of
-// them. Where they stand depends on the plan and the source alone, never on what the file system
-// can do: the same plan gives the same bytes on every machine.
+// Moves items of new files slightly, so that long byte runs copied from a source keep their
+// position within a block. A file system that shares blocks between files then copies none of them.
+// The positions depend on the plan and the source only, never on the file system: the same plan
+// gives the same bytes on every machine.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace shw {
 
-// Less than a block is left free before an item with a run of at least kLeastShared, or in the
-// header of a file, as the writer allows. `made` by index in laid_out.made: outputs of the program,
-// which move along. Whether anything moved: what was proved of the program is then to be again.
+// Inserts a gap of less than a block before items with a run of at least kLeastShared, or widens
+// the file's header, if the writer allows it. `made` maps laid_out.made to outputs of the program,
+// which are moved too. Returns true if anything moved: the program must then be proved again.
 Result<bool> align_outputs(const FormatWriter& writer, std::span<const OutputId> made,
                            LaidOut& laid_out, Program& program);
 

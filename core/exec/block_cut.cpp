@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// The dims of a job, fastest in its source first.
+// The dims of a job, ordered by source stride, smallest first.
 Extents inner_first(const Program& program, const ProgramJob& job) {
   ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
   Extents order(sizes.size());
@@ -17,7 +17,7 @@ Extents inner_first(const Program& program, const ProgramJob& job) {
   auto steps = [&](std::int64_t dim) {
     return sizes[static_cast<std::size_t>(dim)] > 1 && width(dim) != 0;
   };
-  // Dims that are not stepped along keep their places; they would only hide that nothing is turned.
+  // Dims of size 1 are ignored: they would hide that nothing is transposed.
   Extents turned;
   std::copy_if(order.begin(), order.end(), std::back_inserter(turned), steps);
   std::stable_sort(turned.begin(), turned.end(),

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// Elements that take more than one step: a few at a time, from buffer to buffer.
+// Conversions with more than one step: small blocks alternate between two buffers.
 class Chain {
  public:
   explicit Chain(const TileJob& job) : job_(job) {}

@@ -1,5 +1,5 @@
-// What becomes of elements that are cast or scaled on their way: a row of them. The one place that
-// knows; who walks the rows (an executor, the proof of what it made) is somebody else each time.
+// Converts rows of elements for jobs that cast or scale. Executors and the proof of their results
+// both use this function.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// `count` elements of a job that casts or scales, the next one a stride further; they may lie
-// unaligned. Of `out_of_range`, a byte an element, those become 1 whose number is lost on the way
-// because a dtype, or float32 after the factor, cannot say it; null: nobody asks.
+// Converts `count` elements with strides in bytes; they may be unaligned. If `out_of_range` is not
+// null, it holds one byte per element, set to 1 where the target dtype, or float32 after the scale,
+// cannot represent the value.
 void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
                      std::byte* out, std::int64_t out_stride, std::int64_t count,
                      std::uint8_t* out_of_range = nullptr);

@@ -4,7 +4,7 @@
 namespace shw {
 namespace {
 
-// Elements that a program computes or turns; those that it only copies no GPU makes sooner.
+// Bytes that are converted or transposed; plain copies are never faster on a GPU.
 std::uint64_t bytes_made(const Program& program) {
   std::uint64_t bytes = 0;
   for (const ProgramJob& job : program.jobs)
@@ -14,13 +14,13 @@ std::uint64_t bytes_made(const Program& program) {
 
 }  // namespace
 
-Result<Executors> choose_executors(const DeviceWish& wish, const Program& program) {
+Result<Executors> choose_executors(const DeviceOptions& options, const Program& program) {
   DeviceLoad load{bytes_made(program)};
   load.seconds = [&program](Executor& executor) -> Result<double> {
     SHW_TRY(const MakeSeconds seconds, seconds_to_make(program, executor));
     return seconds.make;
   };
-  return choose_for(wish, load);
+  return choose_for(options, load);
 }
 
 }  // namespace shw

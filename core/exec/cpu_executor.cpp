@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// Calls row(source byte, target byte) at the start of every row of the innermost dimension.
+// Calls row(source byte, target byte) at the start of each row of the innermost dim.
 template <class Row>
 void each_row(const LayoutPair& pair, Row row) {
   if (elements(pair.target) == 0) return;

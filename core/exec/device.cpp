@@ -13,13 +13,13 @@
 
 namespace shw {
 
-// What the threads of a run know of its device.
+// State of a run's device, shared by its threads.
 struct DeviceState {
-  std::function<Result<std::unique_ptr<Executor>>()> gpu;  // empty: the CPU
+  std::function<Result<std::unique_ptr<Executor>>()> gpu;  // empty: CPU
   OnDeviceError on_error = OnDeviceError::kCpu;
   std::atomic<bool> has_failed{false};
   mutable std::mutex mutex;
-  DeviceUse use;  // under the mutex
+  DeviceUse use;  // guarded by the mutex
 
   void note_failure(const Error& error) {
     std::lock_guard lock(mutex);
@@ -37,18 +37,18 @@ struct DeviceState {
 
 namespace {
 
-// Below this a GPU is not looked for: asking for one takes longer than making so little.
+// Bytes below which no GPU is searched for: the search takes longer than the work.
 constexpr std::uint64_t kWorthLooking = std::uint64_t{256} << 20;
 
-// Threads take them in turns.
-Executors on_gpus(const DeviceWish& wish, const Gpus& gpus, const std::vector<int>& taken,
+// Threads take the GPUs in turn.
+Executors on_gpus(const DeviceOptions& options, const Gpus& gpus, const std::vector<int>& taken,
                   std::string why) {
   std::string device = "cuda:";
   for (std::size_t i = 0; i < taken.size(); ++i)
     device += fmt::format("{}{}", i == 0 ? "" : ",", taken[i]);
   auto next = std::make_shared<std::atomic<std::size_t>>(0);
   return {[open = gpus.open, taken, next] { return open(taken[(*next)++ % taken.size()]); },
-          wish.on_error,
+          options.on_error,
           {std::move(device), std::move(why), {}}};
 }
 
@@ -63,7 +63,7 @@ std::string name_of(const Gpus& gpus, int index) {
   return fmt::format("cuda:{}", index);
 }
 
-// Threads share the work.
+// Predicted seconds with all CPU threads.
 Result<double> seconds_by_cpu(const DeviceLoad& load) {
   auto cpu = cpu_executor();
   SHW_TRY(const double seconds, load.seconds(*cpu));
@@ -75,24 +75,24 @@ std::string cpu_words(const DeviceLoad& load, double by_cpu) {
                      plural(worker_count(), "thread"));
 }
 
-// What is predicted to be done first.
-Executors sooner(const DeviceWish& wish, const DeviceLoad& load, double by_cpu, const Gpus& gpus,
-                 const std::vector<int>& taken) {
+// The executors with the lower predicted time.
+Executors sooner(const DeviceOptions& options, const DeviceLoad& load, double by_cpu,
+                 const Gpus& gpus, const std::vector<int>& taken) {
   auto gpu = gpus.open(taken.front());
   if (!gpu) return on_cpu("the GPU did not start: " + gpu.error().message);
   const auto there = load.seconds(**gpu);
   if (!there) return on_cpu("the GPU failed in a sample: " + there.error().message);
-  // Threads share the way to the GPU and back.
+  // Threads share the bus to the GPU.
   const double by_gpu = *there / static_cast<double>(taken.size());
   std::string why =
       fmt::format("{} and {} on {}", cpu_words(load, by_cpu), human_seconds(by_gpu),
                   taken.size() == 1 ? name_of(gpus, taken.front()) : plural(taken.size(), "GPU"));
-  return by_gpu < by_cpu ? on_gpus(wish, gpus, taken, std::move(why)) : on_cpu(std::move(why));
+  return by_gpu < by_cpu ? on_gpus(options, gpus, taken, std::move(why)) : on_cpu(std::move(why));
 }
 
 }  // namespace
 
-// Takes the GPU's executor when it is first needed, and the CPU's once that has failed.
+// Opens the GPU executor on first use, and switches to the CPU after a failure.
 class DeviceExecutor final : public Executor {
  public:
   explicit DeviceExecutor(std::shared_ptr<DeviceState> state) : state_(std::move(state)) {}
@@ -127,7 +127,7 @@ class DeviceExecutor final : public Executor {
   struct Begun {
     SlabWork work;
     bool on_gpu = false;
-    Result<Fingerprint> done;  // where it is not
+    Result<Fingerprint> done;  // result if executed on the CPU
   };
 
   bool takes_gpu() {
@@ -140,7 +140,7 @@ class DeviceExecutor final : public Executor {
       state_->note_failure(opened.error());
     return gpu_ != nullptr;
   }
-  // What it still answers for the others is taken; the rest is made without it.
+  // Collects what the GPU still completes for other slabs; the rest runs on the CPU.
   void leave_gpu() {
     for (Begun& begun : under_way_) {
       if (!begun.on_gpu) continue;
@@ -151,7 +151,7 @@ class DeviceExecutor final : public Executor {
     for (Begun& begun : under_way_)
       if (!begun.done) begun.done = run_without_gpu(begun.work);
   }
-  // Whatever the GPU had made of the slab is made again.
+  // Repeats the whole slab on the CPU, whatever the GPU has completed of it.
   Result<Fingerprint> run_without_gpu(const SlabWork& work) {
     if (state_->gpu != nullptr && state_->on_error == OnDeviceError::kStop) {
       std::lock_guard lock(state_->mutex);
@@ -211,26 +211,26 @@ std::optional<DeviceStage> slowest(const DeviceWorks& works) {
   return slowest;
 }
 
-bool parse_device(std::string_view text, DeviceWish& wish) {
-  wish.index = kAnyGpu;
-  wish.kind = text == "auto"  ? DeviceKind::kAuto
-              : text == "cpu" ? DeviceKind::kCpu
-                              : DeviceKind::kCuda;
-  if (wish.kind != DeviceKind::kCuda || text == "cuda") return true;
+bool parse_device(std::string_view text, DeviceOptions& options) {
+  options.index = kAnyGpu;
+  options.kind = text == "auto"  ? DeviceKind::kAuto
+                 : text == "cpu" ? DeviceKind::kCpu
+                                 : DeviceKind::kCuda;
+  if (options.kind != DeviceKind::kCuda || text == "cuda") return true;
   constexpr std::string_view kPrefix = "cuda:";
   if (text.substr(0, kPrefix.size()) != kPrefix) return false;
   std::string_view number = text.substr(kPrefix.size());
-  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), wish.index);
-  return error == std::errc{} && end == number.data() + number.size() && wish.index >= 0;
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.index);
+  return error == std::errc{} && end == number.data() + number.size() && options.index >= 0;
 }
 
-std::string to_text(const DeviceWish& wish) {
-  if (wish.kind == DeviceKind::kAuto) return "auto";
-  if (wish.kind == DeviceKind::kCpu) return "cpu";
-  return wish.index == kAnyGpu ? "cuda" : fmt::format("cuda:{}", wish.index);
+std::string to_text(const DeviceOptions& options) {
+  if (options.kind == DeviceKind::kAuto) return "auto";
+  if (options.kind == DeviceKind::kCpu) return "cpu";
+  return options.index == kAnyGpu ? "cuda" : fmt::format("cuda:{}", options.index);
 }
 
-Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) {
+Result<std::vector<int>> gpus_to_take(const DeviceOptions& options, const Gpus& gpus) {
   if (!gpus.none.empty() || gpus.found.empty()) {
     return fail(ErrorKind::kIo,
                 "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
@@ -242,20 +242,20 @@ Result<std::vector<int>> gpus_to_take(const DeviceWish& wish, const Gpus& gpus) 
     all.push_back(gpu.index);
     there += fmt::format("{}cuda:{} ({})", there.empty() ? "" : ", ", gpu.index, gpu.name);
   }
-  const bool is_named = wish.kind == DeviceKind::kCuda && wish.index != kAnyGpu;
-  if (is_named && std::find(all.begin(), all.end(), wish.index) == all.end())
-    return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", wish.index), {},
+  const bool is_named = options.kind == DeviceKind::kCuda && options.index != kAnyGpu;
+  if (is_named && std::find(all.begin(), all.end(), options.index) == all.end())
+    return fail(ErrorKind::kIo, fmt::format("there is no GPU {}", options.index), {},
                 "there is " + there);
-  if (is_named) return std::vector{wish.index};
-  if (wish.local_rank)
-    return std::vector{all[static_cast<std::size_t>(*wish.local_rank) % all.size()]};
+  if (is_named) return std::vector{options.index};
+  if (options.local_rank)
+    return std::vector{all[static_cast<std::size_t>(*options.local_rank) % all.size()]};
   return all;
 }
 
-Result<Executors> choose_for(const DeviceWish& wish, const DeviceLoad& load) {
-  if (wish.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
+Result<Executors> choose_for(const DeviceOptions& options, const DeviceLoad& load) {
+  if (options.kind == DeviceKind::kCpu) return on_cpu("it was asked for");
   double by_cpu = 0;
-  if (wish.kind == DeviceKind::kAuto) {
+  if (options.kind == DeviceKind::kAuto) {
     if (load.bytes < kWorthLooking) {
       return on_cpu(load.bytes == 0 ? fmt::format("no element is {}", load.done)
                                     : fmt::format("only {} are {}: not worth a GPU's start",
@@ -264,14 +264,14 @@ Result<Executors> choose_for(const DeviceWish& wish, const DeviceLoad& load) {
     const Result<double> sampled = seconds_by_cpu(load);
     if (!sampled) return on_cpu(sampled.error().message);
     by_cpu = *sampled;
-    if (by_cpu < wish.gpu_start)
+    if (by_cpu < options.gpu_start)
       return on_cpu(cpu_words(load, by_cpu) + ": not worth a GPU's start");
   }
-  Gpus gpus = wish.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : wish.gpus();
-  if (wish.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
-  SHW_TRY(std::vector<int> taken, gpus_to_take(wish, gpus));
-  if (wish.kind == DeviceKind::kCuda) return on_gpus(wish, gpus, taken, "it was asked for");
-  return sooner(wish, load, by_cpu, gpus, taken);
+  Gpus gpus = options.gpus == nullptr ? Gpus{{}, "none was looked for", {}} : options.gpus();
+  if (options.kind == DeviceKind::kAuto && gpus.found.empty()) return on_cpu(gpus.none);
+  SHW_TRY(std::vector<int> taken, gpus_to_take(options, gpus));
+  if (options.kind == DeviceKind::kCuda) return on_gpus(options, gpus, taken, "it was asked for");
+  return sooner(options, load, by_cpu, gpus, taken);
 }
 
 }  // namespace shw

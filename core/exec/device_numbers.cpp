@@ -14,15 +14,15 @@
 namespace shw {
 namespace {
 
-// While one is counted the next one fills.
+// One slab fills while the other is counted.
 constexpr std::size_t kCounterSlabs = 2;
 
-// Collects bytes in slabs, and gives each to the executor as it is full.
+// Collects bytes in slabs and passes each full slab to the executor.
 class DeviceCounter final : public NumberCounter {
  public:
   DeviceCounter(Executors executors, const CounterLimits& limits)
       : executors_(std::move(executors)), limits_(limits) {}
-  // What is under way still reads the slabs.
+  // Slabs in flight are still being read.
   ~DeviceCounter() override { drain(); }
 
   void begin(Dtype dtype) override {
@@ -75,7 +75,7 @@ class DeviceCounter final : public NumberCounter {
     StatisticsSums sums;
   };
 
-  // Whole elements of every dtype.
+  // The free part of the slab, a multiple of every element size.
   std::span<std::byte> filling() {
     if (executor_ == nullptr) executor_ = executors_.make();
     return slabs_[next_].slab.room(std::max<std::size_t>(limits_.slab_bytes / 16 * 16, 16),
@@ -108,18 +108,18 @@ class DeviceCounter final : public NumberCounter {
 
   Executors executors_;
   const CounterLimits limits_;
-  std::array<Filled, kCounterSlabs> slabs_;  // outlive the executor
+  std::array<Filled, kCounterSlabs> slabs_;  // must outlive the executor
   std::unique_ptr<Executor> executor_;       // opened with the first byte
-  StatisticsCounter small_;                  // of zeros, and of what is too little to be sent
-  std::size_t next_ = 0, under_way_ = 0;     // of slabs_
-  std::size_t filled_ = 0, width_ = 0;       // bytes
+  StatisticsCounter small_;                  // for zeros, and for slabs too small to send
+  std::size_t next_ = 0, under_way_ = 0;     // indices and count of slabs_
+  std::size_t filled_ = 0, width_ = 0;       // in bytes
   Dtype dtype_ = Dtype::kUnknown;
   bool has_sent_ = false;  // since begin()
   StatisticsSums sums_;
   std::optional<Error> failed_;
 };
 
-// Numbers as weights are: most within a few powers of two, which is what counting hangs on.
+// Values like real weights, within a few powers of two, which determine the speed of counting.
 std::vector<std::byte> sample_of(Dtype dtype, std::size_t count) {
   const std::size_t width = size_of(dtype);
   std::vector<std::byte> bytes(count * width);
@@ -141,8 +141,8 @@ std::vector<std::byte> sample_of(Dtype dtype, std::size_t count) {
 
 constexpr std::size_t kSample = std::size_t{4} << 20;
 
-// The best of a few. What takes bytes in memory of its own is given them there first, as
-// DeviceCounter does.
+// The best of several measurements. Executors with memory of their own get the data there first, as
+// in DeviceCounter.
 Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
   const std::size_t count = kSample / size_of(dtype);
   const std::vector<std::byte> sample = sample_of(dtype, count);
@@ -169,7 +169,7 @@ Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
 
 }  // namespace
 
-Result<Executors> choose_counters(const DeviceWish& wish, std::span<const NumberLoad> loads) {
+Result<Executors> choose_counters(const DeviceOptions& options, std::span<const NumberLoad> loads) {
   DeviceLoad load{0, "counting", "counted", {}};
   for (const NumberLoad& one : loads) load.bytes += size_of(one.dtype) == 0 ? 0 : one.bytes;
   load.seconds = [loads](Executor& executor) -> Result<double> {
@@ -181,7 +181,7 @@ Result<Executors> choose_counters(const DeviceWish& wish, std::span<const Number
     }
     return all;
   };
-  return choose_for(wish, load);
+  return choose_for(options, load);
 }
 
 MakeNumberCounter number_counters(const Executors& executors, const CounterLimits& limits) {

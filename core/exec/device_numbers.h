@@ -1,5 +1,5 @@
-// Counts what elements are like on what makes elements (device.h): the CPU, or a GPU where there is
-// one. The sums are the same either way, and where a GPU fails after any slab.
+// Counts value statistics on the device that computes elements (device.h): the CPU, or a GPU if
+// available. The sums are equal on all devices, also if a GPU fails after any slab.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace shw {
 
-// As choose_executors(): `kAuto` takes a GPU only where counting is predicted to take less time
-// there, with the way to it.
-Result<Executors> choose_counters(const DeviceWish& wish, std::span<const NumberLoad> loads);
+// As choose_executors(): `kAuto` selects a GPU only if counting there, including the transfer, is
+// predicted to be faster.
+Result<Executors> choose_counters(const DeviceOptions& options, std::span<const NumberLoad> loads);
 
 struct CounterLimits {
-  // What goes to a device at a time: two of these a thread, and as much memory of the device.
+  // Bytes per transfer to a device; two per thread, with as much device memory.
   std::size_t slab_bytes = std::size_t{16} << 20;
-  // Of all that is counted together: below it a core is done before a kernel has begun.
+  // Total bytes below which the CPU is used: it finishes before a kernel starts.
   std::size_t least_bytes = std::size_t{1} << 20;
 };
 
-// Counters of a run, one a thread; where no GPU is taken, those of the CPU.
+// Makes one counter per thread; CPU counters if no GPU was selected.
 MakeNumberCounter number_counters(const Executors& executors, const CounterLimits& limits = {});
 
 }  // namespace shw

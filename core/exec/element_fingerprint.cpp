@@ -8,8 +8,8 @@
 namespace shw {
 namespace {
 
-// Elements that change on their way, a few at a time: from where they were read, and along their
-// indices in the tensor.
+// Adds converted elements in small blocks, ordered by source address and by tensor
+// index.
 void add_changed(ElementSums& to, const std::byte* bytes, const TileJob& job) {
   constexpr std::int64_t kAtOnce = 256;
   std::array<std::byte, kAtOnce * 8> made;  // float64 is the widest
@@ -43,7 +43,7 @@ void add_elements(ElementSums& to, const std::byte* in, const TileJob& job) {
   if (job.op == ElementOp::kCast || job.op == ElementOp::kScale) return add_changed(to, in, job);
   if (job.op == ElementOp::kCopy)
     return add_strided(to.fingerprint, in, job.layouts, size_of(job.to));
-  if (job.constant[0] == 0 && job.constant[1] == 0) return;  // zeros add nothing
+  if (job.constant[0] == 0 && job.constant[1] == 0) return;  // zeros do not change a fingerprint
   LayoutPair everywhere = job.layouts;
   everywhere.source.offset = 0;
   std::fill_n(everywhere.source.stride, kLayoutDims, 0);

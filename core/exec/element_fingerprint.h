@@ -1,5 +1,5 @@
-// What is known of elements as they were read, by their indices in the tensor: what the disk must
-// hold of them afterwards, and how many of them it cannot.
+// Checksums of elements as they were read, by index in the tensor: the expected content of the
+// result, and the number of elements that it cannot represent.
 #pragma once
 
 #include "core/program/tile_job.h"
@@ -9,8 +9,8 @@ namespace shw {
 
 struct ElementSums {
   Fingerprint fingerprint{};
-  // Elements whose number is lost because what they are cast to cannot say it: what stands there is
-  // an infinity, NaN or the largest number that it has.
+  // Number of elements that the target dtype cannot represent; the result holds an infinity, NaN or
+  // the largest number instead.
   std::uint64_t out_of_range = 0;
 
   ElementSums& operator+=(const ElementSums& other) {
@@ -21,8 +21,8 @@ struct ElementSums {
   friend bool operator==(const ElementSums&, const ElementSums&) = default;
 };
 
-// `job.layouts` is canonical: where elements lie from `in` on, in bytes, and which ones of the
-// tensor they are, in elements. Each counts as the job will write it.
+// Adds the elements of a job. `job.layouts` must be canonical: source strides in bytes relative to
+// `in`, target strides in tensor elements. Each element counts with its converted value.
 void add_elements(ElementSums& to, const std::byte* in, const TileJob& job);
 inline void add_elements(Fingerprint& to, const std::byte* in, const TileJob& job) {
   ElementSums sums{to};

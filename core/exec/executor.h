@@ -1,5 +1,5 @@
-// Runs tile jobs on what lies in memory. Every executor gives the same bytes, and the same
-// fingerprint, for the same jobs.
+// Runs tile jobs on slabs in memory. Every executor gives equal bytes and equal fingerprints for
+// equal jobs.
 #pragma once
 
 #include <array>
@@ -15,61 +15,61 @@ namespace shw {
 
 struct StatisticsSums;
 
-// Elements side by side whose numbers are to be counted.
+// A run of contiguous elements to be counted.
 struct NumberJob {
   Dtype dtype = Dtype::kUnknown;
-  std::uint64_t begin = 0;  // byte of the slab
-  std::uint64_t count = 0;  // elements
+  std::uint64_t begin = 0;  // byte offset in the slab
+  std::uint64_t count = 0;  // in elements
   StatisticsSums* sums = nullptr;
 };
 
-// All that becomes of a slab that was read. The jobs come from a proved program: they stay inside
-// of the slabs and meet nowhere in `out`.
+// All work on one input slab. The jobs come from a proved program: they stay inside the slabs and
+// do not overlap in `out`.
 struct SlabWork {
   std::span<const std::byte> in;
-  std::span<const TileJob> tiles;  // from `in` to `out`
-  // What is to be added up of `in`, each element as it will be written: the targets of these jobs
-  // are indices in the tensor and count elements. They know nothing of the tiles: a run is proved
-  // by two ways that lead to one number.
+  std::span<const TileJob> tiles;  // copies and conversions from `in` to `out`
+  // Jobs for the fingerprint of `in`, each element with its converted value; their targets are
+  // element indices in the tensor. They are derived independently of `tiles`, so that the proof
+  // compares two ways to one number.
   std::span<const TileJob> elements;
   std::span<std::byte> out;
-  // What is to be counted of `in`, as it lies there. Their sums grow where the run succeeds, and
-  // are as they were where it fails.
+  // Runs of `in` to be counted as they are. The sums are updated only if the run
+  // succeeds.
   std::span<const NumberJob> numbers = {};
 };
 
-// What a device did of it: a slab's way there, what is made of it, and the way back.
+// Stages of a device: transfer of a slab to it, kernels, and transfer back.
 enum class DeviceStage : std::uint8_t { kSend, kKernels, kFetch };
 inline constexpr std::size_t kDeviceStages = 3;
 struct DeviceWork {
   std::uint64_t bytes = 0;
-  double seconds = 0;  // of each slab from begin to end, added up: others may lie between
+  double seconds = 0;  // summed from begin to end of each slab; slabs may overlap
 };
 using DeviceWorks = std::array<DeviceWork, kDeviceStages>;
 
 class Executor {
  public:
   virtual ~Executor() = default;
-  // The fingerprint of `work.elements`.
+  // Returns the fingerprint of `work.elements`.
   virtual Result<Fingerprint> run(const SlabWork& work) = 0;
 
-  // The same in two steps, so that something else can be done meanwhile. What `work` refers to is
-  // left alone until finish() has answered for it, which answers for the oldest that was begun. As
-  // they stand here begin() does all of it.
+  // Asynchronous form: begin() starts the work, finish() completes the oldest started one. Whatever
+  // `work` refers to must stay unchanged until then. The default implementation does everything in
+  // begin().
   virtual void begin(const SlabWork& work) { done_ = run(work); }
   virtual Result<Fingerprint> finish() { return std::move(done_); }
-  // How many may be begun and not finished.
+  // How many works may be started and unfinished.
   virtual std::size_t most_under_way() { return 1; }
-  // What slabs should lie in; null: anywhere.
+  // Preferred memory for slabs; null: any.
   virtual const SlabMemory* memory() { return nullptr; }
-  // Since it was last asked.
+  // Device time since the last call.
   virtual DeviceWorks take_works() { return {}; }
 
  private:
   Result<Fingerprint> done_;
 };
 
-// On one core of the CPU.
+// Executor on one CPU core.
 std::unique_ptr<Executor> cpu_executor();
 
 }  // namespace shw

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// The lists of a layout behind each other: a part is a number.
+// The lists of a layout, numbered consecutively.
 class NumberedParts {
  public:
   explicit NumberedParts(const LaidOut& laid_out) : laid_out_(laid_out) {}
@@ -18,19 +18,19 @@ class NumberedParts {
     const std::size_t copies = laid_out_.before.size(), made = copies + laid_out_.copies.size();
     if (number < copies) {
       const OutputBytes& bytes = laid_out_.before[number];
-      return {FilePart::Is::kBytes, bytes.file, number, 0, bytes.offset, bytes.bytes.size()};
+      return {FilePart::Kind::kBytes, bytes.file, number, 0, bytes.offset, bytes.bytes.size()};
     }
     if (number < made) {
       const auto index = static_cast<std::uint32_t>(number - copies);
       const OutputCopy& copy = laid_out_.copies[index];
-      return {FilePart::Is::kCopy, copy.file, index, 0, copy.offset, copy.length};
+      return {FilePart::Kind::kCopy, copy.file, index, 0, copy.offset, copy.length};
     }
     const auto index = static_cast<std::uint32_t>(number - made);
     const MadeTile& tile = laid_out_.made[index];
-    return {FilePart::Is::kMade, tile.file, index, 0, tile.offset, tile.length};
+    return {FilePart::Kind::kMade, tile.file, index, 0, tile.offset, tile.length};
   }
 
-  // All of them, those of file f from begins[f] to begins[f + 1].
+  // Part numbers grouped by file: those of file f are [begins[f], begins[f + 1]).
   std::vector<std::uint32_t> by_file(std::vector<std::size_t>& begins) const {
     const std::size_t count = count_of_parts(laid_out_);
     begins.assign(laid_out_.files.size() + 1, 0);
@@ -47,7 +47,7 @@ class NumberedParts {
   const LaidOut& laid_out_;
 };
 
-// From the front to the back. Of nothing comes first: it begins where the next one does.
+// Sorts by position. Empty parts come first: they begin where the next part does.
 void sort_by_place(const NumberedParts& parts, std::span<std::uint32_t> of_file) {
   struct Place {
     std::uint64_t offset = 0, length = 0;
@@ -64,7 +64,7 @@ void sort_by_place(const NumberedParts& parts, std::span<std::uint32_t> of_file)
   for (std::size_t i = 0; i < places.size(); ++i) of_file[i] = places[i].number;
 }
 
-// Lies inside of its file, and not before `end`, which becomes where it ends.
+// Checks that a part is inside its file and not before `end`; sets `end` to the part's end.
 Status check_part(const LaidOut& laid_out, const FilePart& part, std::uint64_t& end) {
   const LaidOut::File& file = laid_out.files[part.file];
   auto next = checked_add(part.offset, part.length);

@@ -1,4 +1,4 @@
-// What the files that a format has laid out are put together from.
+// The parts of which the files of a layout consist.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace shw {
 
-// Something that stands in a file: which of LaidOut's lists it is in, and where. There are as many
-// as tiles, and more: 56 bytes each.
+// One part of a file: the list of LaidOut that holds it, and its position. At least one per chunk:
+// 56 bytes each.
 struct FilePart {
-  enum class Is : std::uint8_t { kBytes, kCopy, kMade } is = Is::kBytes;
+  enum class Kind : std::uint8_t { kBytes, kCopy, kMade } kind = Kind::kBytes;
   std::uint32_t file = 0;
   std::uint32_t index = 0;
-  std::uint32_t piece = 0;  // of all tiles' pieces
+  std::uint32_t piece = 0;  // number over all pieces of chunks
   std::uint64_t offset = 0, length = 0;
-  BlockRange blocks = {};         // of a tile, in this piece
-  std::uint64_t block_count = 0;  // of all the tile
+  BlockRange blocks = {};         // of a chunk: the blocks in this piece
+  std::uint64_t block_count = 0;  // of the whole chunk
 };
 
-// What is made, in the order in which it stands in the files; `made` by index in LaidOut::made.
+// The outputs in file order; `made` maps LaidOut::made to outputs.
 std::vector<OutputId> outputs_in_order(const LaidOut& laid_out, std::span<const OutputId> made);
 
-// Tells of the parts of all files, file by file and from the front to the back: of millions, a list
-// of them would be as large as what is made of it. An error where one does not lie inside of its
-// file, behind the one before; what was told until then is worth nothing.
+// Calls `then` for the parts of all files, file by file in order, without building a list: with
+// millions of chunks it would be as large as the data about them. An error if a part is outside its
+// file or overlaps the previous one; earlier calls are then void.
 Status each_file_part(const LaidOut& laid_out, const std::function<void(const FilePart&)>& then);
 std::size_t count_of_parts(const LaidOut& laid_out);
 

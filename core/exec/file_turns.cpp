@@ -46,7 +46,7 @@ void FileTurns::leave(std::size_t run) {
 Status each_in_turns(std::span<const std::uint32_t> files, bool in_order,
                      const std::function<Status(std::size_t)>& write) {
   FileTurns turns(files, in_order ? 1 : worker_count());
-  return each_in_parallel(files.size(), [&](std::size_t) {
+  return parallel_for(files.size(), [&](std::size_t) {
     const std::size_t run = turns.take();
     Status done = write(run);
     turns.leave(run);

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/io/copy_range.h"
 #include "core/io/gathered_file.h"
 
 namespace shw {
 namespace {
 
-// Tiles below that are written together, as many as make a MiB or so with what stands around them.
+// Smaller chunks are written together, up to about 1 MiB with the bytes around them.
 constexpr std::uint64_t kSmallTile = 16 << 10;
 constexpr std::uint64_t kRunBytes = 1 << 20;
 constexpr std::size_t kRunTiles = 256;
@@ -22,7 +22,7 @@ FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
       directory_(with.directory),
       done_(done),
       progress_(with.progress),
-      came_along_(with.came_along),
+      came_along_(with.copied_items),
       payloads_(
           with.run.program, with.run.inputs, with.shares,
           [&directory = with.directory] { return directory.create_scratch(); }, with.executors,
@@ -30,14 +30,14 @@ FileWriter::FileWriter(const FileWriting& with, const FileDone& done)
       checksums_(laid_out_.made.size()),
       sealed_(laid_out_.made.size()),
       files_(laid_out_.files.size()) {
-  // Hardly a part has several pieces where there are many.
+  // With many parts nearly all have one piece.
   parts_.reserve(count_of_parts(laid_out_));
   pieces_.reserve(laid_out_.made.size());
 }
 
 void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
   FilePart part = whole;
-  if (part.is == FilePart::Is::kCopy) {
+  if (part.kind == FilePart::Kind::kCopy) {
     const OutputCopy& copy = laid_out_.copies[part.index];
     for (std::uint64_t begin = 0; begin < whole.length; begin += part.length) {
       part.offset = whole.offset + begin;
@@ -47,7 +47,7 @@ void FileWriter::add(const FilePart& whole, std::uint64_t piece_bytes) {
     }
     return;
   }
-  if (part.is == FilePart::Is::kMade) {
+  if (part.kind == FilePart::Kind::kMade) {
     std::uint64_t count = part.block_count = payloads_.block_count(run_.made[part.index]);
     std::uint64_t of_one = std::max<std::uint64_t>(part.length / count, 1);
     std::uint64_t at_once = std::max<std::uint64_t>(piece_bytes / of_one, 1);
@@ -72,7 +72,7 @@ void FileWriter::expect(std::span<const FilePart> own) {
 
 void FileWriter::share(std::uint32_t file, bool is_owner) {
   files_[file].is_joined = !is_owner;
-  ++files_[file].left;  // it is not finished with the last part of this one's
+  ++files_[file].left;  // one more than this rank's parts: the owner finishes the file
 }
 
 Status FileWriter::create(std::uint32_t file) {
@@ -83,31 +83,31 @@ Status FileWriter::create(std::uint32_t file) {
 Result<Bytes> FileWriter::leave(std::uint32_t file, std::span<const FilePart> own) {
   if (files_[file].file != nullptr) SHW_CHECK(files_[file].file->sync());
   files_[file].file.reset();
-  Packer words;
+  Encoder payload;
   for (const FilePart& part : own) {
-    if (part.is != FilePart::Is::kMade) continue;
+    if (part.kind != FilePart::Kind::kMade) continue;
     const WrittenBlocks& piece = pieces_[part.piece];
     for (std::uint64_t number :
          {std::uint64_t{part.piece}, std::uint64_t{piece.crc}, std::uint64_t{piece.in_order},
           piece.length, piece.elements.fingerprint.a, piece.elements.fingerprint.b,
           piece.elements.out_of_range})
-      words.add(number);
+      payload.add(number);
   }
-  return words.take();
+  return payload.take();
 }
 
-Status FileWriter::hear(BytesView left) {
-  Unpacker words(left);
-  while (!words.is_at_end()) {
+Status FileWriter::receive(BytesView left) {
+  Decoder payload(left);
+  while (!payload.is_at_end()) {
     std::uint64_t at = 0, crc = 0, in_order = 0;
     WrittenBlocks piece;
-    SHW_TRY(at, words.number());
-    SHW_TRY(crc, words.number());
-    SHW_TRY(in_order, words.number());
-    SHW_TRY(piece.length, words.number());
-    SHW_TRY(piece.elements.fingerprint.a, words.number());
-    SHW_TRY(piece.elements.fingerprint.b, words.number());
-    SHW_TRY(piece.elements.out_of_range, words.number());
+    SHW_TRY(at, payload.number());
+    SHW_TRY(crc, payload.number());
+    SHW_TRY(in_order, payload.number());
+    SHW_TRY(piece.length, payload.number());
+    SHW_TRY(piece.elements.fingerprint.a, payload.number());
+    SHW_TRY(piece.elements.fingerprint.b, payload.number());
+    SHW_TRY(piece.elements.out_of_range, payload.number());
     if (at >= pieces_.size())
       return fail(ErrorKind::kIo, "another worker wrote a piece that is not to be made");
     piece.crc = static_cast<std::uint32_t>(crc);
@@ -133,10 +133,10 @@ Result<OutputFile*> FileWriter::open(std::uint32_t index) {
 }
 
 Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) {
-  switch (part.is) {
-    case FilePart::Is::kBytes:
+  switch (part.kind) {
+    case FilePart::Kind::kBytes:
       return file.write_at(part.offset, laid_out_.before[part.index].bytes);
-    case FilePart::Is::kCopy: {
+    case FilePart::Kind::kCopy: {
       const OutputCopy& copy = laid_out_.copies[part.index];
       SHW_TRY(auto source, run_.outputs.source->directory()->open(copy.from));
       const std::uint64_t begin = copy.begin + (part.offset - copy.offset);
@@ -145,7 +145,7 @@ Status FileWriter::put(const FilePart& part, OutputFile& file, SentParts* sent) 
       return copy_range(*source, begin, part.length, file, part.offset, progress_,
                         passing ? &*passing : nullptr);
     }
-    case FilePart::Is::kMade: {
+    case FilePart::Kind::kMade: {
       SHW_TRY(pieces_[part.piece], payloads_.write(run_.made[part.index], part.blocks, file, sent));
       payloads_.done(run_.made[part.index]);
       return {};
@@ -178,7 +178,7 @@ MadeElements FileWriter::take_elements() {
   return elements;
 }
 
-// Tiles of one file, whose checksums are known.
+// Writes the checksums of chunks of one file.
 Status FileWriter::seal(std::span<const std::uint32_t> tiles, OutputFile& file) {
   std::vector<std::uint32_t> checksums;
   for (std::uint32_t tile : tiles) checksums.push_back(checksums_[tile]);
@@ -190,7 +190,7 @@ Status FileWriter::seal(std::span<const std::uint32_t> tiles, OutputFile& file) 
   return {};
 }
 
-// What is left to be sealed of a file.
+// Writes the checksums that are not yet in the file.
 Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
   const FormatWriter& writer = *run_.writer;
   if (writer.seal_tiles != nullptr) {
@@ -208,7 +208,7 @@ Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
   return {};
 }
 
-// What depends on the bytes of all parts, and the end.
+// Writes what depends on all parts, and the end of the file.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
   std::vector<ElementSums> own;
@@ -231,7 +231,7 @@ Status FileWriter::write(const FilePart& part, SentParts* sent) {
 }
 
 bool FileWriter::is_small(const FilePart& part) const {
-  return part.is == FilePart::Is::kMade && part.block_count == 1 && part.length <= kSmallTile;
+  return part.kind == FilePart::Kind::kMade && part.block_count == 1 && part.length <= kSmallTile;
 }
 
 std::size_t FileWriter::length_of_run(std::span<const FilePart> parts) const {

@@ -1,5 +1,5 @@
-// Files that are put together from parts: each is open from its first part to its last, and is
-// sealed and durable after that.
+// Writes files that consist of parts. A file is open from its first part to its last, then gets its
+// checksums and is made durable.
 #pragma once
 
 #include <atomic>
@@ -12,71 +12,71 @@
 #include "core/exec/file_parts.h"
 #include "core/exec/folder_run.h"
 #include "core/exec/journal.h"
-#include "core/exec/payloads.h"
+#include "core/exec/output_blocks.h"
 
 namespace shw {
 
-// Told of every file as soon as it is durable, from several threads.
+// Called for every file as soon as it is durable, from several threads.
 using FileDone = std::function<Status(const DurableFile& file)>;
 
-// Large parts are cut into pieces of it, so that one file, or one tile, keeps every thread busy.
+// Larger parts are split into pieces of this size, so that all threads can work on one file.
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 
-// What the files of a run are written with. All of it outlives whoever writes.
+// Inputs of FileWriter, which must outlive it.
 struct FileWriting {
   const FolderRun& run;
   const MemoryShares& shares;
   const Executors& executors;
-  const std::vector<bool>& there;  // by index in LaidOut::files: what is not written any more
+  const std::vector<bool>& there;  // by index in LaidOut::files: exists already, is not written
   WritableDirectory& directory;
-  PassingItems& came_along;  // what is copied as it is goes by here,
-  SourceSums& sums;          // and what is read to make something here
+  CopyHasher& copied_items;      // hashes the bytes of copied parts
+  SourceChecksumVerifier& sums;  // verifies the bytes read for computed parts
   Progress* progress;
 };
-// What the tiles that were written must hold, by index in LaidOut::made; nothing of those that were
-// there.
+// Checksums of the written chunks by index in LaidOut::made; nullopt for chunks in files that
+// existed already.
 using MadeElements = std::vector<std::optional<ElementSums>>;
 
 class FileWriter {
  public:
   FileWriter(const FileWriting& with, const FileDone& done);
 
-  // Adds the part as it is, or in pieces that threads may write at once.
+  // Adds a part as a whole, or split into pieces for several threads.
   void add(const FilePart& part, std::uint64_t piece_bytes);
   std::span<const FilePart> parts() const { return parts_; }
 
-  // When the last of a file's parts is written, it is finished; that is said of files whose parts
-  // this one writes before the first of them is.
+  // Declares the parts that this rank writes. A file is finished with its last declared part, so
+  // this must precede the first write to the file.
   void expect(std::span<const FilePart> own);
-  // Other workers of this machine write parts of it too. Its owner creates it before they begin,
-  // and finishes it when they have told what became of theirs.
+  // Marks a file that several ranks of a machine write. Its owner creates it before they start, and
+  // finishes it after all have reported their parts.
   void share(std::uint32_t file, bool is_owner);
   Status create(std::uint32_t file);
-  // What this one has written of a file is durable, and closed; what the owner has to know of it.
+  // Makes this rank's parts of a shared file durable; returns the report for the owner.
   Result<Bytes> leave(std::uint32_t file, std::span<const FilePart> own);
-  Status hear(BytesView left);
-  // One that is shared, or has no parts and holds nothing but what seals it.
+  Status receive(BytesView left);
+  // Finishes a shared file, or one without parts that consists of metadata only.
   Status finish(std::uint32_t file);
-  // From several threads. `sent`: what others have read for the part.
+  // Thread-safe. `sent`: source data that other ranks have read for the part.
   Status write(const FilePart& part, SentParts* sent = nullptr);
-  // How many of parts(), from the first of `parts` on, one thread is to write together: more than
-  // one only of small tiles that lie side by side. Then writes them, and what seals them.
+  // How many parts, from the first of `parts` on, one thread should write together: more than one
+  // only for small adjacent chunks.
   std::size_t length_of_run(std::span<const FilePart> parts) const;
   Status write_run(std::span<const FilePart> parts);
 
-  Payloads& payloads() { return payloads_; }
-  // Of those that were written here. The last that is asked for: the parts are gone then.
+  OutputBlocks& payloads() { return payloads_; }
+  // Checksums of all chunks written here. Must be the last call: releases the parts.
   MadeElements take_elements();
 
  private:
-  // A file that is open from its first part to its last.
+  // A file that is open for writing.
   struct OpenFile {
     std::mutex guard;
     std::unique_ptr<OutputFile> file;
     std::atomic<std::size_t> left{0};
-    bool is_joined = false;    // another worker creates it
-    bool is_finished = false;  // by this one
-    // Its tiles, by index in LaidOut::made, and where their pieces begin and end.
+    bool is_joined = false;    // created by another rank
+    bool is_finished = false;  // by this rank
+    // The chunks of the file, by index in LaidOut::made, with the range of their pieces.
     struct Tile {
       std::uint32_t made = 0, first_piece = 0, last_piece = 0;
     };
@@ -98,13 +98,13 @@ class FileWriter {
   WritableDirectory& directory_;
   const FileDone& done_;
   Progress* progress_;
-  PassingItems& came_along_;
-  Payloads payloads_;
-  std::vector<std::uint32_t> checksums_;  // by tile
-  std::vector<std::uint8_t> sealed_;      // by tile; a byte each: threads write them
+  CopyHasher& came_along_;
+  OutputBlocks payloads_;
+  std::vector<std::uint32_t> checksums_;  // by chunk
+  std::vector<std::uint8_t> sealed_;      // by chunk; bytes, because several threads write them
   std::vector<OpenFile> files_;
   std::vector<FilePart> parts_;
-  std::vector<WrittenBlocks> pieces_;  // of tiles; each is written by one thread
+  std::vector<WrittenBlocks> pieces_;  // per piece of a chunk; each is written by one thread
 };
 
 }  // namespace shw

@@ -21,7 +21,7 @@ const Directory& source_folder(const FolderRun& run) {
   return *run.outputs.source->directory();
 }
 
-// How much of a file lies on disk: what is made of holes is mostly holes again.
+// Estimates the allocated part of a source file: copies of holes are mostly holes again.
 class DiskShare {
  public:
   explicit DiskShare(const FolderRun& run) : run_(run) {}
@@ -44,7 +44,7 @@ class DiskShare {
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares_;
 };
 
-// Which files share blocks with what is written: each is tried once.
+// Tests once per file whether it can share blocks with the output.
 class SharedFiles {
  public:
   SharedFiles(const Store& store, const FolderRun& run) : store_(store), to_(parent_of(run.out)) {}
@@ -63,12 +63,12 @@ class SharedFiles {
   std::map<std::pair<const Directory*, std::string>, bool> shared_;
 };
 
-// What is counted of a run, and by what.
+// What is counted, and the rules for it.
 struct Counting {
   const FolderRun& run;
   const MemoryShares& shares;
   const std::set<std::string>& there;
-  SharedFiles* shared;  // null: as if nothing were
+  SharedFiles* shared;  // null: count as if nothing were shared
   DiskShare on_disk{run};
   std::uint64_t needed = std::uint64_t{1} << 20;
 
@@ -78,7 +78,7 @@ struct Counting {
   }
 };
 
-// Of the bytes of a job, those that write_blocks() shares with their source.
+// Bytes of a job that write_blocks() shares with the source.
 std::uint64_t bytes_shared(const Counting& count, const ProgramJob& job, OutputId output) {
   const Program& program = count.run.program;
   const ProgramOutput& out = program.output(output);
@@ -97,7 +97,7 @@ std::uint64_t bytes_shared(const Counting& count, const ProgramJob& job, OutputI
   return bytes;
 }
 
-// Zeros take no disk.
+// Zeros take no disk space.
 void add_made(Counting& count, OutputId output) {
   const Program& program = count.run.program;
   const JobRange jobs = jobs_of(program, output);
@@ -126,13 +126,13 @@ void add_copied(Counting& count) {
       continue;
     count.add(std::min(entry.size, entry.disk_bytes));
   }
-  std::map<std::string_view, std::uint64_t> kept;  // in files that are made anew
+  std::map<std::string_view, std::uint64_t> kept;  // in files that are rewritten
   for (const OutputCopy& copy : run.laid_out.copies) {
     if (count.there.contains(run.laid_out.files[copy.file].path)) continue;
     std::uint64_t& bytes = kept[copy.from];
     bytes += copy.length;
     if (!count.is_shared(&source_folder(run), copy.from)) continue;
-    // They are copied in pieces, of MiBs, which may each lose a block at both ends.
+    // Copied in pieces of MiBs, each of which may lose a block at both ends.
     const std::uint64_t shared = shared_in(copy.begin, copy.length, copy.offset);
     bytes -= shared - shared / 128;
   }

@@ -1,4 +1,4 @@
-// How much of the disk a new folder takes, and whether that is free.
+// Checks that the disk has room for a new folder.
 #pragma once
 
 #include <set>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// `there`: paths of files that another run has made already. What the file system shares with the
-// inputs takes nothing: that is tried, not guessed, where there is too little without it.
+// `there`: paths of files from an earlier run. Blocks shared with the inputs are not counted;
+// sharing is tested with a real file, and only if the space would not suffice otherwise.
 Status check_space(const Store& store, const FolderRun& run, const MemoryShares& shares,
                    const std::set<std::string>& there);
 

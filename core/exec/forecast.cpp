@@ -17,12 +17,12 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kSide = 512;  // elements of a sample's rows and columns
+constexpr std::int64_t kSide = 512;  // rows and columns of a sample
 constexpr std::uint64_t kReadSample = std::uint64_t{8} << 20;
 constexpr int kReadSamples = 4;
-// Seconds of one thread that a job or a tile takes whatever its size: calls to the system, the
-// records around a tile, its header when it is read back. 15 us together, processor time measured
-// over the repair of 218,304 tiles of 32 bytes; which stage takes how much of it was not measured.
+// Fixed thread-seconds per job or chunk: system calls, zip records, the header when read back. The
+// sum of 15 us was measured on a repair of 218,304 chunks of 32 bytes; its division among the
+// stages is an estimate.
 constexpr double kToReadOne = 3e-6, kToWriteOne = 6e-6, kToReadOneBack = 6e-6;
 
 template <class Work>
@@ -32,7 +32,7 @@ double seconds_of(Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
-// The best of a few: what happens beside it on the machine is not its cost.
+// The best of several measurements, which excludes other load on the machine.
 template <class Work>
 double best_of(Work work) {
   double best = seconds_of(work);
@@ -40,7 +40,7 @@ double best_of(Work work) {
   return best;
 }
 
-// What jobs have in common that take as long an element.
+// Jobs with equal cost per element.
 struct JobClass {
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
@@ -52,7 +52,7 @@ struct JobClass {
   }
 };
 
-// Seconds an element: it is made, and what is read for it is fingerprinted.
+// Seconds per element to compute it and to fingerprint its source.
 Result<MakeSeconds> seconds_an_element(const JobClass& one, Executor& executor) {
   const auto in_size = static_cast<std::int64_t>(size_of(one.from));
   const auto out_size = static_cast<std::int64_t>(size_of(one.to));
@@ -102,7 +102,7 @@ Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor) 
 
 namespace {
 
-// The longest: what it takes to read a byte of it is taken for all.
+// The largest source; its read time per byte is taken for all.
 const ProgramSource* largest_source(const Program& program) {
   auto largest = std::max_element(
       program.sources.begin(), program.sources.end(),
@@ -110,7 +110,7 @@ const ProgramSource* largest_source(const Program& program) {
   return largest == program.sources.end() ? nullptr : &*largest;
 }
 
-// Seconds a byte, of some of it.
+// Seconds per byte, measured on a part.
 Result<double> seconds_to_read(const Program& program,
                                const std::vector<const Checkpoint*>& inputs) {
   const ProgramSource* source = largest_source(program);

@@ -1,5 +1,5 @@
-// How long a run will take, by stage, before it is begun: what the threads of this machine do with
-// an element is tried on a few of them, and how fast the inputs are read on a few megabytes.
+// Predicts the duration of a run by stage: computing is timed on a few sample elements, reading on
+// a few megabytes of the inputs.
 #pragma once
 
 #include <array>
@@ -15,40 +15,40 @@
 
 namespace shw {
 
-// Seconds of one thread a byte.
+// Thread-seconds per byte.
 struct StageRates {
-  double read = 0;       // of the inputs, as they lie now: in the page cache, or on their disk
-  double write = 0;      // nothing is written to find out: as long as reading takes, and a CRC
-  double read_back = 0;  // as long as reading takes, a hash and a fingerprint
+  double read = 0;       // of the inputs where they are now: page cache or disk
+  double write = 0;      // not measured: assumed as the read rate plus a CRC
+  double read_back = 0;  // the read rate plus a hash and a fingerprint
 };
 
 struct Forecast {
-  std::array<double, kStages> seconds{};  // with all threads, each as if nothing else went on
+  std::array<double, kStages> seconds{};  // per stage, all threads, as if it ran alone
   Stage longest = Stage::kRead;
-  double total = 0;          // of one thread's stages one after the other, all threads at once
-  double read_rate = 0;      // bytes a second that a thread has read
-  std::uint64_t memory = 0;  // bytes that slabs and decoded items take at most
-  // Items that are decoded on the disk, and what they take there at most at a time.
+  double total = 0;          // one thread's stages in sequence, all threads in parallel
+  double read_rate = 0;      // bytes per second that one thread has read
+  std::uint64_t memory = 0;  // maximum bytes of slabs and decoded items
+  // Number of items that are decoded to disk, and the maximum bytes that they take there.
   std::uint64_t decoded_items = 0, decoded_on_disk = 0;
 };
 
-// One thread with this executor, in seconds: what it takes to make all elements of the program, and
-// to fingerprint what is read for them. Tried on samples; an error is the executor's.
+// Thread-seconds to compute all elements of the program with this executor, and to fingerprint the
+// bytes read for them. Measured on samples; errors come from the executor.
 struct MakeSeconds {
   double make = 0, fingerprint = 0;
 };
 Result<MakeSeconds> seconds_to_make(const Program& program, Executor& executor);
 
-// `copied`: bytes that come along as they are. Reads at most 32 MB of the inputs.
+// `copied`: bytes of files that are copied whole. Reads at most 32 MB of the inputs.
 Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t copied, std::uint64_t memory);
 
-// What is to be done: bytes, and of how many pieces each costs something however small it is.
+// The amount of work: bytes, and counts of pieces that have a fixed cost each.
 struct ForecastWork {
-  std::uint64_t read = 0, written = 0, copied = 0;  // bytes
-  std::uint64_t jobs = 0, tiles = 0;                // of the program: read, and written
+  std::uint64_t read = 0, written = 0, copied = 0;  // in bytes
+  std::uint64_t jobs = 0, tiles = 0;                // jobs that read, chunks that are written
 };
-// Of what was measured: `make` in seconds of one thread, all bytes together.
+// Computes the forecast from measured rates; `make` in thread-seconds, all sizes in bytes.
 Forecast forecast_of(const StageRates& rates, double make, const ForecastWork& work,
                      std::size_t threads);
 

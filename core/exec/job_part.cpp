@@ -16,7 +16,7 @@ std::optional<Box> common_of(const Program& program, const ProgramJob& job, cons
   return intersect(block, Box{copy_of(program.at(job)), copy_of(program.sizes(job))});
 }
 
-// Of its source.
+// First byte of the part in its source.
 std::int64_t first_byte(const Program& program, const JobPart& part) {
   ExtentsView at = program.at(part.job), strides = program.source_strides(part.job);
   std::int64_t first = part.job.first;
@@ -44,7 +44,7 @@ std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, co
     return JobPart{job, std::move(*common), std::move(nothing)};
   }
   auto box = packed(common->sizes, program.source_strides(job), size_of(job.from));
-  assert(box);  // the program is proved
+  assert(box);  // guaranteed by the proof of the program
   return JobPart{job, std::move(*common), std::move(*box)};
 }
 
@@ -98,7 +98,8 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
                      size_of(job.from), to));
   }
   StageClock clock(stages, Stage::kMake, 0);
-  if (SourceSums* sums = storages.sums(); sums != nullptr && sums->asks_for(job.source)) {
+  if (SourceChecksumVerifier* sums = storages.sums();
+      sums != nullptr && sums->asks_for(job.source)) {
     BytesRead read{job.source, first_byte(program, part), part.common.sizes,
                    strides,    size_of(job.from),         to};
     if (crc != nullptr && begin_of_run(program, part)) *crc = read.crc = crc32_of(to);

@@ -1,4 +1,4 @@
-// What a job gives to a block: where its elements are read, and what becomes of them.
+// The part of a job that falls in a block: where its elements are read and how they change.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,34 @@ namespace shw {
 
 struct JobPart {
   const ProgramJob& job;
-  Box common;     // of the job and the block, in the output
-  PackedBox box;  // how its elements lie once they are read; of a constant nothing is
+  Box common;     // intersection of job and block, in the output
+  PackedBox box;  // layout of the elements once read; unused for constants
   bool is_read() const { return job.op != ElementOp::kConstant; }
   std::size_t length() const { return static_cast<std::size_t>(box.length); }  // in bytes
 };
-// Nothing where they do not meet.
+// nullopt if job and block do not intersect.
 std::optional<JobPart> part_of(const Program& program, const ProgramJob& job, const Box& block);
 
-// Where its bytes begin in the file of its source; nothing where they do not lie there in one run,
-// in the order of the output, or are decoded first.
+// Offset of the part's bytes in the source file; nullopt if they are not contiguous there in output
+// order, or must be decoded.
 std::optional<std::uint64_t> begin_of_run(const Program& program, const JobPart& part);
 
-// What is done to each element. Where there is a factor, its four bytes are read.
+// The conversion of each element. Reads the four bytes of a scale if there is one.
 Result<TileJob> tile_of(const ProgramJob& job, Storages& storages);
 
-// Adds the elements up as they were read, each at its index in the whole tensor. `bytes` is null
-// for a constant.
+// Adds the elements to the checksums, each at its index in the whole tensor. `bytes` is null for
+// constants.
 void add_part(const Program& program, const JobPart& part, const TileJob& tile,
               const std::byte* bytes, ElementSums& elements);
 
-// Reads the part into `to`, length() bytes, and adds its elements up. `crc`, where it is not null,
-// becomes the CRC-32 of those bytes where it had to be found anyway.
+// Reads the part (length() bytes) into `to` and adds it to the checksums. If `crc` is not null, it
+// receives the CRC-32 of the bytes if that was computed anyway.
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
                  Storages& storages, std::span<std::byte> to, ElementSums& elements,
                  StageWorks* stages, std::optional<std::uint32_t>* crc = nullptr);
 
-// The parts of those jobs of an output that are `wanted`, in the order in which write_blocks()
-// takes them: block by block, and in each by job.
+// Calls back for the parts of an output's jobs for which `wanted` is true, in the order of
+// write_blocks(): by block, then by job.
 Status each_part(const Program& program, OutputId output, BlockRange range, const Limits& limits,
                  const std::function<bool(const ProgramJob&)>& wanted,
                  const std::function<Status(const JobPart&)>& then);

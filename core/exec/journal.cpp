@@ -19,8 +19,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kNextJournalFile = ".shardwright-journal-next";
-// 1 said the CRC-32 of tiles in place of what was read for them, 2 and 3 nothing of elements that
-// are out of range, which were cast otherwise then: what they began is not gone on with.
+// Version 1 stored the CRC-32 of chunks instead of checksums of their sources; 2 and 3 lack the
+// out-of-range counts. Runs with these versions cannot be resumed.
 constexpr int kJournalVersion = 4;
 constexpr std::size_t kHashDigits = 32;
 constexpr int kMostDepth = 8;
@@ -36,9 +36,9 @@ std::string line_of(const Json& json) {
   return hash_of_text(text) + " " + text + "\n";
 }
 
-// As JSON has it between quotes. In pieces that end before ASCII, which no character goes across:
-// the request of millions of tiles takes hundreds of megabytes, and is there once more for each
-// step on its way into a tree and out of it.
+// Escapes JSON text in pieces that end before an ASCII character, so that no UTF-8 sequence is
+// split. A request for millions of chunks has hundreds of megabytes, and every JSON tree would copy
+// it.
 void add_escaped(std::string_view text, std::string& out) {
   constexpr std::size_t kPiece = 64 << 10;
   while (!text.empty()) {
@@ -81,7 +81,7 @@ std::string line_of(const JournalHeader& header) {
 }
 
 std::string line_of(const DurableFile& file) {
-  // One text: a million tiles in one file would be as many nodes of a tree.
+  // One string: a tree would have a node per chunk.
   std::string elements;
   elements.reserve(kHashDigits * file.elements.size());
   Json out_of_range = Json::array();
@@ -115,7 +115,7 @@ bool read(const Json* json, std::string& out) {
   return true;
 }
 
-// Names of files may be no UTF-8, and are written so that they come back.
+// Reads a file name that may be escaped because it is not UTF-8.
 bool read_name(const Json* json, std::string& out) {
   if (!read(json, out)) return false;
   out = name_of_text(out);
@@ -150,7 +150,7 @@ bool read_elements(const Json* json, std::vector<ElementSums>& elements) {
   return true;
 }
 
-// [tile, elements] of those that have any.
+// Pairs [chunk, number of elements] for chunks that have out-of-range elements.
 bool read_out_of_range(const Json* json, std::vector<ElementSums>& elements) {
   if (json == nullptr) return true;
   if (!json->is_array()) return false;
@@ -193,7 +193,7 @@ bool read(const Json& json, JournalHeader& header) {
          read(member(json, "laid_out"), header.laid_out);
 }
 
-// The JSON of a line; nothing where it is not what its hash says.
+// The JSON of a line; nullopt if the hash does not match.
 std::optional<Json> json_of(std::string_view line) {
   if (line.size() <= kHashDigits || line[kHashDigits] != ' ') return std::nullopt;
   std::string_view text = line.substr(kHashDigits + 1);
@@ -225,7 +225,7 @@ Result<JournalText> read_journal(const Directory& folder) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     auto json = end == std::string_view::npos ? std::nullopt : json_of(line);
     if (!json) {
-      // Of lines that were written and not yet durable, the disk keeps a part, or zeros.
+      // A crash leaves written but not durable lines partly or as zeros.
       bool is_torn = number > 1 && (text.empty() || line.find('\0') != line.npos);
       if (is_torn) break;
       return damaged(number, "it was changed");
@@ -258,7 +258,7 @@ Status Journal::add(const DurableFile& file) {
   std::string line = line_of(file);
   std::unique_lock lock(guard_);
   pending_ += line;
-  if (writing_) return {};  // whoever writes takes it along
+  if (writing_) return {};  // the writing thread takes the new lines along
   writing_ = true;
   Status status;
   while (!pending_.empty() && status) {

@@ -1,10 +1,10 @@
-// What a run notes in the folder that it makes, so that another one can go on with it: what is made
-// there, of which inputs, and every file as soon as it is durable.
+// The journal in an unfinished folder, for resuming: what is written there, from which inputs, and
+// each file as soon as it is durable.
 //
 //   <XXH3-128 of the rest of the line, 32 hex digits> <JSON>\n
 //
-// The first line is the header, every other one a file. Where lines are torn at the end, as a power
-// cut leaves them, it ends; any other that is not what its hash says makes it a damaged file.
+// The first line is the header, every other line is one file. Torn lines at the end, as a power
+// loss leaves them, are dropped; any other line that does not match its hash means damage.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace shw {
 
 inline constexpr const char* kJournalFile = ".shardwright-journal";
 
-// A folder that is read, and how every file of it was when the run began.
+// An input folder, and the state of its files when the run started.
 struct JournalInput {
-  std::string folder;  // resolved
+  std::string folder;  // resolved path
   std::vector<Entry> files;
 };
 
 struct JournalHeader {
-  std::string out;      // as it was asked for
+  std::string out;      // as the user wrote it
   std::string request;  // FolderRun::request
-  std::string program;  // hashes, in hex
+  std::string program;  // hex hashes
   std::string laid_out;
   std::vector<JournalInput> inputs;
 };
@@ -37,8 +37,8 @@ struct JournalHeader {
 struct DurableFile {
   std::string path;
   std::uint64_t size = 0;
-  // Of its made tiles, in their order in it, what was read for each: who goes on proves them by
-  // that, and has no need of what they were made of.
+  // Checksums of what was read for each chunk of the file, in file order, so that a resumed run can
+  // prove the chunks without reading their sources.
   std::vector<ElementSums> elements = {};
 };
 
@@ -47,16 +47,16 @@ struct JournalText {
   std::vector<DurableFile> files;
 };
 
-// Of a folder that lies there, whoever wrote it.
+// Reads the journal of a folder, which anybody may have written.
 Result<JournalText> read_journal(const Directory& folder);
 
-// A journal that is being written.
+// Writes a journal.
 class Journal {
  public:
-  // Durable under its name when this returns, whatever was there before.
+  // Replaces any existing journal; the new one is durable under its name on return.
   static Result<std::unique_ptr<Journal>> begin(WritableDirectory& folder, const JournalText& text);
-  // Adds a line and sees to it that it becomes durable, now or together with the next ones. From
-  // several threads.
+  // Appends a line; it becomes durable now or together with the next ones.
+  // Thread-safe.
   Status add(const DurableFile& file);
 
  private:

@@ -37,19 +37,19 @@ struct Making {
   Progress* progress;
   Executors executors{};
   MemoryShares shares{};
-  JournalText noted{};    // what is durable already
-  MostRights most{};      // of the result: no wider than what it is made of
-  std::string partial{};  // the name that the folder has until it is finished
+  JournalText noted{};    // durable files so far
+  MostRights most{};      // upper limit of the result's permissions, from its inputs
+  std::string partial{};  // name of the folder until it is finished
   std::unique_ptr<WritableDirectory> folder{};
   std::unique_ptr<Journal> journal{};
-  std::set<std::string> there{};                   // paths of noted files
+  std::set<std::string> there{};                   // paths of durable files
   std::vector<std::optional<ElementSums>> made{};  // WrittenFolder::made
-  PassingItems came_along{};                       // WrittenFolder::came_along
-  std::unique_ptr<SourceSums> sums{};              // of what is read
-  bool is_written = false;                         // and has still to be proved
+  CopyHasher copied_items{};                       // WrittenFolder::copied_items
+  std::unique_ptr<SourceChecksumVerifier> sums{};  // verifies what is read
+  bool is_written = false;                         // all files written, the proof is next
   bool is_published = false;
-  bool went_on = false;   // with what another run has left
-  TeamTraffic traffic{};  // of a team
+  bool went_on = false;   // resumed an earlier run
+  TeamTraffic traffic{};  // of the team
   DeviceUse device{};
 
   Team* team = run.team;
@@ -57,9 +57,9 @@ struct Making {
 
   bool has(const std::string& path) const { return there.contains(path); }
   bool is_first() const { return team == nullptr || team->rank() == 0; }
-  // Alone there is nobody to meet.
-  Status meet(const char* step) const {
-    return team == nullptr ? Status{} : shw::meet(*team, step);
+  // No-op for a single process.
+  Status barrier(const char* step) const {
+    return team == nullptr ? Status{} : shw::barrier(*team, step);
   }
 };
 
@@ -79,42 +79,42 @@ MostRights rights_of_inputs(const FolderRun& run) {
   return rights_of(folders, files);
 }
 
-// This one's share of the files that come along.
-Share own_copies(const Making& making) {
+// The files that this rank copies.
+IndexRange own_copies(const Making& making) {
   const FolderRun& run = making.run;
   if (making.team == nullptr) return {0, run.copied.size()};
   std::vector<std::uint64_t> sizes;
   for (const Entry& entry : run.copied) sizes.push_back(making.has(entry.path) ? 0 : entry.size);
-  return deal(sizes, making.team->size())[making.team->rank()];
+  return partition_by_cost(sizes, making.team->size())[making.team->rank()];
 }
 
 Status note_done(Making& making, const DurableFile& file) {
   return making.team == nullptr ? making.journal->add(file) : making.team_journal->add(file);
 }
 
-Status copy_files(Making& making, Share own) {
+Status copy_files(Making& making, IndexRange own) {
   const FolderRun& run = making.run;
-  return each_in_parallel(own.last - own.first, [&](std::size_t i) -> Status {
+  return parallel_for(own.last - own.first, [&](std::size_t i) -> Status {
     if (is_cancelled(making.progress)) return cancelled_error();
     const Entry& file = run.copied[own.first + i];
     if (making.has(file.path)) return {};
-    auto passing = making.came_along.watch(file.path, 0, file.size);
+    auto passing = making.copied_items.watch(file.path, 0, file.size);
     SHW_CHECK(making.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
                                        passing ? &*passing : nullptr, making.progress));
     return note_done(making, {file.path, file.size});
   });
 }
 
-Status copy_in_team(Making& making, Share own) {
+Status copy_in_team(Making& making, IndexRange own) {
   TeamJournal& journal = *making.team_journal;
-  BesideWork beside{"copy files", [&] { return copy_files(making, own); }, making.progress};
-  beside.news = [&] { return journal.news(); };
-  beside.hear = [&](std::size_t member, BytesView news) { return journal.hear(member, news); };
-  return work_beside(*making.team, beside);
+  HeartbeatTask task{"copy files", [&] { return copy_files(making, own); }, making.progress};
+  task.news = [&] { return journal.news(); };
+  task.receive = [&](std::size_t member, BytesView news) { return journal.receive(member, news); };
+  return run_with_heartbeat(*making.team, task);
 }
 
-// Of several workers each knows of its own share alone.
-std::uint64_t bytes_to_make(const Making& making, Share copies) {
+// Bytes of this rank's work.
+std::uint64_t bytes_to_make(const Making& making, IndexRange copies) {
   const FolderRun& run = making.run;
   std::uint64_t bytes = 0, made = 0;
   for (std::size_t i = copies.first; i < copies.last; ++i) bytes += run.copied[i].size;
@@ -123,8 +123,8 @@ std::uint64_t bytes_to_make(const Making& making, Share copies) {
   return bytes + made / (making.team == nullptr ? 1 : making.team->size());
 }
 
-// What lies in files that are copied, as a whole or in parts.
-PassingItems items_to_watch(const Making& making) {
+// Items in files that are copied whole or in ranges.
+CopyHasher items_to_watch(const Making& making) {
   const FolderRun& run = making.run;
   if (run.outputs.source == nullptr) return {};
   std::vector<std::string> paths;
@@ -132,13 +132,13 @@ PassingItems items_to_watch(const Making& making) {
   for (const OutputCopy& copy : run.laid_out.copies) {
     if (paths.empty() || paths.back() != copy.from) paths.push_back(copy.from);
   }
-  return PassingItems(*run.outputs.source, paths);
+  return CopyHasher(*run.outputs.source, paths);
 }
 
 Status make_files(Making& making) {
   const FolderRun& run = making.run;
-  const Share copies = own_copies(making);
-  making.came_along = items_to_watch(making);
+  const IndexRange copies = own_copies(making);
+  making.copied_items = items_to_watch(making);
   if (making.progress != nullptr) {
     making.progress->begin(Phase::kCopying, bytes_to_make(making, copies), true);
     const std::uint64_t members = making.team == nullptr ? 1 : making.team->size();
@@ -147,7 +147,7 @@ Status make_files(Making& making) {
   std::vector<bool> there;
   for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
   const FileWriting with{run,          making.shares,  making.executors,
-                         there,        *making.folder, making.came_along,
+                         there,        *making.folder, making.copied_items,
                          *making.sums, making.progress};
   if (making.team != nullptr) {
     making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
@@ -171,28 +171,28 @@ Status write_metadata(Making& making) {
   if (is_cancelled(making.progress)) return cancelled_error();
   if (making.progress != nullptr) making.progress->begin(Phase::kWritingMetadata, 0, false);
   FolderRun& run = making.run;
-  run.program = {};  // and what it holds in memory
+  run.program = {};  // frees its memory
   if (making.is_first())
     SHW_CHECK(run.writer->seal(std::move(run.outputs), run.laid_out, [&](const std::string& path) {
       return making.folder->create(path);
     }));
-  // What is proved is what lies there: nobody asks any more where it was to go.
+  // The proof looks at the written files only.
   run.outputs = {};
   run.laid_out = {};
   run.made = {};
   return {};
 }
 
-// Opened as anybody would open it.
+// Opens the result like any checkpoint.
 Status prove_folder(Making& making) {
   if (making.progress != nullptr) making.progress->begin(Phase::kVerifying, 0, true);
   SHW_TRY(auto written, making.store.read_folder(making.partial));
   SHW_TRY(auto result, open_checkpoint(written));
-  return making.prove({*result, *making.folder, making.made, making.came_along, making.team});
+  return making.prove({*result, *making.folder, making.made, making.copied_items, making.team});
 }
 
-// The first file that is another one than when the run began, or, where `or_gone`, is there no
-// more.
+// The first input file that has changed since the start, or with `or_gone` that is
+// missing.
 std::optional<std::string> changed_file(const FolderRun& run, bool or_gone) {
   for (const auto& [input, before] : run.watched) {
     const Entry now = run.inputs[input]->directory()->stat(before.path);
@@ -210,17 +210,17 @@ Status check_inputs_unchanged(const FolderRun& run) {
               "wait until nothing writes to the checkpoint, then do this again");
 }
 
-// Bytes that are not what was promised may be so because somebody writes there, which says more.
+// Explains unexpected bytes by a concurrent change of an input, if there is one.
 Error with_cause(const FolderRun& run, Error error) {
   if (error.kind != ErrorKind::kDamaged) return error;
   Status inputs = check_inputs_unchanged(run);
   return inputs ? error : std::move(inputs).error();
 }
 
-// The result is there and whole: what is left of its making harms nobody.
+// The result is complete: leftovers do no harm, so errors are ignored.
 void tidy(Making& making) {
   if (!making.is_first()) return;
-  // The journal last: it says that an owner beside it is of that making.
+  // Deletes the owner file before the journal, which identifies the owner file as ours.
   static_cast<void>(making.folder->remove(kOwnerFile));
   static_cast<void>(making.folder->remove(kJournalFile));
   static_cast<void>(making.folder->sync());
@@ -228,25 +228,25 @@ void tidy(Making& making) {
 
 Status build(Making& making) {
   SHW_CHECK(make_files(making));
-  SHW_CHECK(making.sums->settle(making.team));
+  SHW_CHECK(making.sums->finalize(making.team));
   making.sums.reset();
   SHW_CHECK(write_metadata(making));
-  SHW_CHECK(making.meet("write metadata"));
+  SHW_CHECK(making.barrier("write metadata"));
   making.is_written = true;
   SHW_CHECK(prove_folder(making));
   SHW_CHECK(check_inputs_unchanged(making.run));
   if (is_cancelled(making.progress)) return cancelled_error();
   if (making.is_first()) SHW_CHECK(limit_rights(making.store, making.partial, making.most));
   SHW_CHECK(making.folder->sync());
-  SHW_CHECK(making.meet("make it durable"));
+  SHW_CHECK(making.barrier("make it durable"));
   if (making.is_first()) SHW_CHECK(making.store.publish(making.partial, making.run.out));
   making.is_published = true;
   if (making.is_first()) SHW_CHECK(open_finished_folder(making.store, making.run.out, making.most));
   tidy(making);
-  return making.meet("give it its name");
+  return making.barrier("give it its name");
 }
 
-// What a killed run has left of this one. After that nothing has been changed yet.
+// Finds an unfinished folder of the same run. Changes nothing yet.
 Status find_begun(Making& making, const JournalHeader& header) {
   FolderRun& run = making.run;
   if (run.partial.empty()) {
@@ -260,15 +260,15 @@ Status find_begun(Making& making, const JournalHeader& header) {
     SHW_TRY(making.noted, read_journal(*folder));
     SHW_CHECK(check_same_run(making.noted.header, header));
   }
-  // What was made of bytes that may have been others would stand beside what is made of these.
+  // Inputs may have changed since: reusing their outputs would mix old and new data.
   if (was_touched(making.noted.header, header)) making.noted.files.clear();
   return {};
 }
 
-// Of two runs that find the same folder, one gets it.
+// If two runs find the same folder, only one can claim it.
 Status go_on(Making& making) {
   making.went_on = true;
-  SHW_TRY(making.partial, take_over(making.store, making.run.partial, kPartialMark));
+  SHW_TRY(making.partial, claim_directory(making.store, making.run.partial, kPartialMark));
   SHW_CHECK(check_is_own_partial(making.store, making.partial));
   SHW_TRY(making.folder, making.store.edit_folder(making.partial));
   SHW_TRY(making.noted.files,
@@ -281,12 +281,12 @@ Status go_on(Making& making) {
 
 std::string free_partial_name(const Store& store, const std::string& base) {
   std::string name = base;
-  // Another machine that shares the disk may have a process of the same number.
+  // Another machine on the same disk may have a process with this pid.
   for (int i = 2; store.exists(name); ++i) name = fmt::format("{}-{}", base, i);
   return name;
 }
 
-// A folder with its name always says who makes it, and what: both are written before it gets it.
+// Writes owner file and journal before the folder gets its name, so both always exist.
 Status begin(Making& making) {
   SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
   const std::string& out = making.run.out;
@@ -314,44 +314,44 @@ void say_how_to_go_on(const Making& making, Error& error) {
       error.advice.empty() ? "" : "; ", out, out);
 }
 
-// Whether another run may come farther with what is there than this one did.
+// True if another run could get further with the unfinished folder.
 bool is_to_stay(const Making& making, const Error& error) {
-  // Another run was first: nobody can give this one its name any more.
+  // Another run has published first: this name cannot be used any more.
   if (!making.is_published && making.store.exists(making.run.out)) return false;
   if (making.went_on && !making.is_written) return true;
-  // Only the GPU is at fault: another device may go on.
+  // Only the GPU failed: a run on another device may succeed.
   if (!making.is_written && making.executors.has_stopped()) return true;
   const bool is_stopped = error.kind == ErrorKind::kCancelled;
   if (is_stopped && making.progress != nullptr && making.progress->keeps) return true;
-  // Whoever stopped another worker may want to go on later. A disk is full, or gone, or a worker
-  // is; an input that cannot be seen just now may be there again.
+  // A user who stopped one rank may want to resume. Full disks, lost disks and lost ranks can be
+  // fixed; an unavailable input may come back.
   const bool may_go_on = is_stopped
-                             ? is_of_another(error.message)
+                             ? is_relayed_error(error.message)
                              : error.kind == ErrorKind::kIo && !changed_file(making.run, false);
   return may_go_on && (making.went_on || has_durable(making.store, making.partial));
 }
 
-// What has been written and cannot be read back is made again by whoever goes on.
+// Deletes a written file that cannot be read back, so that a resumed run writes it again.
 void drop_unreadable(const Making& making, const Error& error) {
   const std::string& file = error.place.file;
   if (making.is_written && error.kind == ErrorKind::kIo && is_safe_relative_path(file))
     static_cast<void>(making.folder->remove(file));
 }
 
-// What is durable stays; who goes on makes the rest anew. Whoever stops a run may not wait until it
-// has been taken away.
+// Keeps durable files for a resumed run. Deleting the rest could take long, and the user who
+// stopped this run would have to wait.
 void keep_for_later(const Making& making, Error& error) {
   if (error.kind != ErrorKind::kCancelled) drop_unfinished(making.store, making.partial);
-  // Where that fails it is this process' as long as it lives.
-  static_cast<void>(give_up_directory(making.store, making.partial));
+  // If this fails, the folder stays owned while this process lives.
+  static_cast<void>(release_directory(making.store, making.partial));
   say_how_to_go_on(making, error);
 }
 
-// After an error nothing is left of what this run began, but for what another run can go on with.
+// Handles an error: deletes what this run began unless another run can resume.
 tl::unexpected<Error> give_up(const Making& making, Error error) {
   if (making.team != nullptr) making.team->stop(error);
   if (!making.is_first()) {
-    // Where all are stopped because the first one is gone, another says what it would.
+    // If all ranks stopped because rank 0 is gone, another rank reports the advice.
     const bool stays = making.progress != nullptr && making.progress->keeps;
     if (stays && !making.partial.empty() && making.store.exists(making.partial))
       say_how_to_go_on(making, error);
@@ -380,7 +380,7 @@ Status begin_alone(Making& making, JournalHeader header) {
   return made;
 }
 
-// The first worker begins, and tells the others where, and what is there already.
+// Rank 0 creates the folder and sends its name and durable files to the others.
 Status begin_in_team(Making& making, JournalHeader header) {
   Team& team = *making.team;
   SHW_CHECK(agree_on_run(team, header, making.shares));
@@ -400,15 +400,15 @@ Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& p
                                Progress* progress) {
   Making making{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
-  std::vector<OutputId> order;  // of millions of tiles it takes its time
+  std::vector<OutputId> order;  // sorting millions of chunks takes time
   if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
   SHW_TRY(making.executors, choose_executors(run.device, run.program));
   Limits most;
   if (making.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
   making.most = rights_of_inputs(run);
   making.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
-  SHW_TRY(making.sums, SourceSums::of(run.program, run.inputs, progress));
-  // Of millions of chunks it takes much memory: it is there once.
+  SHW_TRY(making.sums, SourceChecksumVerifier::of(run.program, run.inputs, progress));
+  // Moved, not copied: with millions of chunks it is large.
   std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));
   header.request = std::move(request);
@@ -434,7 +434,7 @@ Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint
       listed.insert(entry.path);
       watched.push_back({i, std::move(entry)});
     }
-    // Below a linked folder, which a listing does not enter.
+    // Files in linked folders, which the listing does not enter.
     for (const FileRow& row : inputs[i]->files()) {
       if (row.referenced && row.safe && !listed.contains(row.path))
         watched.push_back({i, folder.stat(row.path)});

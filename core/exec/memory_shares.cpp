@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// Below this a slab may not hold one element of the widest dtype.
+// Least slab size: one element of the widest dtype.
 constexpr std::uint64_t kLeastSlab = 16;
 
 }  // namespace
@@ -15,14 +15,14 @@ constexpr std::uint64_t kLeastSlab = 16;
 MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t memory, std::size_t workers,
                           std::span<const OutputId> order, const Limits& most) {
-  // What is sent to each of the others, what comes from them, and what came and is written: half of
-  // all.
+  // Half of the memory for messages: sent to each rank, received, and received data being
+  // written.
   std::uint64_t round_bytes = 0;
   if (workers > 1) {
     round_bytes = std::max(memory / 2 / (workers + 1), kLeastSlab);
     memory -= memory / 2;
   }
-  const std::uint64_t slabs = 2 * worker_count();  // what is read and what is made, by thread
+  const std::uint64_t slabs = 2 * worker_count();  // input and output slab of each thread
   const bool decodes = decodes_items(program);
   MemoryShares shares;
   Limits& limits = shares.limits = most;
@@ -32,17 +32,17 @@ MemoryShares share_memory(const Program& program, const std::vector<const Checkp
       decodes ? limits.slab_bytes : std::clamp(share, kLeastSlab, limits.turned_bytes);
   if (workers > 1) {
     limits.slab_bytes = std::min(limits.slab_bytes, round_bytes);
-    // Every thread finds something to do in a round.
+    // Enough for every thread to have work in each round.
     limits.turned_bytes = std::clamp(round_bytes / worker_count(), limits.slab_bytes,
                                      std::max(limits.turned_bytes, limits.slab_bytes));
   }
   shares.round_bytes = round_bytes;
-  // What is decoded keeps its half.
+  // Decoded items keep their half.
   limits.under_way_bytes = decodes ? 2 * limits.turned_bytes : memory / worker_count();
   std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
   shares.decoded =
-      place_decoded(program, inputs, order, {shares.decoded_bytes, worker_count(), workers == 1});
+      plan_spill(program, inputs, order, {shares.decoded_bytes, worker_count(), workers == 1});
   return shares;
 }
 

@@ -1,22 +1,22 @@
-// How the memory that a run may take is dealt out among those who need it.
+// Divides the memory limit of a run among its users.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/exec/decoded_places.h"
+#include "core/exec/spill_plan.h"
 #include "core/exec/write_blocks.h"
 
 namespace shw {
 
 struct MemoryShares {
-  Limits limits;                    // of each thread's slabs
-  std::uint64_t decoded_bytes = 0;  // of DecodedItems
-  DecodedPlaces decoded;            // what has no room there
-  // Of what a worker is sent by all others at a time; 0 for one that is alone.
+  Limits limits;                    // slabs per thread
+  std::uint64_t decoded_bytes = 0;  // for DecodedItems
+  SpillPlan decoded;                // items that are decoded to disk instead
+  // Bytes that a rank receives from all others per round; 0 for a single process.
   std::uint64_t round_bytes = 0;
 };
-// `order`: of place_decoded(). `most`: what slabs are where memory is no matter.
+// `order`: see plan_spill(). `most`: slab sizes with unlimited memory.
 MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
                           std::uint64_t memory, std::size_t workers = 1,
                           std::span<const OutputId> order = {}, const Limits& most = {});

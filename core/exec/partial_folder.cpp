@@ -5,7 +5,7 @@
 #include <span>
 #include <tuple>
 
-#include "core/formats/beside_items.h"
+#include "core/formats/non_item_bytes.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
 #include "core/io/rights.h"
@@ -72,7 +72,7 @@ std::string name_in(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// By path: how large a file will be, and how many tiles are made in it.
+// Expected size and number of chunks of a file, by path.
 struct Expected {
   std::uint64_t size = 0;
   std::size_t tiles = 0;
@@ -86,20 +86,20 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   return expected;
 }
 
-// Of files that were copied whole, those that lie there with other bytes beside their items than
-// the source has.
+// Files copied whole whose bytes beside the items differ from the
+// source.
 Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory& made,
                                            const std::vector<DurableFile>& noted) {
   std::set<std::string> copied, others;
   for (const Entry& entry : run.copied) copied.insert(entry.path);
   if (copied.empty() || noted.empty()) return others;
   const Checkpoint& source = *run.outputs.source;
-  const BesideItems beside(source);
+  const NonItemBytes non_item_bytes(source);
   for (const DurableFile& file : noted) {
     if (!copied.contains(file.path)) continue;
     SHW_TRY(auto before, source.directory()->open(file.path));
     auto now = made.open(file.path);
-    const std::vector<ByteRange> rest = beside.of(file.path, before->size());
+    const std::vector<ByteRange> rest = non_item_bytes.of(file.path, before->size());
     SHW_TRY(std::string wanted, hash_ranges(*before, rest, nullptr));
     auto there = now ? hash_ranges(**now, rest, nullptr) : Result<std::string>(std::string());
     if (!there || *there != wanted) others.insert(file.path);
@@ -107,7 +107,7 @@ Result<std::set<std::string>> other_copies(const FolderRun& run, const Directory
   return others;
 }
 
-// Durable as the journal of a folder says, and still there.
+// Files that the journal lists as durable and that still exist.
 Result<std::vector<DurableFile>> noted_files(const Store& store, const std::string& partial) {
   SHW_TRY(auto folder, store.read_folder(partial));
   if (folder->stat(kJournalFile).kind == EntryKind::kMissing) return std::vector<DurableFile>{};
@@ -136,7 +136,7 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
 
 std::vector<std::string> partial_folders(const Store& store, const std::string& out) {
   std::string clean = without_trailing_slashes(out);
-  std::size_t name_at = clean.rfind('/') + 1;  // 0 where there is no slash
+  std::size_t name_at = clean.rfind('/') + 1;  // 0 if there is no slash
   std::string before = clean.substr(0, name_at), begin = clean.substr(name_at) + kPartialMark;
   std::vector<std::string> found;
   for (const std::string& name : store.names(parent_of(clean))) {
@@ -203,7 +203,7 @@ std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& heade
   std::optional<Abandoned> best;
   for (const std::string& path : partial_folders(store, out)) {
     if (!check_is_own_partial(store, path)) continue;
-    if (made_by(store, path) != MadeBy::kDeadProcess) continue;
+    if (owner_state(store, path) != OwnerState::kDeadProcess) continue;
     auto folder = store.read_folder(path);
     if (!folder) continue;
     auto journal = read_journal(**folder);
@@ -280,7 +280,7 @@ void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>&
   for (std::uint32_t i = 0; i < laid_out.made.size(); ++i) {
     if (of_file[laid_out.made[i].file] != nullptr) tiles.push_back(i);
   }
-  // As the parts of a file are put in order (file_parts.cpp).
+  // The order of parts within a file (file_parts.cpp).
   std::stable_sort(tiles.begin(), tiles.end(), [&](std::uint32_t a, std::uint32_t b) {
     const MadeTile &one = laid_out.made[a], &other = laid_out.made[b];
     return std::tuple(one.file, one.offset, one.length) <

@@ -1,5 +1,5 @@
-// The folder that a run works in until its result gets its name: which runs have left one, and
-// what can be used of it.
+// Unfinished folders: finds those that earlier runs left, and what can be
+// reused.
 #pragma once
 
 #include <optional>
@@ -12,28 +12,28 @@
 
 namespace shw {
 
-// What of a run stands in its journal.
+// The journal header of this run.
 Result<JournalHeader> header_of(const Store& store, const FolderRun& run);
 
-// Folders that runs have left, or are at work in, that would become `out`.
+// Unfinished folders, abandoned or in use, whose final name is `out`.
 std::vector<std::string> partial_folders(const Store& store, const std::string& out);
-// kUsage where another user made it or may write to it: its journal says what is kept unread.
+// kUsage if another user made it or may write to it: its journal tells which files to keep.
 Status check_is_own_partial(const Store& store, const std::string& partial);
-// The name that such a folder gets at the end.
+// The final name of an unfinished folder.
 std::string out_of_partial(const std::string& partial);
 
-// The first file that is not as the journal says, with its folder; nothing where all are.
+// The first input file that differs from the journal, with its folder; nullopt if none does.
 std::optional<std::string> changed_input(const Store& store, const JournalHeader& header);
 
-// Whether what was begun is the same run: an error says in what it is not.
+// An error that names the difference if the two headers are not of the same run.
 Status check_same_run(const JournalHeader& begun, const JournalHeader& now);
 
-// Whether somebody was at a file of the inputs since, whose size and time are the same: bytes may
-// be others, or only its rights.
+// True if an input file has a new change time but the same size and modification time: its bytes or
+// only its permissions may have changed.
 bool was_touched(const JournalHeader& begun, const JournalHeader& now);
 
-// A folder that a dead process left of the same run. Other folders of it that nobody can go on with
-// are taken away; those of other outputs stay where they have a journal.
+// The unfinished folder of the same run left by a dead process. Other folders of `out` that cannot
+// be resumed are deleted; those of other outputs are kept if they have a journal.
 struct Abandoned {
   std::string path;
   JournalText journal;
@@ -41,23 +41,23 @@ struct Abandoned {
 std::optional<Abandoned> find_abandoned(Store& store, const JournalHeader& header,
                                         const std::string& out);
 
-// Of the files that the journal names, those that the run would make and that are there with their
-// size, and of copies what lies beside items as well, which nobody proves; everything else in the
-// folder is removed.
+// The journal's files that this run would write too and that exist with the expected size; for
+// copied files the bytes beside items are compared too, because no proof covers them. All other
+// files in the folder are deleted.
 Result<std::vector<DurableFile>> keep_durable(const Store& store, WritableDirectory& folder,
                                               const FolderRun& run,
                                               const std::vector<DurableFile>& noted);
 
-// Whether a folder holds anything that a run could go on with, as its journal says; also where that
-// cannot be known, since the disk does not answer.
+// True if the folder contains durable files according to its journal, or if the disk does not
+// answer.
 bool has_durable(const Store& store, const std::string& partial);
 
-// Removes what its journal does not say to be durable, so that the disk has room for others. What
-// cannot be removed stays.
+// Deletes all files that the journal does not list as durable, to free disk space. Files that
+// cannot be deleted stay.
 void drop_unfinished(Store& store, const std::string& partial);
 
-// Of tiles in files that are kept, by index in LaidOut::made, what was read for each when it was
-// made.
+// Fills in the checksums of chunks in kept files, by index in LaidOut::made, from the
+// journal.
 void add_noted_elements(const LaidOut& laid_out, const std::vector<DurableFile>& kept,
                         std::vector<std::optional<ElementSums>>& made);
 

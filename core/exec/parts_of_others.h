@@ -1,15 +1,15 @@
-// What other workers have sent for a part that this one writes.
+// Source data that other ranks have sent for a part.
 #pragma once
 
 #include <vector>
 
-#include "core/exec/deal_files.h"
+#include "core/exec/file_assignment.h"
 #include "core/exec/write_blocks.h"
 
 namespace shw {
 
-// Pieces of a message from one worker to another: of the receiver's parts in a round, those that
-// somebody else has a hand in, in order.
+// The pieces of a message between two ranks: for each of the receiver's parts in a round that needs
+// data from others, in order.
 struct SentPiece {
   ElementSums elements;
   BytesView bytes;
@@ -17,7 +17,7 @@ struct SentPiece {
 
 class PartOfOthers final : public SentParts {
  public:
-  PartOfOthers(const DealtFiles& dealt, std::uint32_t self)
+  PartOfOthers(const FileAssignment& dealt, std::uint32_t self)
       : dealt_(dealt), self_(self), left_(dealt.machine.size()) {}
 
   void add(std::size_t worker, const SentPiece& piece) {
@@ -28,9 +28,9 @@ class PartOfOthers final : public SentParts {
   Result<ElementSums> finish() override;
 
  private:
-  const DealtFiles& dealt_;
+  const FileAssignment& dealt_;
   std::uint32_t self_;
-  std::vector<BytesView> left_;  // by worker
+  std::vector<BytesView> left_;  // by sending rank
   ElementSums elements_{};
 };
 

@@ -6,15 +6,15 @@
 
 namespace shw {
 
-Status create_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer) {
+Status create_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
   for (const SharedFile& shared : dealt.shared) {
     if (shared.owner == self) SHW_CHECK(writer.create(shared.file));
   }
   return {};
 }
 
-Result<Bytes> leave_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer) {
-  const Share mine = dealt.own[self];
+Result<Bytes> leave_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
+  const IndexRange mine = dealt.own[self];
   Bytes words;
   for (const SharedFile& shared : dealt.shared) {
     const std::size_t first = std::max(mine.first, shared.parts.first);
@@ -26,12 +26,12 @@ Result<Bytes> leave_shared(const DealtParts& dealt, std::uint32_t self, FileWrit
   return words;
 }
 
-Status finish_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer) {
+Status finish_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
   std::vector<std::uint32_t> own;
   for (const SharedFile& shared : dealt.shared) {
     if (shared.owner == self) own.push_back(shared.file);
   }
-  return each_in_parallel(own.size(), [&](std::size_t i) { return writer.finish(own[i]); });
+  return parallel_for(own.size(), [&](std::size_t i) { return writer.finish(own[i]); });
 }
 
 }  // namespace shw

@@ -1,16 +1,16 @@
-// Files that several workers of a machine write: one creates them before anybody writes, and
-// finishes them when all have said what became of their parts.
+// Files that several ranks of a machine write: the owner creates them before the first write, and
+// finishes them after all ranks have reported their parts.
 #pragma once
 
-#include "core/exec/deal_parts.h"
 #include "core/exec/file_writer.h"
+#include "core/exec/part_assignment.h"
 
 namespace shw {
 
-// Those that this worker owns.
-Status create_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer);
-// Its parts of those that others own are durable; what these have to know of them.
-Result<Bytes> leave_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer);
-Status finish_shared(const DealtParts& dealt, std::uint32_t self, FileWriter& writer);
+// Creates the shared files that this rank owns.
+Status create_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
+// Makes this rank's parts of other owners' files durable; returns the report for the owners.
+Result<Bytes> leave_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
+Status finish_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
 
 }  // namespace shw

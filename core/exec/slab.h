@@ -1,5 +1,5 @@
-// Memory that is used again and again: what it held stays in it, and nothing is cleared or touched
-// before somebody writes there.
+// Reusable buffers. Memory is neither cleared nor touched before
+// use.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// Where a slab's bytes come from, where any memory will not do. `take` may answer null: then any
-// memory has to do. Who takes it may be on any thread.
+// Provides memory with special properties, such as pinned host memory. `take` may return null;
+// ordinary memory is used then. Thread-safe.
 struct SlabMemory {
   std::byte* (*take)(std::size_t bytes, int device);
   void (*give_back)(std::byte* bytes);
@@ -19,10 +19,10 @@ struct SlabMemory {
 
 class Slab {
  public:
-  // Room for that many bytes; what was in it may be gone. `memory`: null for any.
+  // A buffer of `bytes` bytes with undefined contents. `memory`: null for ordinary memory.
   std::span<std::byte> room(std::size_t bytes, const SlabMemory* memory = nullptr) {
     if (bytes > capacity_) {
-      held_.reset();  // never both at once
+      held_.reset();  // frees the old buffer before allocating the new one
       held_ = take(bytes, memory);
       capacity_ = bytes;
     }

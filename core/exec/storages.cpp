@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// Decoded elements as a source; errors name the file that they come from.
+// Decoded elements as a source; errors name the file of the item.
 class DecodedSource final : public ByteSource {
  public:
   DecodedSource(std::string name, std::shared_ptr<const Bytes> bytes)
@@ -27,8 +27,8 @@ class DecodedSource final : public ByteSource {
 }  // namespace
 
 Storages::Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<ScratchItems> on_disk,
-                   SourceSums* sums)
+                   std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk,
+                   SourceChecksumVerifier* sums)
     : program_(program),
       inputs_(std::move(inputs)),
       decoded_(std::move(decoded)),

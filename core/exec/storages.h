@@ -1,12 +1,12 @@
-// The bytes that a program's sources name: opened as they are asked for, the last one kept open.
-// For one thread; what has to be decoded is shared with others, in memory or in files.
+// Opens the sources of a program on demand and keeps the last one open. Not thread-safe; decoded
+// items are shared between instances, in memory or in files.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "core/exec/scratch_items.h"
-#include "core/exec/source_sums.h"
+#include "core/exec/source_checksum_verifier.h"
+#include "core/exec/spill_files.h"
 #include "core/formats/decoded_items.h"
 #include "core/program/program.h"
 
@@ -14,16 +14,16 @@ namespace shw {
 
 class Storages {
  public:
-  // `inputs` by the number that sources carry; they must outlive this. `sums` hear of what is read;
-  // null: nobody does.
+  // `inputs`: indexed by the input number of sources; must outlive this object. `sums` is told of
+  // all reads; may be null.
   Storages(const Program& program, std::vector<const Checkpoint*> inputs,
-           std::shared_ptr<DecodedItems> decoded, std::shared_ptr<ScratchItems> on_disk = nullptr,
-           SourceSums* sums = nullptr);
-  // Byte 0 is the source's first.
+           std::shared_ptr<DecodedItems> decoded, std::shared_ptr<SpillFiles> on_disk = nullptr,
+           SourceChecksumVerifier* sums = nullptr);
+  // Offset 0 is the first byte of the source.
   Result<std::shared_ptr<const ByteSource>> open(SourceId source);
-  // The whole file that it lies in.
+  // The whole file that contains the source.
   Result<std::shared_ptr<const ByteSource>> open_file(SourceId source);
-  SourceSums* sums() const { return sums_; }
+  SourceChecksumVerifier* sums() const { return sums_; }
 
  private:
   Status check_is_open(const ProgramSource& source) const;
@@ -31,8 +31,8 @@ class Storages {
   const Program& program_;
   std::vector<const Checkpoint*> inputs_;
   std::shared_ptr<DecodedItems> decoded_;
-  std::shared_ptr<ScratchItems> on_disk_;
-  SourceSums* sums_;
+  std::shared_ptr<SpillFiles> on_disk_;
+  SourceChecksumVerifier* sums_;
   std::uint32_t input_ = 0, file_ = 0;
   std::shared_ptr<const ByteSource> last_;
 };

@@ -10,17 +10,17 @@
 namespace shw {
 namespace {
 
-// Of the inputs their files and sizes: times may differ by the machine that asks.
+// Paths and sizes of the input files; times may differ between machines.
 std::string hash_of_inputs(const JournalHeader& header) {
-  Packer words;
+  Encoder payload;
   for (const JournalInput& input : header.inputs) {
-    words.add(std::uint64_t{input.files.size()});
+    payload.add(std::uint64_t{input.files.size()});
     for (const Entry& file : input.files) {
-      words.add(file.path);
-      words.add(file.size);
+      payload.add(file.path);
+      payload.add(file.size);
     }
   }
-  return to_hex(hash_of(words.take()));
+  return to_hex(hash_of(payload.take()));
 }
 
 std::vector<std::uint64_t> numbers_of(const MemoryShares& shares) {
@@ -34,12 +34,12 @@ Status agree_on_run(Team& team, const JournalHeader& header, MemoryShares& share
                                         header.out};
   constexpr const char* kWhat[] = {"would move other bytes", "would lay out other files",
                                    "sees other files in the checkpoint", "would write into"};
-  Packer words;
-  for (const std::string& one : own) words.add(one);
-  words.add(numbers_of(shares));
-  SHW_TRY(auto told, team.tell_all(words.take(), "agree on the plan"));
+  Encoder payload;
+  for (const std::string& one : own) payload.add(one);
+  payload.add(numbers_of(shares));
+  SHW_TRY(auto told, team.allgather(payload.take(), "agree on the plan"));
   for (std::size_t member = 0; member < told.size(); ++member) {
-    Unpacker theirs(told[member]);
+    Decoder theirs(told[member]);
     for (std::size_t i = 0; i < own.size(); ++i) {
       SHW_TRY(std::string one, theirs.text());
       if (one == own[i]) continue;
@@ -58,13 +58,13 @@ Status agree_on_run(Team& team, const JournalHeader& header, MemoryShares& share
 }
 
 Result<BegunFolder> share_begun(Team& team, const BegunFolder& own) {
-  Packer words;
+  Encoder payload;
   if (team.rank() == 0) {
-    words.add(own.partial);
-    for (const DurableFile& file : own.files) pack(words, file);
+    payload.add(own.partial);
+    for (const DurableFile& file : own.files) pack(payload, file);
   }
-  SHW_TRY(auto told, team.tell_all(words.take(), "begin the folder"));
-  Unpacker first(told.front());
+  SHW_TRY(auto told, team.allgather(payload.take(), "begin the folder"));
+  Decoder first(told.front());
   BegunFolder begun;
   SHW_TRY(begun.partial, first.text());
   while (!first.is_at_end()) {

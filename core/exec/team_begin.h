@@ -1,4 +1,4 @@
-// What workers agree on before they make a folder together.
+// The agreement of the ranks before they write a folder together.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace shw {
 
-// An error on all of them where one would make something else: another program, other files, of
-// other inputs. They cut their work alike: `shares` become those of the first.
+// An error on all ranks if one would write something else: another program, other files or other
+// inputs. `shares` are taken from rank 0, so that all split the work alike.
 Status agree_on_run(Team& team, const JournalHeader& header, MemoryShares& shares);
 
-// The folder that the first one has begun, and what of it is durable.
+// The unfinished folder that rank 0 has created, and its durable files.
 struct BegunFolder {
   std::string partial;
   std::vector<DurableFile> files;
 };
-// What the first one has, on all.
+// Sends rank 0's value to all ranks.
 Result<BegunFolder> share_begun(Team& team, const BegunFolder& own);
 
 }  // namespace shw

@@ -4,30 +4,30 @@
 
 #include <bit>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 
 namespace shw {
 namespace {
 
 Bytes packed_use(const DeviceUse& use) {
-  Packer words;
-  for (const std::string& text : {use.device, use.why, use.failed}) words.add(text);
+  Encoder payload;
+  for (const std::string& text : {use.device, use.why, use.failed}) payload.add(text);
   for (const DeviceWork& work : use.works) {
-    words.add(work.bytes);
-    words.add(std::bit_cast<std::uint64_t>(work.seconds));
+    payload.add(work.bytes);
+    payload.add(std::bit_cast<std::uint64_t>(work.seconds));
   }
-  return words.take();
+  return payload.take();
 }
 
 Result<DeviceUse> unpacked_use(BytesView bytes) {
-  Unpacker words(bytes);
+  Decoder payload(bytes);
   DeviceUse use;
   for (std::string* text : {&use.device, &use.why, &use.failed}) {
-    SHW_TRY(*text, words.text());
+    SHW_TRY(*text, payload.text());
   }
   for (DeviceWork& work : use.works) {
-    SHW_TRY(work.bytes, words.number());
-    SHW_TRY(const std::uint64_t seconds, words.number());
+    SHW_TRY(work.bytes, payload.number());
+    SHW_TRY(const std::uint64_t seconds, payload.number());
     work.seconds = std::bit_cast<double>(seconds);
   }
   return use;
@@ -36,7 +36,7 @@ Result<DeviceUse> unpacked_use(BytesView bytes) {
 }  // namespace
 
 Result<DeviceUse> use_of_all(Team& team, const DeviceUse& own) {
-  SHW_TRY(auto told, team.tell_all(packed_use(own), "tell what the devices did"));
+  SHW_TRY(auto told, team.allgather(packed_use(own), "tell what the devices did"));
   std::vector<DeviceUse> uses;
   for (const Bytes& message : told) {
     SHW_TRY(DeviceUse use, unpacked_use(message));

@@ -1,4 +1,4 @@
-// What became of the devices of a team, each of whose members has its own.
+// Summary of the devices that the ranks have used.
 #pragma once
 
 #include "core/base/team.h"
@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// The same on all members: devices that differ are named by rank, bytes and seconds are of all, and
-// of failures the first one's, with whose it was. `why` is the first member's.
+// Equal on all ranks: devices that differ are listed by rank, bytes and seconds are summed, the
+// first failure is reported with its rank. `why` is that of rank 0.
 Result<DeviceUse> use_of_all(Team& team, const DeviceUse& own);
 
 }  // namespace shw

@@ -4,20 +4,20 @@
 
 namespace shw {
 
-void pack(Packer& words, const DurableFile& file) {
-  words.add(file.path);
-  words.add(file.size);
+void pack(Encoder& payload, const DurableFile& file) {
+  payload.add(file.path);
+  payload.add(file.size);
   std::vector<std::uint64_t> numbers;
   for (const auto& [fingerprint, out_of_range] : file.elements)
     numbers.insert(numbers.end(), {fingerprint.a, fingerprint.b, out_of_range});
-  words.add(numbers);
+  payload.add(numbers);
 }
 
-Result<DurableFile> unpack_durable_file(Unpacker& words) {
+Result<DurableFile> unpack_durable_file(Decoder& payload) {
   DurableFile file;
-  SHW_TRY(file.path, words.text());
-  SHW_TRY(file.size, words.number());
-  SHW_TRY(auto numbers, words.numbers());
+  SHW_TRY(file.path, payload.text());
+  SHW_TRY(file.size, payload.number());
+  SHW_TRY(auto numbers, payload.numbers());
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3)
     file.elements.push_back({{numbers[i], numbers[i + 1]}, numbers[i + 2]});
   return file;
@@ -33,17 +33,17 @@ Status TeamJournal::add(const DurableFile& file) {
 Bytes TeamJournal::news() {
   std::lock_guard lock(guard_);
   if (untold_.empty()) return {};
-  Packer words;
-  for (const DurableFile& file : untold_) pack(words, file);
+  Encoder payload;
+  for (const DurableFile& file : untold_) pack(payload, file);
   untold_.clear();
-  return words.take();
+  return payload.take();
 }
 
-Status TeamJournal::hear(std::size_t member, BytesView news) {
+Status TeamJournal::receive(std::size_t member, BytesView news) {
   if (journal_ == nullptr || member == team_.rank()) return {};
-  Unpacker words(news);
-  while (!words.is_at_end()) {
-    SHW_TRY(DurableFile file, unpack_durable_file(words));
+  Decoder payload(news);
+  while (!payload.is_at_end()) {
+    SHW_TRY(DurableFile file, unpack_durable_file(payload));
     SHW_CHECK(journal_->add(file));
   }
   return {};

@@ -1,11 +1,11 @@
-// The journal of a folder that several workers make: the first one writes it, and the others tell
-// it which of their files are durable.
+// The journal of a folder written by several ranks: rank 0 writes it; the others send it the names
+// of their durable files.
 #pragma once
 
 #include <mutex>
 #include <vector>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/team.h"
 #include "core/exec/journal.h"
 
@@ -13,14 +13,14 @@ namespace shw {
 
 class TeamJournal {
  public:
-  // `journal` is the first worker's; null on the others.
+  // `journal` is null on all ranks but 0.
   TeamJournal(Team& team, Journal* journal) : team_(team), journal_(journal) {}
 
-  // From several threads.
+  // Thread-safe.
   Status add(const DurableFile& file);
-  // What has been added since it was asked before, for the first one, and that of others.
+  // Entries added since the last call, for rank 0; and the handler of other ranks' entries.
   Bytes news();
-  Status hear(std::size_t member, BytesView news);
+  Status receive(std::size_t member, BytesView news);
 
  private:
   Team& team_;
@@ -29,7 +29,7 @@ class TeamJournal {
   std::vector<DurableFile> untold_;
 };
 
-void pack(Packer& words, const DurableFile& file);
-Result<DurableFile> unpack_durable_file(Unpacker& words);
+void pack(Encoder& payload, const DurableFile& file);
+Result<DurableFile> unpack_durable_file(Decoder& payload);
 
 }  // namespace shw

@@ -13,9 +13,9 @@
 namespace shw {
 namespace {
 
-// Below this a hole saves nothing: zeros are written.
+// Shorter runs of zeros are written, because a hole would save nothing.
 constexpr std::size_t kHole = 1 << 20;
-// Written at once: files that two threads write to are locked as often as they are written to.
+// Bytes per write call: each call locks a file that several threads write.
 constexpr std::size_t kWritten = 8 << 20;
 
 bool is_zero(std::span<const std::byte> bytes) {
@@ -23,7 +23,7 @@ bool is_zero(std::span<const std::byte> bytes) {
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-// One block on its way: its source bytes, its elements, and what turns the one into the other.
+// A block in flight: its source bytes, its elements and the conversion.
 struct BlockWork {
   const Program& program;
   Workspace& space;
@@ -33,16 +33,16 @@ struct BlockWork {
   ElementSums& elements;  // WrittenBlocks::elements
   SentParts* sent;
   StageWorks* stages;
-  std::size_t held = 0;  // of `in`
-  // Where all its bytes lie as they are to lie, in one run.
+  std::size_t held = 0;  // bytes used of `in`
+  // Set if the source bytes are one run in output order, so that they can be shared.
   std::shared_ptr<const ByteSource> file = nullptr;
   std::uint64_t begin = 0;
-  std::optional<std::uint32_t> crc = {};  // of all of `out`, where it is known already
+  std::optional<std::uint32_t> crc = {};  // CRC of all of `out` if already known
 
   std::uint64_t bytes() const { return held + out.size(); }
 };
 
-// Elements that lie in the source as they will lie in the block go there at once.
+// True if the elements have the same order in source and block, so they are read in place.
 bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   if (box.offset != 0) return false;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -51,7 +51,7 @@ bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   return true;
 }
 
-// A block that is a run of a file may share its bytes.
+// Checks whether the block is one run of a source file.
 Status find_run(const JobPart& part, BlockWork& work) {
   const auto begin = begin_of_run(work.program, part);
   if (!begin || !same(part.common.sizes, work.block.sizes)) return {};
@@ -95,7 +95,7 @@ Status read_job(const JobPart& part, BlockWork& work) {
   return {};
 }
 
-// Blocks of a payload on their way into its file, and their CRC.
+// Writes blocks of a payload to its file and computes the CRC.
 class PayloadPart {
  public:
   PayloadPart(OutputFile& file, const ProgramOutput& out, ExtentsView sizes, bool in_order,
@@ -132,7 +132,7 @@ class PayloadPart {
     written_.crc = work.crc ? crc32_joined(written_.crc, *work.crc, bytes.size())
                             : crc32_of(bytes, written_.crc);
     std::uint64_t begin = work.begin;
-    // Piece by piece: holes are found, and whoever wants to stop it does not wait for a slow disk.
+    // In pieces: finds holes, and a cancelled run does not wait for a slow disk.
     for (std::uint64_t at = begin_ + offset_of(work.block); !bytes.empty();) {
       if (is_cancelled(progress_)) return cancelled_error();
       BytesView piece = bytes.first(std::min(bytes.size(), kWritten));
@@ -177,7 +177,7 @@ class PayloadPart {
   std::uint64_t begin_;
   Extents strides_, sizes_;
   std::size_t element_;
-  CrcChange change_;  // of blocks that do not follow each other
+  CrcChange change_;  // for blocks that are not contiguous
   WrittenBlocks written_;
 };
 
@@ -191,13 +191,13 @@ Status fill_block(JobRange jobs, BlockWork& work) {
   return {};
 }
 
-// Blocks on their way through the executor, the oldest first: while one is made there the next one
-// is read. Each has a pair of slabs of its own until it is written.
+// Queue of blocks in the executor, oldest first: while one is computed the next is read. Each block
+// has its own pair of slabs until it is written.
 class BlocksUnderWay {
  public:
   BlocksUnderWay(Executor& executor, PayloadPart& part, Progress* progress)
       : executor_(executor), part_(part), progress_(progress) {}
-  // Slabs are used again only when nobody is at them any more.
+  // Waits until no block uses the slabs.
   ~BlocksUnderWay() {
     for (const BlockWork& work : waiting_)
       if (!work.jobs.empty()) static_cast<void>(executor_.finish());
@@ -236,7 +236,7 @@ class BlocksUnderWay {
   std::deque<BlockWork> waiting_;
 };
 
-// As many pairs of slabs as may be under way of blocks of these sizes.
+// Number of slab pairs that fit in the limits for blocks of this size.
 std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits,
                      Executor& executor) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;

@@ -1,6 +1,6 @@
-// Carries out the jobs of an output, block by block: what a block needs is read, an executor makes
-// it, and it is written. A large output is dealt to several threads in ranges of blocks. Memory
-// follows the limits, never the output or its largest source.
+// Executes the jobs of an output block by block: reads the sources of a block, computes it and
+// writes it. A large output is divided among threads in ranges of blocks. Memory depends on the
+// limits only, not on the size of outputs or sources.
 #pragma once
 
 #include <span>
@@ -16,20 +16,20 @@
 
 namespace shw {
 
-// What became of a range of blocks: 40 bytes, there are as many as tiles.
+// Result for a range of blocks; 40 bytes, at least one per chunk.
 struct WrittenBlocks {
-  // Of blocks that follow each other in the output: the CRC-32 of their bytes, `length` of them.
-  // Else: what they change in the CRC-32 of as many zeros as the output has bytes.
+  // If the blocks are contiguous in the output: CRC-32 of their `length` bytes. Otherwise the
+  // change that they make to the CRC-32 of the output filled with zeros.
   std::uint32_t crc = 0;
   bool in_order = true;
   std::uint64_t length = 0;
-  // Of the elements as they were read, each at the index that the program gives it in its tensor:
-  // what the disk must hold afterwards, told by nobody who wrote it.
+  // Checksums of the elements as read, each at its index in the tensor: the expected content of the
+  // file, computed independently of the written bytes.
   ElementSums elements{};
 };
 
-// What one thread needs to carry out jobs: kept from output to output, so that nothing is allocated
-// in the loop.
+// Buffers of one thread, reused for all outputs so that the loop does not
+// allocate.
 struct SlabPair {
   Slab in, out;
   std::vector<TileJob> jobs;
@@ -37,29 +37,29 @@ struct SlabPair {
 struct Workspace {
   Storages storages;
   std::unique_ptr<Executor> executor;
-  std::vector<SlabPair> pairs = {};  // as many as are under way at a time
-  std::uint64_t peak_bytes = 0;      // the most that blocks under way took together
+  std::vector<SlabPair> pairs = {};  // as many as are in flight at a time
+  std::uint64_t peak_bytes = 0;      // maximum bytes of blocks in flight
 };
 
-// What other workers have read for the blocks that follow, job by job in the blocks' order.
+// Source data sent by other ranks for the following blocks, job by job in block order.
 class SentParts {
  public:
   virtual ~SentParts() = default;
-  // Fills `to` with the bytes of a job's part, and has added its elements up already; false where
-  // this worker reads the source itself.
+  // Fills `to` with the bytes of a job's part, whose checksums are already included; false if this
+  // rank reads the source itself.
   virtual Result<bool> take(SourceId source, std::span<std::byte> to) = 0;
-  // After the last block: the sums of all that was taken. An error where more had come.
+  // After the last block: the checksums of all data taken. An error if there is data left.
   virtual Result<ElementSums> finish() = 0;
 };
 
-// Writes blocks of the payload where the program says that they lie in its file. The program is
-// proved. Zeros that fill a block become a hole. Several threads may each write a range of their
-// own.
+// Writes a range of blocks of the payload to its place in the file. The program
+// must be proved. Blocks of zeros become holes. Thread-safe for different
+// ranges.
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
                                    Workspace& workspace, const Limits& limits, OutputFile& file,
                                    Progress* progress, SentParts* sent = nullptr);
 
-// CRC-32 of a payload of `length` bytes, of ranges that make it up, in order.
+// CRC-32 of a payload of `length` bytes, combined from its ranges in order.
 std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length);
 
 }  // namespace shw

@@ -1,12 +1,12 @@
 #include "core/exec/write_files.h"
 
-#include "core/exec/decoded_places.h"
 #include "core/exec/file_turns.h"
+#include "core/exec/spill_plan.h"
 
 namespace shw {
 namespace {
 
-// Of `there` too: a file that has no part holds nothing but what seals it.
+// Adds all parts and updates `there`: a file without parts consists of metadata only.
 Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<bool>& there,
                                     FileWriter& writer) {
   std::vector<bool> has_parts = there;
@@ -17,8 +17,8 @@ Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<b
   return has_parts;
 }
 
-// Where each begins, and the end of the last. Small tiles side by side are one thread's: threads
-// that took them in turns would write and read a page many times.
+// Start index of each run of parts, and the end of the last. Small adjacent chunks are one run:
+// threads taking them in turn would read and write the same pages many times.
 std::vector<std::size_t> begins_of_runs(const FileWriter& writer) {
   std::vector<std::size_t> begins;
   const auto parts = writer.parts();

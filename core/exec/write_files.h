@@ -1,12 +1,12 @@
-// The files that a format has laid out, written by as many threads as there are, each part where it
-// belongs.
+// Writes the files of a layout with all threads of this
+// process.
 #pragma once
 
 #include "core/exec/file_writer.h"
 
 namespace shw {
 
-// `done` hears of every file.
+// `done` is called for every file.
 Result<MadeElements> write_files(const FileWriting& with, const FileDone& done);
 
 }  // namespace shw

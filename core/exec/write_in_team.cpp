@@ -7,28 +7,28 @@
 #include <future>
 #include <utility>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/parallel.h"
 #include "core/base/threads.h"
-#include "core/exec/deal_parts.h"
-#include "core/exec/decoded_places.h"
 #include "core/exec/file_turns.h"
 #include "core/exec/job_part.h"
+#include "core/exec/part_assignment.h"
 #include "core/exec/parts_of_others.h"
 #include "core/exec/shared_files.h"
+#include "core/exec/spill_plan.h"
 
 namespace shw {
 namespace {
 
-// What a worker writes in a round where nothing has to be sent.
+// Bytes that a rank writes per round if nothing has to be sent.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kRoundParts = 1 << 14;
-// Before the bytes of a part: its length, what they come to (fingerprint a, b), and how many
-// elements of it are out of range.
+// Header of a sent part: length, fingerprint (a, b), number of out-of-range
+// elements.
 constexpr std::size_t kSentNumbers = 4;
 
-// Whether another worker than `writer` reads something of a tile for it.
-bool is_sent_something(const FolderRun& run, const DealtFiles& dealt, std::size_t tile,
+// True if a rank other than `writer` reads data of a chunk for it.
+bool is_sent_something(const FolderRun& run, const FileAssignment& dealt, std::size_t tile,
                        std::uint32_t writer) {
   const JobRange jobs = jobs_of(run.program, run.made[tile]);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
@@ -37,9 +37,10 @@ bool is_sent_something(const FolderRun& run, const DealtFiles& dealt, std::size_
   return false;
 }
 
-class TeamWriting {
+class CollectiveWriter {
  public:
-  TeamWriting(const FileWriting& with, DealtFiles dealt, FileWriter& writer, TeamJournal& journal)
+  CollectiveWriter(const FileWriting& with, FileAssignment dealt, FileWriter& writer,
+                   TeamJournal& journal)
       : run_(with.run),
         shares_(with.shares),
         team_(*with.run.team),
@@ -52,7 +53,7 @@ class TeamWriting {
   Status write_all();
 
  private:
-  using Rounds = std::vector<Share>;  // of FileWriter::parts()
+  using Rounds = std::vector<IndexRange>;  // ranges of FileWriter::parts()
 
   std::span<const FilePart> parts_in(std::size_t worker, std::size_t round) const;
   std::uint32_t self() const { return static_cast<std::uint32_t>(team_.rank()); }
@@ -63,7 +64,7 @@ class TeamWriting {
     return is_sent_[static_cast<std::size_t>(&part - writer_.parts().data())];
   }
   void find_sent_parts();
-  void cut_rounds(std::size_t worker, Share parts);
+  void cut_rounds(std::size_t worker, IndexRange parts);
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
   Status each_of_mine(const FilePart& part, const std::function<Status(const JobPart&)>& then);
   Result<std::uint64_t> bytes_for(const FilePart& part);
@@ -76,18 +77,18 @@ class TeamWriting {
   const FolderRun& run_;
   const MemoryShares& shares_;
   Team& team_;
-  const DealtFiles dealt_;
-  DealtParts parts_;
-  std::vector<bool> is_sent_;  // by part: others read something of it for its writer
+  const FileAssignment dealt_;
+  PartAssignment parts_;
+  std::vector<bool> is_sent_;  // by part: another rank reads data for its writer
   FileWriter& writer_;
   TeamJournal& journal_;
   Progress* progress_;
-  std::vector<Rounds> rounds_;  // by worker
+  std::vector<Rounds> rounds_;  // by rank
   std::size_t round_count_ = 0;
-  std::vector<std::uint32_t> empty_files_;  // of this worker
+  std::vector<std::uint32_t> empty_files_;  // files of this rank without parts
 };
 
-// What a part takes of a message, at most.
+// Maximum bytes of a part in a message.
 std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint64_t pieces) {
   const JobRange jobs = jobs_of(run.program, run.made[part.index]);
   const std::size_t made = size_of(run.program.output(run.made[part.index]).dtype);
@@ -95,13 +96,13 @@ std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint
   return elements * std::max(widest(run.program, jobs), made);
 }
 
-// A tile's pieces follow each other, and so do those of one writer.
-void TeamWriting::find_sent_parts() {
+// The pieces of a chunk are adjacent, and so are the parts of one writer.
+void CollectiveWriter::find_sent_parts() {
   const auto parts = writer_.parts();
   is_sent_.resize(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].is != FilePart::Is::kMade) continue;
-    const bool as_before = i != 0 && parts[i - 1].is == FilePart::Is::kMade &&
+    if (parts[i].kind != FilePart::Kind::kMade) continue;
+    const bool as_before = i != 0 && parts[i - 1].kind == FilePart::Kind::kMade &&
                            parts[i - 1].index == parts[i].index &&
                            parts_.writer[i - 1] == parts_.writer[i];
     is_sent_[i] = as_before ? is_sent_[i - 1]
@@ -109,9 +110,9 @@ void TeamWriting::find_sent_parts() {
   }
 }
 
-void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
+void CollectiveWriter::cut_rounds(std::size_t worker, IndexRange parts) {
   std::uint64_t bytes = 0, sent = 0;
-  Share round{parts.first, parts.first};
+  IndexRange round{parts.first, parts.first};
   for (; round.last < parts.last; ++round.last) {
     const FilePart& part = writer_.parts()[round.last];
     const std::uint64_t length = bytes_of(part);
@@ -131,28 +132,28 @@ void TeamWriting::cut_rounds(std::size_t worker, Share parts) {
   if (round.last != round.first) rounds_[worker].push_back(round);
 }
 
-Status TeamWriting::plan(const std::vector<bool>& there) {
+Status CollectiveWriter::plan(const std::vector<bool>& there) {
   std::vector<bool> has_parts = there;
-  // A team of one is sent nothing.
+  // A team of one sends nothing.
   const std::uint64_t piece =
       shares_.round_bytes == 0 ? kPieceBytes : std::min(kPieceBytes, shares_.round_bytes);
   SHW_CHECK(each_file_part(run_.laid_out, [&](const FilePart& part) {
     has_parts[part.file] = true;
     if (!there[part.file]) writer_.add(part, piece);
   }));
-  parts_ = deal_parts(dealt_, writer_.parts());
+  parts_ = assign_parts(dealt_, writer_.parts());
   find_sent_parts();
   const bool in_rounds = std::find(is_sent_.begin(), is_sent_.end(), true) != is_sent_.end();
   rounds_.resize(team_.size());
   for (std::size_t worker = 0; worker < team_.size(); ++worker) {
-    // Nobody waits for anybody where nothing is sent.
+    // Without data to send no rank waits for another.
     if (in_rounds)
       cut_rounds(worker, parts_.own[worker]);
     else
       rounds_[worker] = {parts_.own[worker]};
     round_count_ = std::max(round_count_, rounds_[worker].size());
   }
-  const Share mine = parts_.own[team_.rank()];
+  const IndexRange mine = parts_.own[team_.rank()];
   writer_.expect(writer_.parts().subspan(mine.first, mine.last - mine.first));
   for (const SharedFile& shared : parts_.shared)
     writer_.share(shared.file, shared.owner == team_.rank());
@@ -162,15 +163,15 @@ Status TeamWriting::plan(const std::vector<bool>& there) {
   return {};
 }
 
-std::span<const FilePart> TeamWriting::parts_in(std::size_t worker, std::size_t round) const {
+std::span<const FilePart> CollectiveWriter::parts_in(std::size_t worker, std::size_t round) const {
   if (round >= rounds_[worker].size()) return {};
-  const Share share = rounds_[worker][round];
+  const IndexRange share = rounds_[worker][round];
   return writer_.parts().subspan(share.first, share.last - share.first);
 }
 
-// Those parts of jobs that this worker reads.
-Status TeamWriting::each_of_mine(const FilePart& part,
-                                 const std::function<Status(const JobPart&)>& then) {
+// The parts of jobs that this rank reads.
+Status CollectiveWriter::each_of_mine(const FilePart& part,
+                                      const std::function<Status(const JobPart&)>& then) {
   const std::uint32_t writer = writer_of(part);
   auto is_mine = [&](const ProgramJob& job) {
     return job.source != SourceId::kNone && dealt_.reader_for(job.source, writer) == team_.rank();
@@ -179,7 +180,7 @@ Status TeamWriting::each_of_mine(const FilePart& part,
                    is_mine, then);
 }
 
-Result<std::uint64_t> TeamWriting::bytes_for(const FilePart& part) {
+Result<std::uint64_t> CollectiveWriter::bytes_for(const FilePart& part) {
   std::uint64_t bytes = 0;
   auto count = [&](const JobPart& one) -> Status {
     bytes += one.length();
@@ -189,7 +190,7 @@ Result<std::uint64_t> TeamWriting::bytes_for(const FilePart& part) {
   return bytes;
 }
 
-Result<ElementSums> TeamWriting::read_for(const FilePart& part, std::span<std::byte> to) {
+Result<ElementSums> CollectiveWriter::read_for(const FilePart& part, std::span<std::byte> to) {
   ElementSums elements;
   auto space = writer_.payloads().workspace();
   auto read = [&](const JobPart& one) -> Status {
@@ -204,8 +205,8 @@ Result<ElementSums> TeamWriting::read_for(const FilePart& part, std::span<std::b
   return elements;
 }
 
-// kSentNumbers of every shared part; then their bytes.
-Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
+// Header (kSentNumbers) of every sent part, then their bytes.
+Result<Bytes> CollectiveWriter::message_to(std::size_t worker, std::size_t round) {
   std::vector<const FilePart*> shared;
   for (const FilePart& part : parts_in(worker, round)) {
     if (is_sent(part)) shared.push_back(&part);
@@ -219,7 +220,7 @@ Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
     length += rows[kSentNumbers * i];
   }
   Bytes message(static_cast<std::size_t>(length));
-  SHW_CHECK(each_in_parallel(shared.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(shared.size(), [&](std::size_t i) -> Status {
     auto to = std::span(message).subspan(static_cast<std::size_t>(begin[i]),
                                          static_cast<std::size_t>(rows[kSentNumbers * i]));
     if (!to.empty()) {
@@ -235,7 +236,7 @@ Result<Bytes> TeamWriting::message_to(std::size_t worker, std::size_t round) {
   return message;
 }
 
-Status TeamWriting::begin_messages(std::size_t round, std::vector<Bytes>& messages) {
+Status CollectiveWriter::begin_messages(std::size_t round, std::vector<Bytes>& messages) {
   messages.assign(team_.size(), {});
   for (std::size_t worker = 0; worker < team_.size(); ++worker) {
     if (worker == team_.rank()) continue;
@@ -244,8 +245,8 @@ Status TeamWriting::begin_messages(std::size_t round, std::vector<Bytes>& messag
   return {};
 }
 
-// By worker, the pieces that it has sent.
-Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
+// By sending rank: the pieces that it has sent.
+Result<std::vector<std::vector<SentPiece>>> CollectiveWriter::open_messages(
     const std::vector<Bytes>& come, std::size_t round) const {
   const auto own = parts_in(team_.rank(), round);
   const auto count = static_cast<std::size_t>(
@@ -254,7 +255,7 @@ Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
   for (std::size_t worker = 0; worker < come.size(); ++worker) {
     if (worker == team_.rank()) continue;
     BytesView bytes = come[worker];
-    Unpacker rows(bytes);
+    Decoder rows(bytes);
     std::size_t at = kSentNumbers * count * sizeof(std::uint64_t);
     for (SentPiece& piece : pieces[worker]) {
       SHW_TRY(std::uint64_t length, rows.number());
@@ -272,7 +273,7 @@ Result<std::vector<std::vector<SentPiece>>> TeamWriting::open_messages(
   return pieces;
 }
 
-Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t round) {
+Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t round) {
   SHW_TRY(auto pieces, open_messages(come, round));
   const auto own = parts_in(team_.rank(), round);
   std::vector<std::size_t> piece_of(own.size());
@@ -293,50 +294,50 @@ Status TeamWriting::write_round(const std::vector<Bytes>& come, std::size_t roun
 }
 
 // While a round is written the next one is read and sent.
-Status TeamWriting::write_all() {
+Status CollectiveWriter::write_all() {
   std::vector<Bytes> next;
-  Bytes left;  // what this one leaves to the owners of files
+  Bytes left;  // reports of this rank for the owners of shared files
   std::future<Status> writing;
   auto all_written = [&] { return writing.valid() ? writing.get() : Status{}; };
-  BesideWork beside{"read and write", {}, progress_};
-  beside.news = [&] { return journal_.news(); };
-  beside.hear = [&](std::size_t member, BytesView news) { return journal_.hear(member, news); };
-  beside.work = [&]() -> Status {
+  HeartbeatTask task{"read and write", {}, progress_};
+  task.news = [&] { return journal_.news(); };
+  task.receive = [&](std::size_t member, BytesView news) { return journal_.receive(member, news); };
+  task.work = [&]() -> Status {
     SHW_CHECK(create_shared(parts_, self(), writer_));
     return begin_messages(0, next);
   };
-  SHW_CHECK(work_beside(team_, beside));
+  SHW_CHECK(run_with_heartbeat(team_, task));
   for (std::size_t round = 0; round < round_count_; ++round) {
     auto come = team_.exchange(std::exchange(next, {}), "tiles");
     if (!come) {
       team_.stop(come.error());
       return tl::unexpected<Error>(std::move(come).error());
     }
-    beside.work = [&]() -> Status {
+    task.work = [&]() -> Status {
       SHW_CHECK(all_written());
-      writing =
-          run_beside([this, round, sent = std::move(*come)] { return write_round(sent, round); });
+      writing = run_on_own_thread(
+          [this, round, sent = std::move(*come)] { return write_round(sent, round); });
       return begin_messages(round + 1, next);
     };
-    SHW_CHECK(work_beside(team_, beside));
+    SHW_CHECK(run_with_heartbeat(team_, task));
   }
-  beside.work = [&]() -> Status {
+  task.work = [&]() -> Status {
     SHW_CHECK(all_written());
     for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.finish(file));
     SHW_TRY(left, leave_shared(parts_, self(), writer_));
     return {};
   };
-  SHW_CHECK(work_beside(team_, beside));
+  SHW_CHECK(run_with_heartbeat(team_, task));
   if (parts_.shared.empty()) return {};
-  SHW_TRY(auto told, team_.tell_all(std::move(left), "pieces of files"));
+  SHW_TRY(auto told, team_.allgather(std::move(left), "pieces of files"));
   for (std::size_t worker = 0; worker < told.size(); ++worker) {
-    if (worker != team_.rank()) SHW_CHECK(writer_.hear(told[worker]));
+    if (worker != team_.rank()) SHW_CHECK(writer_.receive(told[worker]));
   }
-  beside.work = [&] { return finish_shared(parts_, self(), writer_); };
-  return work_beside(team_, beside);
+  task.work = [&] { return finish_shared(parts_, self(), writer_); };
+  return run_with_heartbeat(team_, task);
 }
 
-// What each has read for a tile, told to all: (tile, a, b, out of range) of those that were made.
+// Sends the checksums of each rank's chunks to all: (chunk, a, b, out of range).
 Result<MadeElements> share_elements(Team& team, MadeElements own) {
   std::vector<std::uint64_t> rows;
   for (std::size_t tile = 0; tile < own.size(); ++tile) {
@@ -344,11 +345,11 @@ Result<MadeElements> share_elements(Team& team, MadeElements own) {
     const auto& [fingerprint, out_of_range] = *own[tile];
     rows.insert(rows.end(), {tile, fingerprint.a, fingerprint.b, out_of_range});
   }
-  Packer words;
-  words.add(rows);
-  SHW_TRY(auto told, team.tell_all(words.take(), "fingerprints"));
+  Encoder payload;
+  payload.add(rows);
+  SHW_TRY(auto told, team.allgather(payload.take(), "fingerprints"));
   for (const Bytes& message : told) {
-    Unpacker theirs(message);
+    Decoder theirs(message);
     SHW_TRY(rows, theirs.numbers());
     for (std::size_t i = 0; i + 3 < rows.size(); i += 4) {
       if (rows[i] >= own.size())
@@ -366,10 +367,10 @@ Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(with, done);
   SHW_TRY(auto machines, machines_of(team));
-  TeamWriting writing(with, deal_files(with.run, with.there, machines), writer, journal);
+  CollectiveWriter writing(with, assign_files(with.run, with.there, machines), writer, journal);
   SHW_CHECK(writing.plan(with.there));
   SHW_CHECK(writing.write_all());
-  SHW_CHECK(with.came_along.share(team));
+  SHW_CHECK(with.copied_items.share(team));
   return share_elements(team, writer.take_elements());
 }
 

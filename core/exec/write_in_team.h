@@ -1,21 +1,21 @@
-// The files that a format has laid out, written by several workers (deal_files.h, deal_parts.h).
-// What one of them reads for another one is sent in rounds, one message from each to each, so that
-// memory follows the limits; while a round is written the next one is read and sent. Where nothing
-// has to be sent nobody waits for anybody.
+// Writes the files of a layout with several ranks (file_assignment.h, part_assignment.h). Data that
+// one rank reads for another is sent in rounds of one message per pair, so that memory is bounded;
+// while a round is written, the next one is read and sent. Without data to send no rank waits for
+// another.
 //
-// Who reads adds up the fingerprint of what was read, and it travels beside the bytes: what changes
-// on the way shows when the result is read back. Bytes that come along as they are
-// (LaidOut::copies) are copied by who writes them, and the four bytes of a scale are read by both.
+// The reading rank computes the fingerprint and sends it with the bytes, so that a change on the
+// way is detected when the result is read back. Copied ranges (LaidOut::copies) are copied by the
+// writing rank; the four bytes of a scale are read by both.
 #pragma once
 
-#include "core/exec/deal_files.h"
+#include "core/exec/file_assignment.h"
 #include "core/exec/file_writer.h"
 #include "core/exec/team_journal.h"
 
 namespace shw {
 
-// As write_files(), on every worker of the team; `journal` hears of every file, and all know of all
-// that came along.
+// As write_files(), on every rank of the team; `journal` is told of every file, and all ranks
+// receive all hashes of copied items.
 Result<MadeElements> write_in_team(const FileWriting& with, TeamJournal& journal);
 
 }  // namespace shw

@@ -79,7 +79,7 @@ struct Collector {
 // a name nothing beside the same one with it.
 void drop_vague(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
-    return message.kind->says == Says::kThatItFailed;
+    return message.kind->certainty == MessageCertainty::kThatItFailed;
   };
   std::unordered_set<std::string_view> named;
   for (const ErrorMessage& message : messages) {

@@ -43,37 +43,37 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
 
 // Programs that load whole tensors on one device know no ranks: what their row says comes before
 // what ranks would explain.
-void suppose_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
   for (Hypothesis& one : all) {
     if (one.id == "H-TP" || one.id == "H-L" || one.id == "H-U") one.confidence *= 0.5;
   }
-  suppose_from_kind(message, all);
+  add_hypotheses_from_kind(message, all);
 }
 
 // Of one message with two shapes.
-void suppose_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
-                         std::vector<Hypothesis>& all) {
+void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
+                                std::vector<Hypothesis>& all) {
   ShapeCase shapes{message, traits_of(message.name), worlds,
                    differing_dims(message.saved, message.current)};
   if (shapes.traits.extra_state) {
-    suppose_extra_state(shapes, all);
+    add_hypothesis_extra_state(shapes, all);
     return;
   }
-  suppose_placeholder(shapes, all);
-  suppose_flat(shapes, all);
-  suppose_packed(shapes, all);
-  suppose_transposed(shapes, all);
-  suppose_axis_moved(shapes, all);
-  suppose_local_as_global(shapes, all);
-  suppose_expert_axis(shapes, all);
-  suppose_tensor_parallel(shapes, all);
-  suppose_repeated(shapes, all);
-  suppose_vocabulary(shapes, all);
-  suppose_uneven(shapes, all);
-  suppose_halves(shapes, all);
-  suppose_adapter_rank(shapes, all);
-  suppose_other_model(shapes, all);
-  if (!message.kind->meanings[0].title.empty()) suppose_from_program(message, all);
+  add_hypothesis_placeholder(shapes, all);
+  add_hypothesis_flat(shapes, all);
+  add_hypothesis_packed(shapes, all);
+  add_hypothesis_transposed(shapes, all);
+  add_hypothesis_axis_moved(shapes, all);
+  add_hypothesis_local_as_global(shapes, all);
+  add_hypothesis_expert_axis(shapes, all);
+  add_hypothesis_tensor_parallel(shapes, all);
+  add_hypothesis_repeated(shapes, all);
+  add_hypothesis_vocabulary(shapes, all);
+  add_hypothesis_uneven(shapes, all);
+  add_hypothesis_halves(shapes, all);
+  add_hypothesis_adapter_rank(shapes, all);
+  add_hypothesis_other_model(shapes, all);
+  if (!message.kind->meanings[0].title.empty()) add_hypotheses_from_program(message, all);
 }
 
 // Messages that are read together: a wrapper's prefix shows in all names, not in one.
@@ -101,15 +101,15 @@ std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
 std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds) {
   std::vector<Hypothesis> all;
   if (group.id == kShapes) {
-    suppose_from_shapes(*group.messages.front(), worlds, all);
+    add_hypotheses_from_shapes(*group.messages.front(), worlds, all);
   } else if (is_names(group.id)) {
     KeyLists keys;
     for (const ErrorMessage* message : group.messages)
       (message->kind->id == kMissingKeyForm ? keys.missing : keys.unexpected)
           .push_back(message->name);
-    suppose_from_names(keys, all);
+    add_hypotheses_from_names(keys, all);
   } else {
-    suppose_from_kind(*group.messages.front(), all);
+    add_hypotheses_from_kind(*group.messages.front(), all);
   }
   return all;
 }

@@ -34,32 +34,32 @@ struct ShapeCase {
 };
 
 // Each appends what holds.
-void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-T
-void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-A
-void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-L
-void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-E
-void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-TP
-void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-V
-void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-U
-void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-W
-void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
-void suppose_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-Z
-void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all);             // H-F
-void suppose_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-Q
-void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all);         // H-K
-void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
-void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
+void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-T
+void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-A
+void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-L
+void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-E
+void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-TP
+void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-V
+void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-U
+void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-W
+void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
+void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-Z
+void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all);             // H-F
+void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-Q
+void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all);         // H-K
+void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
+void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
 // Names without shapes: what the model asks for and the checkpoint lacks, and the other way round.
 struct KeyLists {
   std::vector<std::string> missing, unexpected;
 };
-void suppose_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
+void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
 
-struct Meaning;  // message_kinds.h
-Hypothesis hypothesis_of(const Meaning& meaning);
+struct Interpretation;  // message_kinds.h
+Hypothesis hypothesis_of(const Interpretation& meaning);
 // What the row of any other message says that it can mean.
-void suppose_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all);
+void add_hypotheses_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all);
 
 // "shardwright check CHECKPOINT --spec SPEC.json".
 std::string check_command(std::string_view options = "");

@@ -147,11 +147,11 @@ void add_packed(const Sides& both, std::vector<Hypothesis>& all) {
 
 }  // namespace
 
-void suppose_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   for (bool saved : {true, false}) add_placeholder(shapes, sides(shapes, saved), all);
 }
 
-void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
@@ -169,12 +169,12 @@ void suppose_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.traits.state) return;
   for (bool saved : {true, false}) add_packed(sides(shapes, saved), all);
 }
 
-void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const NameTraits& traits = shapes.traits;
   if (traits.state || (!traits.replicated && !traits.bias)) return;
   if (shapes.differing != std::vector<std::size_t>{0}) return;
@@ -201,7 +201,7 @@ void suppose_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.adapter || shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
   Hypothesis one{"H-R", &kShapeMismatch, WrongSide::kRequest, 0.8};

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-std::string command_of(const Meaning& meaning) {
+std::string command_of(const Interpretation& meaning) {
   if (meaning.command.starts_with("shardwright ")) return std::string(meaning.command);
   return check_command(meaning.command);
 }
@@ -26,7 +26,7 @@ void name_in_command(std::string& command, std::string_view name) {
 
 }  // namespace
 
-Hypothesis hypothesis_of(const Meaning& meaning) {
+Hypothesis hypothesis_of(const Interpretation& meaning) {
   bool rules_own = meaning.id.empty() && meaning.rule != nullptr;
   Hypothesis one{std::string(rules_own ? meaning.rule->id : meaning.id), meaning.rule,
                  meaning.wrong, meaning.weight};
@@ -37,8 +37,8 @@ Hypothesis hypothesis_of(const Meaning& meaning) {
   return one;
 }
 
-void suppose_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all) {
-  for (const Meaning& meaning : message.kind->meanings) {
+void add_hypotheses_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+  for (const Interpretation& meaning : message.kind->meanings) {
     if (meaning.title.empty()) break;
     Hypothesis one = hypothesis_of(meaning);
     name_in_command(one.command, message.name);

@@ -89,7 +89,7 @@ std::string axis_text(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) 
 
 }  // namespace
 
-void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.differing.size() < 2 || !is_permutation_of(saved, current)) return;
   Hypothesis one{"H-T", &kTransposed, WrongSide::kEither};
@@ -111,7 +111,7 @@ void suppose_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   auto found = moved(shapes);
   if (!found) return;
   const Extents& saved = shapes.message.saved;
@@ -144,7 +144,7 @@ void suppose_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.expert || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   WrongSide wrong = saved < current ? WrongSide::kCheckpoint : WrongSide::kRequest;
@@ -176,8 +176,8 @@ void suppose_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
 
 namespace {
 
-void suppose_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_t k,
-                           std::vector<Hypothesis>& all) {
+void add_hypothesis_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_t k,
+                                  std::vector<Hypothesis>& all) {
   if (!fits(shapes, wrong, k)) return;
   Hypothesis one{"H-TP", &kShapeMismatch, wrong, 0.55};
   one.title = "the vocabulary was multiplied by the tensor-parallel size twice";
@@ -196,7 +196,7 @@ void suppose_counted_twice(const ShapeCase& shapes, WrongSide wrong, std::int64_
 
 }  // namespace
 
-void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
@@ -205,8 +205,8 @@ void suppose_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& a
   if (k == 0) return;
   if (shapes.traits.vocabulary && dim == 0 && !shapes.traits.state) {
     bool doubled_by_loader = saved < current;
-    suppose_counted_twice(shapes, doubled_by_loader ? WrongSide::kRequest : WrongSide::kCheckpoint,
-                          k, all);
+    add_hypothesis_counted_twice(
+        shapes, doubled_by_loader ? WrongSide::kRequest : WrongSide::kCheckpoint, k, all);
   }
   if (!fits(shapes, wrong, k)) return;
   const NameTraits& traits = shapes.traits;

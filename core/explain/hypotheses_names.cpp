@@ -170,7 +170,7 @@ const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
   return nullptr;
 }
 
-constexpr Meaning kOtherName = {
+constexpr Interpretation kOtherName = {
     .id = "renamed",
     .rule = &kMissingKey,
     .weight = 0.55,
@@ -181,7 +181,7 @@ constexpr Meaning kOtherName = {
         "have to be mapped.",
     .decide = "Is there a tensor of the same shape whose name ends alike?",
     .command = "shardwright ls CHECKPOINT"};
-constexpr Meaning kNotSaved = {
+constexpr Interpretation kNotSaved = {
     .rule = &kMissingKey,
     .wrong = WrongSide::kCheckpoint,
     .weight = 0.4,
@@ -191,7 +191,7 @@ constexpr Meaning kNotSaved = {
         "stage that did not write.",
     .decide = "The same name in an earlier step, and the configurations of both runs.",
     .command = kSpec};
-constexpr Meaning kOtherNameInModel = {
+constexpr Interpretation kOtherNameInModel = {
     .id = "renamed",
     .rule = &kUnexpectedKey,
     .weight = 0.5,
@@ -201,7 +201,7 @@ constexpr Meaning kOtherNameInModel = {
         "names beside the unexpected ones: the pairs are the renaming. Paste both lists.",
     .decide = "Whether each unexpected name has a missing one that ends alike.",
     .command = kSpec};
-constexpr Meaning kFewerInModel = {
+constexpr Interpretation kFewerInModel = {
     .rule = &kUnexpectedKey,
     .wrong = WrongSide::kRequest,
     .weight = 0.4,
@@ -219,7 +219,7 @@ void add_list(const std::vector<std::string>& names, bool missing, std::vector<H
     all.push_back(hypothesis_of(clue->meaning));
   add_wrapper(names, missing, all);
   bool clear = all.size() != before;
-  for (const Meaning* meaning :
+  for (const Interpretation* meaning :
        {missing ? &kOtherName : &kOtherNameInModel, missing ? &kNotSaved : &kFewerInModel}) {
     if (clear && meaning->id == "renamed") continue;  // said more exactly, or not the reason
     Hypothesis one = hypothesis_of(*meaning);
@@ -232,7 +232,7 @@ void add_list(const std::vector<std::string>& names, bool missing, std::vector<H
 
 }  // namespace
 
-void suppose_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
+void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   add_pairs(keys, all);
   if (!all.empty()) return;
   add_list(keys.missing, true, all);

@@ -80,7 +80,8 @@ Hypothesis local_hypothesis(const ShapeCase& shapes, WrongSide wrong, Fit fit) {
   return one;
 }
 
-void suppose_one_side(const ShapeCase& shapes, bool saved_is_part, std::vector<Hypothesis>& all) {
+void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
+                             std::vector<Hypothesis>& all) {
   std::size_t dim = shapes.differing[0];
   std::int64_t part = (saved_is_part ? shapes.message.saved : shapes.message.current)[dim];
   std::int64_t whole = (saved_is_part ? shapes.message.current : shapes.message.saved)[dim];
@@ -119,12 +120,12 @@ void suppose_one_side(const ShapeCase& shapes, bool saved_is_part, std::vector<H
 
 }  // namespace
 
-void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
-  suppose_one_side(shapes, true, all);
-  suppose_one_side(shapes, false, all);
+  add_hypothesis_one_side(shapes, true, all);
+  add_hypothesis_one_side(shapes, false, all);
   Shared shared = shared_extent(saved, current, shapes.worlds);
   if (shared.fit == Fit::kNo) return;
   Hypothesis one = local_hypothesis(shapes, WrongSide::kBoth, shared.fit);
@@ -152,7 +153,7 @@ void suppose_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& a
   all.push_back(std::move(one));
 }
 
-void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
@@ -178,7 +179,7 @@ void suppose_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.half || !shapes.traits.state) return;
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
@@ -214,7 +215,7 @@ void suppose_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 namespace {
 
 // A few rows more, and no padding: tokens were added on one side.
-void suppose_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t more = std::max(saved, current) - std::min(saved, current);
   if (shapes.traits.state || more > std::max<std::int64_t>(64, saved / 20)) return;
@@ -234,7 +235,7 @@ void suppose_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 
 }  // namespace
 
-void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.vocabulary || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
@@ -244,7 +245,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   }
   if (small == 0) return;
   if (unit == 0) {
-    suppose_resized(shapes, all);
+    add_hypothesis_resized(shapes, all);
     return;
   }
   Hypothesis one{"H-V", &kVocabularyPadding, WrongSide::kEither, 0.8};
@@ -262,7 +263,7 @@ void suppose_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   Hypothesis one{"H-X", nullptr, WrongSide::kEither, 0.95};
   one.title = "the extra state of a layer has another length";
   one.text = "_extra_state is a pickle of TransformerEngine's FP8 recipe, as bytes: " +
@@ -275,7 +276,7 @@ void suppose_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   all.push_back(std::move(one));
 }
 
-void suppose_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (saved == current) return;
   bool alone = all.empty();

@@ -27,7 +27,7 @@ namespace shw {
 inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
 
 // One thing that a message can mean, as data.
-struct Meaning {
+struct Interpretation {
   std::string_view id = {};    // empty: the rule's
   const Rule* rule = nullptr;  // null: none looks for it
   WrongSide wrong = WrongSide::kEither;
@@ -39,15 +39,15 @@ struct Meaning {
 };
 
 // Whose words say what happened: others are left out beside one that says more.
-enum class Says : std::uint8_t { kWhat, kThatItFailed };
+enum class MessageCertainty : std::uint8_t { kWhat, kThatItFailed };
 
 struct MessageKind {
   std::string_view id = {};       // never changes: "form" of the JSON
   std::string_view example = {};  // as a person would recognise it
   std::array<std::string_view, 8> patterns = {};
   // Empty where shapes or names decide (hypotheses.h); else beside what they say.
-  std::array<Meaning, 4> meanings = {};
-  Says says = Says::kWhat;
+  std::array<Interpretation, 4> meanings = {};
+  MessageCertainty certainty = MessageCertainty::kWhat;
   bool (*accepts)(const ErrorMessage&) = nullptr;  // nothing: all that the patterns find
   std::string_view loader = {};                    // who says it, where only one program does
 };

@@ -67,7 +67,7 @@ constexpr MessageKind kByteMessages[] = {
                             "rest of the line says which; here it is missing.",
                     .decide = "The end of the line, after \"failed reading ...:\".",
                     .command = "--data"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "record-not-found",
      .example = "PytorchStreamReader failed locating file data.pkl: file not found",
      .patterns = {"pytorchstreamreader failed locating file <name>",
@@ -247,7 +247,7 @@ constexpr MessageKind kByteMessages[] = {
                             "class that was refused.",
                     .decide = "The line that begins with \"Unsupported\", and where the file comes "
                               "from."}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "class-not-here",
      .example = "AttributeError: Can't get attribute 'NAME' on <module ...>",
      .patterns = {"can't get attribute <name>"},
@@ -272,7 +272,7 @@ constexpr MessageKind kByteMessages[] = {
                             "the save.",
                     .decide = "Whether the traceback above goes through torch.load or pickle.",
                     .command = "shardwright info CHECKPOINT"}}},
-     .says = Says::kThatItFailed,
+     .certainty = MessageCertainty::kThatItFailed,
      .accepts =
          [](const ErrorMessage& message) { return !message.name.starts_with("pathlib._local"); }},
     {.id = "older-float8",

@@ -24,7 +24,7 @@ bool is_data(const ErrorMessage& message) {
   return ends_with_any(message.name, {".distcp", ".safetensors", ".pt", ".pth", ".bin", ".ckpt"});
 }
 
-constexpr Meaning kWrongPath = {
+constexpr Interpretation kWrongPath = {
     .id = "wrong-path",
     .wrong = kLoader,
     .weight = 0.35,
@@ -36,7 +36,7 @@ constexpr Meaning kWrongPath = {
     .decide = "What is in the folder: the tool names the format, or says why it cannot.",
     .command = "shardwright info CHECKPOINT"};
 
-constexpr Meaning kLocalDisks = {
+constexpr Interpretation kLocalDisks = {
     .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.3,
@@ -47,7 +47,7 @@ constexpr Meaning kLocalDisks = {
     .decide = "The same path on the other nodes of the run that saved.",
     .command = "shardwright check CHECKPOINT"};
 
-constexpr Meaning kFileGone = {
+constexpr Interpretation kFileGone = {
     .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.7,
@@ -59,7 +59,7 @@ constexpr Meaning kFileGone = {
         "Whether the file is where the checkpoint was written; and whether the path is a "
         "folder of the right step."};
 
-constexpr Meaning kNotAllSaved = {
+constexpr Interpretation kNotAllSaved = {
     .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.65,
@@ -69,7 +69,7 @@ constexpr Meaning kNotAllSaved = {
         "of ranks went into the same folder and left files of both.",
     .decide = "How many ranks saved, and the times of the files: are they of one save?"};
 
-constexpr Meaning kNoIndex = {
+constexpr Interpretation kNoIndex = {
     .id = "unfinished-save",
     .rule = &kMissingFile,
     .wrong = kDisk,
@@ -186,7 +186,7 @@ constexpr MessageKind kFileMessages[] = {
                             "that was cut off, a Git LFS pointer, a class that is refused. The "
                             "reason stands further up in the traceback.",
                     .decide = "The exception before this one, and the size of the file."}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "rank-files-missing",
      .example = "Expected 8 of '*_optim_states.pt' under 'FOLDER' but found 7 files.",
      .patterns = {"expected <#expected_files> of~<name> under~but found <#found_files> files",

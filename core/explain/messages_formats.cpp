@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kHeadDecides =
     "The first bytes of the file, `head -c 100 FILE`, and its size where it was written.";
 
-constexpr Meaning kNoSafetensors = {
+constexpr Interpretation kNoSafetensors = {
     .id = "not-safetensors",
     .rule = &kBadRecord,
     .wrong = kDisk,
@@ -20,7 +20,7 @@ constexpr Meaning kNoSafetensors = {
         "that was interrupted.",
     .decide = kHeadDecides};
 
-constexpr Meaning kHeaderDamaged = {
+constexpr Interpretation kHeaderDamaged = {
     .rule = &kBadRecord,
     .wrong = kDisk,
     .weight = 0.75,
@@ -273,7 +273,7 @@ constexpr MessageKind kFormatMessages[] = {
                     .text = "The global size was taken from one rank and the offsets from all, or "
                             "the other way round.",
                     .decide = "The tensor that torch names."}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "duplicate-key",
      .example = "duplicated flatten key NAME",
      .patterns = {"duplicated flatten key <name>"},

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kTransformers = "transformers", kPeft = "peft", kDiffusers = "diffusers",
                            kAccelerate = "accelerate", kMergekit = "mergekit";
 
-constexpr Meaning kAdapterOfOtherBase = {
+constexpr Interpretation kAdapterOfOtherBase = {
     .id = "adapter",
     .rule = &kMissingKey,
     .wrong = kLoader,
@@ -22,7 +22,7 @@ constexpr Meaning kAdapterOfOtherBase = {
         "their start, so the adapter does nothing.",
     .decide = "One name of the adapter against the base model's names.",
     .command = "shardwright check CHECKPOINT --against BASE"};
-constexpr Meaning kAdapterEmpty = {
+constexpr Interpretation kAdapterEmpty = {
     .id = "adapter-incomplete",
     .rule = &kMissingKey,
     .wrong = kDisk,
@@ -33,7 +33,7 @@ constexpr Meaning kAdapterEmpty = {
         "shape [0], or one rank's part.",
     .decide = "The shapes in adapter_model.safetensors.",
     .command = "shardwright ls CHECKPOINT"};
-constexpr Meaning kOtherFolder = {
+constexpr Interpretation kOtherFolder = {
     .id = "other-format",
     .wrong = kLoader,
     .weight = 0.5,
@@ -44,7 +44,7 @@ constexpr Meaning kOtherFolder = {
         "weights may be one level deeper, or have to be converted.",
     .decide = "What the tool takes the folder for.",
     .command = "shardwright info CHECKPOINT"};
-constexpr Meaning kUnfinishedExport = {
+constexpr Interpretation kUnfinishedExport = {
     .id = "unfinished-save",
     .rule = &kMissingFile,
     .wrong = kDisk,
@@ -179,7 +179,7 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                             "use the versions of the save.",
                     .decide = "Versions of both runs.",
                     .command = "shardwright info CHECKPOINT"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "no-metadata-in-header",
      .example =
          "AttributeError: 'NoneType' object has no attribute 'get' (metadata.get(\"format\"))",

@@ -98,7 +98,7 @@ bool is_tensor_name(std::string_view name) {
          name.find('.', dot + 1) != name.npos;
 }
 
-constexpr Meaning kLookedUpInModel = {
+constexpr Interpretation kLookedUpInModel = {
     .id = "renamed",
     .rule = &kUnexpectedKey,
     .wrong = kDisk,
@@ -111,7 +111,7 @@ constexpr Meaning kLookedUpInModel = {
         "this form of the model.",
     .decide = "The line of the traceback: params_dict[name] looks in the model.",
     .command = "shardwright ls CHECKPOINT NAME"};
-constexpr Meaning kLookedUpInFile = {
+constexpr Interpretation kLookedUpInFile = {
     .rule = &kMissingKey,
     .wrong = kDisk,
     .weight = 0.4,
@@ -367,7 +367,7 @@ constexpr MessageKind kKeyMessages[] = {
                             "an empty list of files.",
                     .decide = "The line of the traceback above it: which key or file it read.",
                     .command = "shardwright info CHECKPOINT"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "attribute-of-class",
      .example = "AttributeError: 'NAME' object has no attribute 'NAME'",
      .patterns = {"object has no attribute <name>"},
@@ -381,7 +381,7 @@ constexpr MessageKind kKeyMessages[] = {
                             "checkpoint has nothing to do with it.",
                     .decide = "Whether the line above in the traceback reads the checkpoint.",
                     .command = "shardwright info CHECKPOINT"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr Meaning kOtherDegree = {
+constexpr Interpretation kOtherDegree = {
     .id = "other-world-size",
     .wrong = kLoader,
     .weight = 0.9,
@@ -187,7 +187,7 @@ constexpr MessageKind kLoaderMessages[] = {
                             "this line. Paste the last line of one of them.",
                     .decide = "The lines that follow \"(RANK 0)\".",
                     .command = "shardwright check CHECKPOINT"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
 };
 
 }  // namespace

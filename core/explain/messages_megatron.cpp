@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr Meaning kFlattened = {
+constexpr Interpretation kFlattened = {
     .id = "flattened-optimizer",
     .wrong = kLoader,
     .weight = 0.85,
@@ -19,7 +19,7 @@ constexpr Meaning kFlattened = {
     .decide = "The Megatron version that saved, and whether the checkpoint has 1-D tiles.",
     .command = "shardwright info CHECKPOINT"};
 
-constexpr Meaning kShardObjects = {
+constexpr Interpretation kShardObjects = {
     .id = "extra-state-missing",
     .rule = &kExtraState,
     .weight = 0.6,

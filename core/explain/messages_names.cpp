@@ -73,7 +73,7 @@ constexpr MessageKind kNameMessages[] = {
                     .decide = "The line of the traceback above the KeyError, and whether the "
                               "checkpoint lists the name.",
                     .command = "shardwright ls CHECKPOINT"}}},
-     .says = Says::kThatItFailed,
+     .certainty = MessageCertainty::kThatItFailed,
      .accepts =
          [](const ErrorMessage& message) {
            // A sentence in quotes is read by the row that knows it.
@@ -93,7 +93,7 @@ constexpr MessageKind kNameMessages[] = {
                     .decide = "The lines that follow: missing keys, unexpected keys, size "
                               "mismatches.",
                     .command = "--spec SPEC.json"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
 };
 
 }  // namespace

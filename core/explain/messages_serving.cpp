@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kVllm = "vLLM or SGLang", kLlama = "llama.cpp", kMlx = "MLX";
 
-constexpr Meaning kOtherConfig = {
+constexpr Interpretation kOtherConfig = {
     .id = "config-disagrees",
     .rule = &kShapeMismatch,
     .wrong = kDisk,
@@ -22,7 +22,7 @@ constexpr Meaning kOtherConfig = {
         "written.",
     .decide = "Which tensor the traceback was loading, and its shape against config.json."};
 
-constexpr Meaning kPackedWeights = {
+constexpr Interpretation kPackedWeights = {
     .id = "quantised",
     .wrong = kLoader,
     .weight = 0.4,
@@ -34,7 +34,7 @@ constexpr Meaning kPackedWeights = {
     .decide = "quantization_config in config.json against the scales and dtypes in the files.",
     .command = "shardwright ls CHECKPOINT"};
 
-constexpr Meaning kCutOverTp = {
+constexpr Interpretation kCutOverTp = {
     .id = "tensor-parallel",
     .wrong = kLoader,
     .weight = 0.3,
@@ -47,7 +47,7 @@ constexpr Meaning kCutOverTp = {
     .decide = "Whether it loads with one rank.",
     .command = "shardwright check CHECKPOINT"};
 
-constexpr Meaning kWrongGgufModel = {
+constexpr Interpretation kWrongGgufModel = {
     .id = "config-disagrees",
     .rule = &kShapeMismatch,
     .wrong = kDisk,
@@ -60,7 +60,7 @@ constexpr Meaning kWrongGgufModel = {
     .decide = "The two shapes: which axis differs, and which key of config.json sets it.",
     .command = "shardwright info CHECKPOINT"};
 
-constexpr Meaning kMlxConfig = {
+constexpr Interpretation kMlxConfig = {
     .id = "config-disagrees",
     .rule = &kConfigShape,
     .wrong = kDisk,
@@ -74,7 +74,7 @@ constexpr Meaning kMlxConfig = {
     .decide = "Whether the header says format mlx, and quantization in config.json.",
     .command = "shardwright info CHECKPOINT"};
 
-constexpr Meaning kOlderLlama = {
+constexpr Interpretation kOlderLlama = {
     .id = "older-program",
     .wrong = kLoader,
     .weight = 0.4,

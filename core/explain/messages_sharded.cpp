@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kDeepSpeed = "DeepSpeed", kDcp = "torch.distributed.checkpoint",
                            kMegatron = "Megatron", kTorch = "torch";
 
-constexpr Meaning kRanksFilesMissing = {
+constexpr Interpretation kRanksFilesMissing = {
     .rule = &kMissingFile,
     .wrong = kDisk,
     .weight = 0.65,
@@ -18,7 +18,7 @@ constexpr Meaning kRanksFilesMissing = {
         "was cut off. Gather the folders of all nodes into one.",
     .decide = "How many ranks the files say that they are of, and which are there.",
     .command = "shardwright check CHECKPOINT"};
-constexpr Meaning kTwoSaves = {
+constexpr Interpretation kTwoSaves = {
     .id = "two-saves",
     .rule = &kWriterMosaic,
     .wrong = kDisk,
@@ -29,7 +29,7 @@ constexpr Meaning kTwoSaves = {
         "folder and left files of both.",
     .decide = "The times of the files and the sizes that they record.",
     .command = "shardwright check CHECKPOINT"};
-constexpr Meaning kOtherTopology = {
+constexpr Interpretation kOtherTopology = {
     .id = "other-world-size",
     .rule = &kTopologyLocked,
     .wrong = kLoader,
@@ -41,7 +41,7 @@ constexpr Meaning kOtherTopology = {
         "the weights alone.",
     .decide = "The parallel sizes of both runs.",
     .command = "shardwright info CHECKPOINT"};
-constexpr Meaning kExpertsDisagree = {
+constexpr Interpretation kExpertsDisagree = {
     .id = "expert-layout",
     .rule = &kConfigCount,
     .wrong = kLoader,

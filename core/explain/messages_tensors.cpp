@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kTorchItself = "torch";
 
-constexpr Meaning kOneRanksPart = {
+constexpr Interpretation kOneRanksPart = {
     .id = "one-ranks-part",
     .rule = &kLocalSavedAsGlobal,
     .wrong = kDisk,
@@ -18,7 +18,7 @@ constexpr Meaning kOneRanksPart = {
         "One size is a whole multiple of the other: a sharded tensor was saved by one rank "
         "without a gather, or a whole tensor is copied into one rank's shard.",
     .decide = "The ratio of the two sizes: the tensor-parallel or FSDP size speaks for it."};
-constexpr Meaning kOtherSizes = {
+constexpr Interpretation kOtherSizes = {
     .id = "other-model",
     .rule = &kShapeMismatch,
     .weight = 0.4,
@@ -28,7 +28,7 @@ constexpr Meaning kOtherSizes = {
         "resized by a few rows, or another hidden size, makes them differ.",
     .decide = "Which tensor it is: the traceback names the line, the checkpoint the shape.",
     .command = "shardwright ls CHECKPOINT"};
-constexpr Meaning kOtherOptimizerOrder = {
+constexpr Interpretation kOtherOptimizerOrder = {
     .id = "optimizer-order",
     .rule = &kOptimizerGroups,
     .wrong = kLoader,
@@ -56,7 +56,7 @@ constexpr MessageKind kTensorMessages[] = {
                             "end: use the step before it.",
                     .decide = "Whether the traceback is in a load or in a save.",
                     .command = "shardwright check CHECKPOINT"}}},
-     .says = Says::kThatItFailed},
+     .certainty = MessageCertainty::kThatItFailed},
     {.id = "size-of-tensors",
      .example = "The size of tensor a (4096) must match the size of tensor b (2048) at "
                 "non-singleton dimension 0",

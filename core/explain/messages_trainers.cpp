@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kKeras = "Keras", kOrbax = "Orbax", kLightning = "Lightning";
 
-constexpr Meaning kOtherLayers = {
+constexpr Interpretation kOtherLayers = {
     .id = "other-model",
     .rule = &kShapeMismatch,
     .wrong = kLoader,
@@ -19,7 +19,7 @@ constexpr Meaning kOtherLayers = {
         "it once, or model.build(), before load_weights.",
     .decide = "The layers in the file against model.summary().",
     .command = "shardwright info CHECKPOINT"};
-constexpr Meaning kOtherKerasForm = {
+constexpr Interpretation kOtherKerasForm = {
     .id = "other-format",
     .wrong = kLoader,
     .weight = 0.35,
@@ -30,7 +30,7 @@ constexpr Meaning kOtherKerasForm = {
         "load_weights for the second.",
     .decide = "How the file was saved, and the Keras version of both runs.",
     .command = "shardwright info CHECKPOINT"};
-constexpr Meaning kOrbaxUnfinished = {
+constexpr Interpretation kOrbaxUnfinished = {
     .id = "unfinished-save",
     .rule = &kLeftoverMetadata,
     .wrong = kDisk,
@@ -42,7 +42,7 @@ constexpr Meaning kOrbaxUnfinished = {
         "on object stores). Without that the save was interrupted. Use the step before it.",
     .decide = "Whether the folder's name has orbax-checkpoint-tmp, and what is in it.",
     .command = "shardwright info CHECKPOINT"};
-constexpr Meaning kOrbaxPath = {
+constexpr Interpretation kOrbaxPath = {
     .id = "wrong-path",
     .wrong = kLoader,
     .weight = 0.4,
@@ -113,7 +113,7 @@ constexpr MessageKind kTrainerMessages[] = {
      .example = "ValueError: A total of 2 objects could not be loaded.",
      .patterns = {"a total of <#objects> objects could not be loaded"},
      .meanings = {{kOtherLayers, kOtherKerasForm}},
-     .says = Says::kThatItFailed,
+     .certainty = MessageCertainty::kThatItFailed,
      .loader = kKeras},
     {.id = kShapes,
      .example = "Shape mismatch in layer #175 (named NAME) for weight NAME. Weight expects shape "

@@ -14,7 +14,7 @@ enum class NameList : std::uint8_t { kMissing, kUnexpected, kAny };
 struct NameClue {
   NameList list;
   std::array<std::string_view, 6> words;  // one of them in nearly every name of the list
-  Meaning meaning;
+  Interpretation meaning;
 };
 // The first that fits says most.
 std::span<const NameClue> name_clues();

@@ -1,4 +1,4 @@
-// What a check was given, and what it has read: all that facts are found in.
+// The inputs of a check, and what was read for it: the basis of all facts.
 #pragma once
 
 #include <cassert>
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/progress.h"
 #include "core/base/run_limits.h"
 #include "core/base/team.h"
-#include "core/base/until_cancelled.h"
 #include "core/facts/depth.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/storage/integrity.h"
@@ -28,67 +28,67 @@
 
 namespace shw {
 
-// One more than the highest rank that wrote a file in use.
+// One more than the highest rank that wrote a referenced file.
 std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
 
-// How the mesh that a person gave fits the tiles, whatever the spec says.
+// How well the user's mesh (--mesh) explains the chunks, independent of the spec.
 struct MeshFit {
-  std::int64_t explained = 0, looked_at = 0;  // tensors that several ranks cut
-  std::vector<std::string> against;           // what it does not explain, in words
-  std::optional<Mesh> instead;                // another of no more axes that explains all
+  std::int64_t explained = 0, looked_at = 0;  // tensors split over several ranks
+  std::vector<std::string> against;           // what the mesh does not explain, as texts
+  std::optional<Mesh> instead;                // a mesh with no more axes that explains everything
 };
 
-// `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one a chunk.
+// `headers` is empty at Depth::kMetadata, `data` below kData; otherwise one entry per chunk.
 struct CheckInput {
   const Checkpoint& checkpoint;
   const Spec* spec = nullptr;
   const Mesh* mesh = nullptr;
   ItemHeaders headers;
-  ItemDataChecks data;                             // one a chunk
-  std::span<const Result<DataCheck>> object_data;  // one an object
-  std::span<const TensorTiling> tilings;           // one a tensor
+  ItemDataChecks data;                             // one per chunk
+  std::span<const Result<DataCheck>> object_data;  // one per non-tensor entry
+  std::span<const TensorTiling> tilings;           // one per tensor
   Depth depth = Depth::kHeaders;
-  const Checkpoint* reference = nullptr;  // --against; null without
-  // One a tensor, empty without a reference: which tensor of the reference it is.
+  const Checkpoint* reference = nullptr;  // --against; may be null
+  // One per tensor, empty without a reference: the matching tensor of the reference.
   std::span<const std::optional<TensorId>> counterparts = {};
   std::int64_t ranks = ranks_that_wrote(checkpoint);
-  // At Depth::kData: of copies of tiles in the checkpoint itself.
-  std::map<TensorId, ReplicaDoubt> replica_doubts = {};
+  // At Depth::kData: copies of chunks in this checkpoint that differ.
+  std::map<TensorId, ReplicaMismatch> replica_mismatches = {};
   OwnEntries own_entries = {};                        // from Depth::kHeaders on
-  const Integrity* integrity = nullptr;               // null where no list of files lies beside it
-  std::span<const Result<DataCheck>> file_data = {};  // one a file, or none (DataChecks::files)
-  // Of which the reference is in doubt by itself: nothing is expected of their shapes.
-  std::set<TensorId> doubted_in_reference = {};
-  // From Depth::kHeaders on: tensors that are as the reference has them (equal_tensors.h).
+  const Integrity* integrity = nullptr;               // null if there is no list of file hashes
+  std::span<const Result<DataCheck>> file_data = {};  // one per file, or none (DataChecks::files)
+  // Tensors that are damaged in the reference: their shapes there are not expected here.
+  std::set<TensorId> untrusted_in_reference = {};
+  // From Depth::kHeaders on: tensors equal to the reference's (equal_tensors.h).
   std::set<TensorId> equal_to_reference = {};
-  std::optional<MeshFit> mesh_fit = {};  // of `mesh`, where it is not null
-  // Where nobody named one: the order of a spec's axes in which tensors lie (rank_orders.h).
+  std::optional<MeshFit> mesh_fit = {};  // for `mesh`, if not null
+  // Without a user's mesh: the order of a spec's axes that the tensors prove (rank_orders.h).
   std::shared_ptr<const Mesh> proved_mesh = nullptr;
-  // Meshes of the spec that count ranks in another order than those that saved did, or may do so.
+  // Meshes of the spec whose rank order differs, or may differ, from the saver's.
   std::vector<Mesh> misordered = {};
-  // Of the checkpoint; of what facts are built on, never null (build_facts).
+  // Optimizer states; never null for facts (build_facts).
   std::shared_ptr<const std::vector<OptimizerState>> states = nullptr;
-  // What may be held of tensors and of decoded items, beside a few pieces a thread.
+  // Memory limit for tensors and decoded items, besides a few pieces per thread.
   std::uint64_t memory = kDefaultMemory;
-  // Where it was cancelled nobody looks at what is found.
+  // If the check is cancelled, results are incomplete and must not be used.
   Progress* progress = nullptr;
-  Team* team = nullptr;  // who share out what rules read; null: alone
+  Team* team = nullptr;  // processes that share the reads of rules; null: a single process
 };
 
-// All loops of facts and rules over what a large checkpoint has many of are made with these two: a
-// check that was cancelled ends in the middle of any of them.
+// Facts and rules use these ranges for loops over large collections, so that a cancelled check ends
+// within any loop.
 inline auto each_tensor(const CheckInput& input) {
-  return until_cancelled(input.checkpoint.tensors(), input.progress);
+  return cancellable_range(input.checkpoint.tensors(), input.progress);
 }
 template <class Range>
 auto each_of(Range&& range, const CheckInput& input) {
-  return until_cancelled(std::forward<Range>(range), input.progress);
+  return cancellable_range(std::forward<Range>(range), input.progress);
 }
 
-// Found once: to tell whose each is takes every name of the checkpoint.
+// Computed once, because the assignment of states to parameters reads all names.
 inline auto each_state(const CheckInput& input) {
   assert(input.states != nullptr);
-  return until_cancelled(*input.states, input.progress);
+  return cancellable_range(*input.states, input.progress);
 }
 
 }  // namespace shw

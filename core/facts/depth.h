@@ -1,4 +1,4 @@
-// How deep a check looks.
+// The depth of a check.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How places, tiles and lists are told in the evidence of a finding.
+// Formats places, chunks and lists for the evidence of findings.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace shw {
 
-// Lists in evidence are cut here; the number of all stands beside them. Subjects are never cut.
+// Limit of lists in evidence; the total is given separately. Subjects are never truncated.
 inline constexpr std::size_t kMaxEvidence = 64;
 
-// "__3_0.distcp [81920, 86016)": where an item was recorded.
+// "__3_0.distcp [81920, 86016)": the recorded place of an item.
 std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
-// "model.norm.weight [0:4]": a chunk as evidence names it.
+// "model.norm.weight [0:4]": the name of a chunk in evidence.
 std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
 
-// "fc.weight offsets [4, 0] sizes [4, 8]: __1_0.distcp [0, 1024)": one that is to be listed again.
+// "fc.weight offsets [4, 0] sizes [4, 8]: __1_0.distcp [0, 1024)": a chunk to be listed again.
 std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor, const ListedAgain& tile);
 
-// Appends `subject` unless it is the last one already: chunks of a tensor come side by side.
+// Appends `subject` unless it is the last one: chunks of a tensor are adjacent.
 void add_subject(std::vector<std::string>& subjects, std::string_view subject);
-// The first kMaxEvidence of `all`.
+// The first kMaxEvidence entries of `all`.
 std::vector<std::string> capped(const std::vector<std::string>& all);
 std::vector<Box> capped(const std::vector<Box>& all);
 inline std::int64_t count_of(std::size_t size) {

@@ -1,8 +1,8 @@
 #include "core/facts/facts.h"
 
-#include "core/facts/layout/parameter_law.h"
-#include "core/facts/layout/router_law.h"
-#include "core/facts/layout/sibling_laws.h"
+#include "core/facts/layout/parameter_constraint.h"
+#include "core/facts/layout/router_constraint.h"
+#include "core/facts/layout/sibling_constraints.h"
 
 namespace shw {
 

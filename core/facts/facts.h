@@ -1,5 +1,5 @@
-// What is derived from a checkpoint once and asked by many rules: found before the first of them
-// runs, as deep as the check looks.
+// Facts: results that several rules need, computed once before the first rule, as deep as the check
+// reads.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,13 @@
 namespace shw {
 
 struct Facts : CheckInput {
-  FilledReport filled;                   // what an earlier repair filled
-  DerivedLayouts derived_layouts;        // by the router's law, then by those of a layer's matrices
-  std::vector<OtherOrder> other_orders;  // with a spec
-  UnlistedTiles unlisted;                // from Depth::kHeaders on: reads their headers
-  OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads objects
-  std::optional<ConfigFit> config_fit;   // where a config.json lies beside the weights
-  ValueLooks looks;                      // at Depth::kData, by who asks look_at_values()
+  FilledReport filled;             // values that an earlier repair filled in
+  DerivedLayouts derived_layouts;  // from a router's shape, then from the matrices of its layer
+  std::vector<OtherOrder> other_orders;  // only with a spec
+  UnlistedTiles unlisted;                // from Depth::kHeaders on: reads chunk headers
+  OptimizerSettings optimizer_settings;  // from Depth::kHeaders on: reads entries
+  std::optional<ConfigFit> config_fit;   // set if a config.json is beside the weights
+  ValueLooks looks;                      // at Depth::kData, on request of look_at_values()
 };
 
 Facts build_facts(const CheckInput& input);

@@ -1,5 +1,5 @@
-// A directory as one index in it has it: what a person means who names that. Of several indexes, of
-// which a folder alone follows one or none, the others are not there.
+// A view of a directory with only one of its indexes visible: used when the user names an index
+// file in a folder that has several.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The elements of a box of a tile, row-major, from front to back: where they lie in one run of the
-// file they are read as they are asked for, else the box is held. For one thread.
+// Reads the elements of a box of a chunk sequentially, row-major: directly from the file if they
+// are contiguous there, else from a decoded copy of the box. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,19 @@ namespace shw {
 
 class BlockReader {
  public:
-  // Both outlive it.
+  // Both arguments must outlive this object.
   BlockReader(const Checkpoint& checkpoint, DecodedItems& decoded)
       : decoded_(decoded), boxes_(checkpoint, /*decoded_bytes=*/0) {}
-  // Its elements lie in the file as they are: any box of them is read alone. Else blocks are asked
-  // for in their order: what is not decoded whole is decoded up to each of them. kDamaged where the
-  // item is not what is recorded of its chunk.
+  // True if the elements are stored undecoded, so that any box can be read alone. Otherwise boxes
+  // must be read in order, and the item is decoded up to each of them. kDamaged if the item does
+  // not match its chunk's record.
   Result<bool> is_stored(ChunkId chunk);
-  // The box that is read from now on, counted from the tile's first element. kDamaged where the
-  // item is not what is recorded of its chunk.
+  // Selects the box for the following reads, relative to the chunk. kDamaged if the item does not
+  // match its chunk's record.
   Status begin(ChunkId chunk, const Box& box);
-  // All of these bytes are zeros that take no disk.
+  // True if all these bytes are in a file hole.
   bool is_hole(std::uint64_t at, std::uint64_t length) const;
-  // Bytes [at, at + length) of the box, in `buffer` or where they are held; valid until the next
+  // Bytes [at, at + length) of the box, in `buffer` or in an internal one; valid until the next
   // call.
   Result<BytesView> read(std::uint64_t at, std::uint64_t length, Bytes& buffer);
 
@@ -36,7 +36,7 @@ class BlockReader {
   bool holds_ = false;
   Bytes held_;
   std::shared_ptr<const ByteSource> source_;
-  std::uint64_t first_ = 0;  // where the box begins in it
+  std::uint64_t first_ = 0;  // position of the box in the source
   std::vector<Extent> extents_;
 };
 

@@ -1,6 +1,6 @@
-// All elements of a box of a chunk, in pieces that follow each other as they lie in its storage:
-// for who does not ask in which order they come. Whatever the strides are, each byte is read once
-// and an item is decoded once, and nothing larger than a piece is held.
+// Delivers all elements of a box of a chunk in storage order, for computations that do not depend
+// on element order. Each byte is read once and an item is decoded once, whatever the strides;
+// memory is one piece.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace shw {
 
-// A chunk-local box and its elements, row-major and little-endian.
+// Receives a box relative to the chunk and its elements, row-major and little-endian.
 using TakeBox = std::function<Status(const Box& box, BytesView elements)>;
 
-// kDamaged where the item is of another dtype or other sizes than its chunk is recorded. Ends with
-// the first error that `take` gives.
+// kDamaged if the item has another dtype or shape than its chunk's record. Stops at the first error
+// of `take`.
 Status pass_boxes(BoxReader& reader, ChunkId chunk, const Box& all, const TakeBox& take,
                   const Progress* progress);
 

@@ -146,7 +146,7 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
   std::mutex guard;
   std::optional<std::pair<std::uint32_t, Error>> first;
   std::atomic<std::uint32_t> failed{UINT32_MAX};  // the first so far, where the rest does not count
-  SHW_CHECK(each_in_parallel(begins.size() - 1, [&](std::size_t task) {
+  SHW_CHECK(parallel_for(begins.size() - 1, [&](std::size_t task) {
     ItemFiles files(checkpoint);
     const std::size_t begin = begins[task], end = begins[task + 1];
     std::vector<ChunkId> own;
@@ -264,9 +264,9 @@ bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
          (*inside)->is_hole(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(length));
 }
 
-Result<const BoxReader::Passing*> BoxReader::passing(ChunkId chunk) {
+Result<const BoxReader::StreamCursor*> BoxReader::passing(ChunkId chunk) {
   auto found = std::find_if(passing_.begin(), passing_.end(),
-                            [&](const Passing& one) { return one.chunk == chunk; });
+                            [&](const StreamCursor& one) { return one.chunk == chunk; });
   if (found != passing_.end()) {
     std::rotate(found, found + 1, passing_.end());
     return &passing_.back();
@@ -280,9 +280,10 @@ Result<const BoxReader::Passing*> BoxReader::passing(ChunkId chunk) {
   return &passing_.back();
 }
 
-Status BoxReader::read_passing(ChunkId chunk, const ItemHeader& header, const Box& box, Bytes& to) {
+Status BoxReader::read_streaming(ChunkId chunk, const ItemHeader& header, const Box& box,
+                                 Bytes& to) {
   auto read = [&]() -> Status {
-    SHW_TRY(const Passing* from, passing(chunk));
+    SHW_TRY(const StreamCursor* from, passing(chunk));
     const auto element = static_cast<std::int64_t>(size_of(header.dtype));
     const Extents strides = steps_of(header);
     // open_item() has seen that its view lies inside of its payload.
@@ -319,7 +320,7 @@ Status BoxReader::read_from(ChunkId chunk, const Item& item, const Box& box, Byt
   if (item.header.compressed) {
     SHW_TRY(decoded, decoded_.read(chunk, item.header));
   }
-  if (decoded == nullptr) return read_passing(chunk, item.header, box, to);
+  if (decoded == nullptr) return read_streaming(chunk, item.header, box, to);
   to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
   each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),

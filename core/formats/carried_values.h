@@ -1,4 +1,4 @@
-// The values of entries that are no tensors, as another file takes them.
+// Values of non-tensor entries in a form that other files can store.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@ class CarriedValues {
  public:
   explicit CarriedValues(const Checkpoint& checkpoint, Progress* progress = nullptr)
       : checkpoint_(checkpoint), progress_(progress) {}
-  // kUnsupported: it holds what is not carried over, by name. An error names the object.
+  // kUnsupported if the value contains something that cannot be copied; the error names it.
   Result<CarriedValue> of(std::size_t object);
 
  private:
   const Checkpoint& checkpoint_;
   Progress* progress_;
-  // Those that stand in a pickle with others are found at once, when one is first asked for.
+  // all values inside a shared pickle, computed on first use
   std::optional<std::map<std::size_t, Result<CarriedValue>>> inlined_;
 };
 
-// Whether they are one value, byte for byte, wherever their storages lie.
+// True if two values are equal byte for byte, wherever their storages are.
 Result<bool> is_same_value(const Checkpoint& a, const CarriedValue& one, const Checkpoint& b,
                            const CarriedValue& two, Progress* progress);
 

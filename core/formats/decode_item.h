@@ -1,5 +1,5 @@
-// An item that has to be decoded, decoded once: into a file, so that its elements can be read in
-// any order and nothing of its length is held in memory, or into memory.
+// Decodes an item once, into a temporary file or into memory, so that its elements can be read in
+// any order.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace shw {
 
-// What read_chunk() gives, in `scratch`, which is new and which the source holds on to. Where the
-// elements do not lie in their own order, are of another byte order or have signs to be flipped,
-// they stand in it twice.
+// The elements as read_chunk() returns them, in `scratch`, a new file that the source
+// keeps open. Elements that must be reordered, byte-swapped or negated take twice the
+// space.
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress);
-// The same in memory, of about `length` bytes.
+// As above in memory, about `length` bytes.
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
                           const Progress* progress);
 

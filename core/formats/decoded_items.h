@@ -1,5 +1,5 @@
-// Items that have to be decoded whole, each once for all threads, as long as they fit into a
-// budget.
+// A cache of decoded items shared by all threads, within a memory budget; each item is decoded
+// once.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace shw {
 
-// What decoding takes while it goes on: the item, what it is decompressed to, and its elements.
+// Memory during decoding: the item, its decompressed form and its elements.
 std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64_t elements_bytes);
 
 class DecodedItems {
@@ -23,21 +23,21 @@ class DecodedItems {
   explicit DecodedItems(std::uint64_t budget, const Progress* progress = nullptr)
       : budget_(budget), progress_(progress) {}
 
-  // As many threads as there are may each have one such item of two checkpoints and find it again:
-  // where larger ones are asked for in turns, each pushes the others out.
+  // True if every thread can hold one such item of two checkpoints at the same time. Larger items
+  // would evict each other when used in turn.
   bool has_room_for(const Checkpoint& input, ChunkId chunk, std::uint64_t length) const;
-  // The elements of a chunk, `length` bytes; held as long as somebody uses them, and longer where
-  // there is room. Waits for room that others use: nobody asks for one while holding another.
+  // The elements of a chunk (`length` bytes), kept while in use and longer if there is room. Blocks
+  // until others release memory, so a caller must not hold another item.
   Result<std::shared_ptr<const Bytes>> read(const Checkpoint& input, ChunkId chunk,
                                             std::uint64_t length);
-  // It is asked for no more: its room is the others'.
+  // The item is not needed any more: frees its memory.
   void drop(const Checkpoint& input, ChunkId chunk);
-  std::uint64_t peak_bytes() const;  // the most that was taken at once
+  std::uint64_t peak_bytes() const;  // maximum memory at any time
 
  private:
   using Key = std::pair<const Checkpoint*, ChunkId>;
   struct Item {
-    std::unique_ptr<const Bytes> bytes;  // null while it is decoded
+    std::unique_ptr<const Bytes> bytes;  // null while being decoded
     std::uint64_t taken = 0;
     std::uint64_t last_used = 0;
     int users = 0;

@@ -29,7 +29,7 @@ bool lies_in_one_run(const ItemHeader& header) {
   return true;
 }
 
-Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& parts,
+Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& parts,
                 Progress* progress) {
   const ItemHeader& header = item.header;
   // open_item() has seen that the view lies inside of the payload.
@@ -41,7 +41,7 @@ Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& part
   if (!has_flags(header))
     return read_through(*storage.source, begin, count * width, parts, progress);
   Bytes turned;
-  RangeParts each;  // of a hole too: zeros that are negated are none
+  ExtentVisitor each;  // of a hole too: zeros that are negated are none
   each.bytes = [&](BytesView bytes) -> Status {
     turned.assign(bytes.begin(), bytes.end());
     SHW_CHECK(apply_flags(item, turned));
@@ -51,7 +51,7 @@ Status pass_run(const OpenItem& item, ElementRange range, const RangeParts& part
 }
 
 Status pass_slabs(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
-                  const RangeParts& parts, Progress* progress) {
+                  const ExtentVisitor& parts, Progress* progress) {
   const std::vector<Box> slabs =
       row_slabs(header.sizes, kSlab / static_cast<std::int64_t>(size_of(header.dtype)));
   BoxReader reader(checkpoint, /*decoded_bytes=*/0);
@@ -71,8 +71,9 @@ ElementPasses::ElementPasses(const Checkpoint& checkpoint)
     : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
 ElementPasses::~ElementPasses() = default;
 
-Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
-                                         Progress* progress, const AlikeElements& alike) {
+Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range,
+                                         const ExtentVisitor& parts, Progress* progress,
+                                         const ConstantRunSink& alike) {
   const Checkpoint& checkpoint = checkpoint_;
   // To decompress it for its header alone would be all the work there is.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
@@ -102,7 +103,7 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range, cons
   return *count;
 }
 
-AlikeElements counting_alike(StatisticsSums& sums) {
+ConstantRunSink counting_alike(StatisticsSums& sums) {
   if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
   return [&sums](BytesView element, std::uint64_t count) -> Status {
     std::uint64_t bits = 0;
@@ -113,7 +114,7 @@ AlikeElements counting_alike(StatisticsSums& sums) {
 }
 
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
-                                   const RangeParts& parts, Progress* progress) {
+                                   const ExtentVisitor& parts, Progress* progress) {
   return ElementPasses(checkpoint).pass(chunk, range, parts, progress);
 }
 

@@ -1,5 +1,5 @@
-// Every element of a chunk once, in whatever order it lies: for sums that do not ask which is
-// which. Nothing larger than a slab is held: what has to be decoded is decoded as it passes.
+// Delivers every element of a chunk once in any order, for order-independent sums. Memory is one
+// slab; items are decoded as a stream.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@
 
 namespace shw {
 
-// Elements [first, last) of those of a chunk, as they are counted where they lie: passes over all
-// such ranges give every element once, on any number of threads. Where elements cannot be counted
-// there (a view with gaps, an item that has to be decoded) the range that begins at 0 gives all of
-// them and the others none. Whole elements, little-endian; holes as `parts.hole`.
+// Element range [first, last) of a chunk in storage order: passes over disjoint ranges deliver
+// every element once, on any number of threads. If elements are not countable in place (a view with
+// gaps, a decoded item) the range that begins at 0 delivers all and the others none. Whole
+// little-endian elements; holes go to `parts.hole`.
 struct ElementRange {
   std::int64_t first = 0, last = 0;
 };
-// Elements that all have the same bytes, and are nowhere: one of them, and how many there are.
-using AlikeElements = std::function<Status(BytesView element, std::uint64_t count)>;
-// Adds elements that are all alike at once: what HDF5 reads where nothing was written may be
-// gigabytes of a file of a few bytes. Null where they are wider than add_elements() takes.
-AlikeElements counting_alike(StatisticsSums& sums);
-// How many elements were given, or why they cannot be: kDamaged too where the item is of another
-// dtype or size than its chunk is recorded.
+// Receives a run of equal elements without storage: one element and their number.
+using ConstantRunSink = std::function<Status(BytesView element, std::uint64_t count)>;
+// Adds runs of equal elements to statistics: HDF5 datasets that were never written may have
+// gigabytes of fill values. Null if elements are wider than add_elements() supports.
+ConstantRunSink counting_alike(StatisticsSums& sums);
+// Returns the number of elements delivered. kDamaged also if the item has another dtype or size
+// than its chunk's record.
 Result<std::int64_t> pass_elements(const Checkpoint& checkpoint, ChunkId chunk, ElementRange range,
-                                   const RangeParts& parts, Progress* progress);
+                                   const ExtentVisitor& parts, Progress* progress);
 
 class ItemFiles;
 
-// The same for one thread that goes from chunk to chunk: files stay open, and small items are read
-// together. Without `alike` such elements come as bytes.
+// pass_elements() for many chunks on one thread: files stay open, and small items are read
+// together. If `alike` is null, constant runs are delivered as ordinary byte spans.
 class ElementPasses {
  public:
   explicit ElementPasses(const Checkpoint& checkpoint);
   ~ElementPasses();
-  Result<std::int64_t> pass(ChunkId chunk, ElementRange range, const RangeParts& parts,
-                            Progress* progress, const AlikeElements& alike = nullptr);
+  Result<std::int64_t> pass(ChunkId chunk, ElementRange range, const ExtentVisitor& parts,
+                            Progress* progress, const ConstantRunSink& alike = nullptr);
 
  private:
   const Checkpoint& checkpoint_;

@@ -1,4 +1,4 @@
-// Checksums that stand beside the items: of a file, or of large parts of it.
+// Checksums of whole files, or of large parts of them, stored beside the items.
 #pragma once
 
 #include "core/base/progress.h"
@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// False where no file of its format has any.
+// False if no file of the format has one.
 bool has_file_checks(const Checkpoint& checkpoint);
-// Reads all that has such a checksum; kAbsent where this file has none.
+// Verifies the checksums of a file; kAbsent if it has none.
 Result<DataCheck> check_file_data(const Checkpoint& checkpoint, FileId file, Progress* progress);
 
 }  // namespace shw

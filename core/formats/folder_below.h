@@ -1,4 +1,4 @@
-// A folder inside a directory, as a directory of its own.
+// A subfolder of a directory as a directory of its own.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What a folder is, without opening it: for lists of many, and for saying what one is instead of a
-// checkpoint.
+// Identifies what a folder contains without opening it, for listings and for error
+// messages.
 #pragma once
 
 #include <cstddef>
@@ -15,39 +15,39 @@
 
 namespace shw {
 
-// Folders among these that are checkpoints themselves, each with what it is, in natural order:
-// "unet (safetensors)".
+// Subfolders that are checkpoints, with their format, in natural order: "unet
+// (safetensors)".
 std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows);
-// The same folders alone.
+// As above, without the format.
 std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
                                                   std::span<const FormatRow> rows);
-// Those of another format than what was opened around them: nobody looked into them.
+// Subfolders of another format than the opened checkpoint, which were not examined.
 std::optional<Finding> others_below(std::span<const Entry> entries, const Format& opened,
                                     std::span<const FormatRow> rows);
-// And those that are none yet, or no more.
+// Subfolders that are incomplete checkpoints.
 struct NotWhole {
-  std::vector<std::string> unfinished = {};  // a save did not end there
-  std::vector<std::string> lacking = {};     // parts of what was saved did not come along
+  std::vector<std::string> unfinished = {};  // an unfinished save
+  std::vector<std::string> lacking = {};     // parts are missing
 };
 NotWhole not_whole_below(std::span<const Entry> entries, std::span<const FormatRow> rows);
-// The format that is only told by name; null where it is none of them either.
+// A format that is recognised but not supported; null if there is none.
 const UnreadFormat* unread_format_of(std::span<const Entry> entries);
 
 struct FolderKind {
-  const Format* format = nullptr;  // of the checkpoint that it is
-  std::size_t below = 0;           // checkpoints in its folders, where it is none
-  std::string_view unread = {};    // what it is, where that is not read
-  bool has_many = false;           // more files than were looked at: only its top was
-  // Of a checkpoint that opens at once: no large index, few files.
+  const Format* format = nullptr;  // the format if the folder is a checkpoint
+  std::size_t below = 0;           // number of checkpoints in its subfolders otherwise
+  std::string_view unread = {};    // the unsupported format, by name
+  bool has_many = false;           // too many files: only the top level was examined
+  // True if opening is fast: no large index, few files.
   bool opens_at_once = false;
 };
-// Looks at `most` files at the most.
+// Examines at most `most` files.
 Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory,
                                   std::size_t most = 2048,
                                   std::span<const FormatRow> rows = formats());
 
-// Whether a file is opened by itself, by its name: a .safetensors file, one of torch.save.
+// True if a file with this name is a checkpoint by itself: a .safetensors file, one of torch.save.
 bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows = formats());
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// A format as the table of them holds it (table.h): how it is told by what lies there, and opened.
+// A row of the format table (table.h): how a format is recognised and opened.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@
 
 namespace shw {
 
-// What a directory shows before anything in it is opened. It is listed when somebody first asks:
-// with an index by a known name nobody does.
+// A directory before anything in it is opened. The listing is made on first use, which an index
+// with a known name avoids.
 class DirectoryLook {
  public:
   explicit DirectoryLook(const Directory& directory) : directory_(directory) {}
   const Directory& directory() const { return directory_; }
   Entry entry(std::string_view path) const { return directory_.stat(std::string(path)); }
   Result<std::span<const Entry>> entries() const;
-  // At most that many, from the start of the file; none of what is no file.
+  // At most `count` bytes from the start of the file; empty if it is not a file.
   Result<Bytes> first_bytes(const std::string& path, std::uint64_t count) const;
 
  private:
@@ -32,36 +32,36 @@ class DirectoryLook {
   mutable std::optional<std::vector<Entry>> entries_;
 };
 
-// What naming a single file means.
+// The meaning of a file that the user names.
 enum class NamedFile : std::uint8_t {
-  kNothing,     // it is no checkpoint by itself
-  kCheckpoint,  // the directory around it
+  kNothing,     // not a checkpoint by itself
+  kCheckpoint,  // stands for its directory
   kAlone,       // a checkpoint of this one file
-  kPart,        // a data file that says nothing without what lies beside it
+  kPart,        // a data file that needs the files beside it
 };
 
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;
 
 struct FormatRow {
   const Format* format = nullptr;
-  std::string_view sign = {};  // what a directory of it has, for people: ".metadata"
-  // By what lies there and its first bytes, never by the directory's name. Null where the opener of
-  // another row tells the two apart.
+  std::string_view sign = {};  // what identifies the format, for people: ".metadata"
+  // Judges by contents and first bytes, never by the directory's name. Null if the opener of
+  // another row distinguishes the two.
   Result<bool> (*recognises)(const DirectoryLook& look) = nullptr;
-  // Metadata only, no tensor byte. Null with `recognises`.
+  // Reads metadata only, no tensor data. Null together with `recognises`.
   OpenedCheckpoint (*open)(std::shared_ptr<const Directory> directory,
                            Progress* progress) = nullptr;
   NamedFile (*named)(std::string_view file) = nullptr;
-  // Where nothing is recognised, or another format is by what lies beside: what a save of this
-  // format leaves that did not finish.
+  // Called if no format, or another one, is recognised: reports what an unfinished save of this
+  // format leaves.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
-  // Files of other formats have such names too: one in a folder does not make a checkpoint of it.
+  // Other formats use such file names too: one in a folder does not make it a checkpoint.
   bool names_are_common = false;
-  // What is said beside the entries, and only the format's own writer keeps: "_metadata of the
-  // state dict". Null where nothing is.
-  std::vector<std::string> (*said_beside)(const Checkpoint& checkpoint) = nullptr;
-  // All bytes of a file that have a checksum beside its items, against it; kAbsent where the file
-  // has none. Null where no file of the format has.
+  // Data besides the entries that only the format's own writer keeps: "_metadata of the state
+  // dict". Null if there is none.
+  std::vector<std::string> (*noted_additions)(const Checkpoint& checkpoint) = nullptr;
+  // Verifies the checksums of a file as a whole; kAbsent if it has none. Null if no file of the
+  // format has one.
   Result<DataCheck> (*check_file)(const std::shared_ptr<const ByteSource>& file,
                                   Progress* progress) = nullptr;
 };

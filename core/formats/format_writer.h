@@ -1,5 +1,5 @@
-// Writing a format: where every byte of a new checkpoint goes is fixed before one moves, so that
-// tiles can be written in any order, by any number of workers; what depends on the bytes comes
+// Writes a format in two phases: all file positions are fixed first, so that chunks can be
+// written in any order by any number of ranks; data that depends on the written bytes follows
 // last.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace shw {
 
-// --- what it is to hold
+// --- contents of the new checkpoint
 
 struct OutputTensor {
   std::string fqn;
@@ -29,24 +29,24 @@ struct OutputTensor {
   bool requires_grad = false;
   Extents shape;
   OutputTiles tiles;
-  std::vector<PathPart> path = {};      // empty: the one part {fqn}
-  std::optional<TensorId> before = {};  // what it was in the source
+  std::vector<PathPart> path = {};      // empty: the single part {fqn}
+  std::optional<TensorId> before = {};  // the tensor in the source
 };
-// An entry that is no tensor: an item of the source, as it is, or a value that is given.
+// A non-tensor entry: an item of the source, or a given value.
 struct OutputObject {
   std::string fqn;
   std::optional<ItemPlace> place = {};
   std::vector<std::string> transforms = {};
   std::vector<PathPart> path = {};
-  // The opcodes that make the value (common/carried_pickle.h): a format that keeps no item of the
-  // source writes them as one of its own. Empty: there is only the item.
+  // Pickle opcodes of the value (common/carried_pickle.h), which formats that keep no source items
+  // store as an item of their own. Empty: only the item exists.
   std::string plain = {};
-  std::vector<CarriedStorage> storages = {};  // that they name, by number
+  std::vector<CarriedStorage> storages = {};  // storages used by the opcodes, by number
   std::string unsaid = {};                    // why there are no opcodes, for people
 };
 
-// A record that belongs to no tile and no entry: what it is of may be found yet.
-struct OutputStray {
+// A storage record without chunk or entry; its owner may be found later.
+struct OutputUnclaimedRecord {
   std::string fqn;
   std::optional<Extents> offsets;
   ItemPlace place;
@@ -54,34 +54,35 @@ struct OutputStray {
 };
 
 struct Outputs {
-  // Where elements come from. Of the writer's own format it is also what items are kept of, and
-  // whose form what is written takes (source_in_form); of another, or null: everything is new.
+  // The source of elements. If it has the writer's format, items can be kept and its details are
+  // preserved (source_in_form); otherwise, or if null, everything is new.
   const Checkpoint* source = nullptr;
   std::vector<OutputTensor> tensors;
   std::vector<OutputObject> objects = {};
-  std::vector<OutputStray> strays = {};  // where files of the source stay, and an index has records
+  std::vector<OutputUnclaimedRecord> unclaimed_records =
+      {};                                         // records to keep if files of the source stay
   std::vector<std::string> only_in_planner = {};  // Provenance::only_in_planner
   std::string checkpoint_id = {};                 // text only
   std::string save_id = {};
   std::vector<std::string> reordered = {};  // Provenance::reordered
   // Provenance::plain_attributes.
   std::vector<std::pair<std::string, std::string>> attributes = {};
-  // Tensors that repairs have filled elements of, and the record of it for some of them.
+  // Tensors with elements that repairs have filled, and the record about some of them.
   std::vector<std::string> filled = {};
   std::function<std::string(const std::vector<std::string>& fqns)> filled_text = nullptr;
-  // No file of the source stays: items that are kept are copied into new files, as they are.
+  // Keep no file of the source: kept items are copied into new files.
   bool all_new = false;
-  // At most that many bytes of tensors in a new file, where a format lays them side by side; a
-  // tensor of more has one for itself. 0: all of them in one file.
+  // Maximum bytes of tensors per new file, if the format stores several per file; larger tensors
+  // get a file each. 0: one file.
   std::uint64_t shard_bytes = 0;
 };
 
-// --- where it goes
+// --- positions in files
 
-// A tile that is made: its elements, row-major and little-endian, and the item around them.
+// A chunk to be written: its elements, row-major and little-endian, and its item.
 struct MadeTile {
-  std::uint32_t tensor = 0, tile = 0;  // of Outputs
-  std::uint32_t file = 0;              // of LaidOut::files
+  std::uint32_t tensor = 0, tile = 0;  // indices in Outputs
+  std::uint32_t file = 0;              // index in LaidOut::files
   std::uint64_t offset = 0, length = 0;
   std::uint64_t item_offset = 0, item_length = 0;
 };
@@ -90,73 +91,73 @@ struct OutputBytes {
   std::uint64_t offset = 0;
   Bytes bytes;
 };
-// Bytes of a file of the source that stand in a file that is made.
+// A byte range copied from a source file into a new file.
 struct OutputCopy {
   std::uint32_t file = 0;
   std::uint64_t offset = 0;
   std::string from;
   std::uint64_t begin = 0, length = 0;
-  bool is_inside = false;  // of something larger, whose parts stay side by side
+  bool is_inside = false;  // part of a larger item whose parts must stay contiguous
 };
 struct LaidOut {
   struct File {
-    std::string path;  // a new one, or one of the source that is made anew
+    std::string path;  // a new path, or a source file that is rewritten
     std::uint64_t size = 0;
   };
   std::vector<File> files;
   std::vector<MadeTile> made;  // in the order of Outputs
-  // Indices in `made`, file by file: sealing a file must not look through all of them.
+  // Indices in `made` grouped by file, so that sealing a file does not scan all of them.
   std::vector<std::uint32_t> made_by_file = {};
-  std::vector<OutputBytes> before;  // headers that no tile's bytes change
+  std::vector<OutputBytes> before;  // headers that do not depend on chunk data
   std::vector<OutputCopy> copies;
-  // Where all is new: the items of kept tiles and of objects, in the order of Outputs.
+  // If everything is new: items of kept chunks and of entries, in the order of Outputs.
   struct Item {
     std::uint32_t file = 0;
     std::uint64_t offset = 0, length = 0;
   };
   std::vector<Item> kept, objects;
-  std::vector<Item> given;         // of objects that are given as values, in the order of Outputs
-  std::set<std::string> replaced;  // of the source's files, what seal() makes anew
+  std::vector<Item> given;         // entries given as values, in the order of Outputs
+  std::set<std::string> replaced;  // source files that seal() replaces
 };
 
-// --- what is left when all tiles are there
+// --- after all chunks are written
 
 using CreateFile = std::function<Result<std::unique_ptr<ByteSink>>(const std::string& path)>;
 using PutBytes = std::function<Status(std::uint64_t offset, BytesView bytes)>;
 
 struct FormatWriter {
   Result<LaidOut> (*lay_out)(const Outputs& outputs);
-  // What stands around the tiles of one file and depends on their bytes; null where nothing does.
-  // `checksums`: the CRC-32 of every made tile. Whoever wrote the tiles of a file can do it.
+  // The bytes of one file that depend on its chunks' data; null if there are none. `checksums`:
+  // CRC-32 of every chunk. Called by whichever rank wrote the file.
   Result<std::vector<OutputBytes>> (*seal_file)(const Outputs& outputs, const LaidOut& laid_out,
                                                 std::uint32_t file,
                                                 std::span<const std::uint32_t> checksums);
-  // Index and metadata, when all files are there.
+  // Writes index and metadata, after all files.
   Status (*seal)(Outputs outputs, const LaidOut& laid_out, const CreateFile& create);
-  // What may be done so that long runs stand at the same places of blocks as in the source.
-  // Readers take each item from where the metadata say, and look at nothing between two of them.
+  // True if items may be moved apart to align them for block sharing: readers locate items by
+  // metadata only.
   bool may_have_gaps = false;
-  // Else: makes what stands at the beginning of a file that much longer, a multiple of 8, and says
-  // the same; false where no reader would take it.
+  // Otherwise: lengthens the header of a file by `by` bytes, a multiple of 8, without changing its
+  // meaning; false if readers would reject it.
   bool (*widen_header)(Bytes& header, std::uint64_t by) = nullptr;
-  // What seal_file() says, of some tiles of a file alone (by index in LaidOut::made, `checksums` as
-  // many): small ones are written together with it, and of millions it is never there at once. Null
-  // where a file is sealed as a whole.
+  // As seal_file() for some chunks of a file (indices in LaidOut::made, one checksum each), so
+  // that small chunks are written together with their checksums. Null if files are sealed as a
+  // whole.
   Status (*seal_tiles)(const Outputs& outputs, const LaidOut& laid_out,
                        std::span<const std::uint32_t> tiles,
                        std::span<const std::uint32_t> checksums, const PutBytes& put) = nullptr;
 };
 
-// The source where its format has this writer; null where everything is new.
+// The source if its format uses this writer; null if everything is new.
 const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer);
-// The bytes that a tile takes; nothing where its box or dtype cannot be.
+// Bytes of a chunk; nullopt if its box or dtype is invalid.
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
-// It is to be written in one piece.
+// True if the tensor must be written as one chunk.
 bool is_whole(const OutputTensor& tensor);
-// The bytes of a storage at a place of a file that is made, where nothing may move apart.
+// Places the bytes of a storage in a new file where parts must stay contiguous.
 void put_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
                  LaidOut& laid_out);
-// Where the item of a kept tile lies.
+// The source item of a kept chunk.
 std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// XXH3-128 over parts of a file.
+// XXH3-128 over ranges of a file.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace shw {
 struct ByteRange {
   std::uint64_t offset = 0, length = 0;
 };
-// As if the ranges lay side by side, holes included.
+// Hash of the concatenated ranges, holes included.
 Result<Hash128> hash_of_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                Progress* progress);
-// The same as 32 hex digits.
+// As 32 hex digits.
 Result<std::string> hash_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                 Progress* progress);
 

@@ -1,4 +1,4 @@
-// Bytes that entries without an item of their own refer to (see ItemReader::check_inlined).
+// Checks data referenced by entries without an item of their own (ItemReader::check_inlined).
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Held against their checksums; where one differs, `objects` (one answer an object) says so.
+// Verifies the checksums; mismatches are stored in `objects`, one result per entry.
 Status check_inlined_data(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,
                           Progress* progress);
 

@@ -47,7 +47,7 @@ Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, C
   const auto elements = volume(header.sizes);
   const bool is_counted = can_be_counted(header.dtype);
   FloatCounter counter(header.dtype);
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     if (is_counted) counter.add(bytes);
     return {};
@@ -83,7 +83,7 @@ Result<std::optional<FloatCounts>> count_floats(const Checkpoint& checkpoint, Ch
   }
   watch.counter = FloatCounter(header.dtype);
   if (numbers != nullptr) watch.numbers->begin(header.dtype);
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     watch.add(bytes);
     return {};
@@ -174,7 +174,7 @@ Result<DataCheck> check_item_data(const Checkpoint& checkpoint, ChunkId chunk, P
 
 Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t object,
                                     Progress* progress) {
-  const ObjectRow& row = checkpoint.objects()[object];
+  const NonTensorEntry& row = checkpoint.objects()[object];
   auto check = [&]() -> Result<DataCheck> {
     // Its pickle was held against its checksum when it was opened.
     if (row.inlined) return DataCheck{};
@@ -204,7 +204,7 @@ Status check_inlined_data(const Checkpoint& checkpoint, std::vector<Result<DataC
 Result<Hash128> hash_of_ranges(const ByteSource& source, std::span<const ByteRange> ranges,
                                Progress* progress) {
   RunningHash hash;
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     hash.add(bytes);
     return {};

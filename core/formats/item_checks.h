@@ -1,6 +1,6 @@
-// Every byte of items held against their checksums, for one thread that goes from item to item as
-// they lie in their files: a file stays open from the first of its items to the last, and small
-// ones are read together.
+// Verifies the checksums of many items in file order on one
+// thread: files stay open between items, and small items are read
+// together.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class ItemChecks {
  public:
   explicit ItemChecks(const Checkpoint& checkpoint);
   ~ItemChecks();
-  // What check_item_data() says.
+  // The result of check_item_data().
   Result<DataCheck> check(ChunkId chunk, Progress* progress, const ItemHeader* header,
                           ItemNumbers* numbers);
 

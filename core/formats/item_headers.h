@@ -1,5 +1,5 @@
-// What is known of all items of a checkpoint, one a chunk: 24 bytes for what an item says of itself
-// and 8 for what its bytes are, where results that stand alone take 168 each.
+// Compact storage of headers and check results, one per chunk: 24 bytes for a header and 8 for a
+// check, instead of 168 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace shw {
 
 struct ItemHeaderParts {
-  // All that can be shared, with what take() has set to 0.
+  // The part shared between headers, with the fields of take() set to 0.
   static auto all_of(const ItemHeader& of) {
     return std::tie(of.dtype, of.sizes, of.strides, of.storage_offset, of.payload_offset,
                     of.payload_length, of.payload_crc, of.big_endian, of.conjugate, of.negative,
@@ -37,7 +37,7 @@ struct ItemHeaderParts {
 using ItemHeaders = SharedResults<ItemHeader, ItemHeaderParts>;
 using ItemHeadersBuilder = SharedResultsBuilder<ItemHeader, ItemHeaderParts>;
 
-// A checksum that matches is one number; of those that differ each is told apart.
+// A matching checksum is stored as one number; mismatches are stored separately.
 struct DataCheckParts {
   static auto all_of(const DataCheck& of) {
     const FloatCounts floats = of.floats.value_or(FloatCounts{});

@@ -93,7 +93,7 @@ class PassingRuns {
 
 // Why an item cannot be what was saved; an error where that could not be looked at, and nothing
 // where it is beyond what is read at all.
-Result<std::string> doubt_in(Error error) {
+Result<std::string> mismatch_in(Error error) {
   if (error.kind == ErrorKind::kUnsupported) return std::string();
   if (error.kind != ErrorKind::kDamaged) return tl::unexpected<Error>(std::move(error));
   return fmt::format("in {} (at byte {}): {}", error.place.file, error.place.offset.value_or(0),
@@ -101,10 +101,11 @@ Result<std::string> doubt_in(Error error) {
 }
 
 // Of an item that has to be decoded, which is a pass of its own.
-Result<std::string> doubt_of_decoded(const ItemReader& reader, const ItemRange& range,
-                                     std::span<const std::string> transforms, Progress* progress) {
+Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRange& range,
+                                        std::span<const std::string> transforms,
+                                        Progress* progress) {
   auto check = reader.check(range, transforms, kMostDecoded, progress, nullptr);
-  if (!check) return doubt_in(std::move(check).error());
+  if (!check) return mismatch_in(std::move(check).error());
   if (check->crc != DataCheck::Crc::kDiffers) return std::string();
   return differs(*range.source, check->record, check->record_offset);
 }
@@ -136,34 +137,34 @@ std::vector<ChunkId> chunks_on_disk(const Checkpoint& checkpoint) {
   return as_they_lie;
 }
 
-ItemPasses::ItemPasses(const Checkpoint& checkpoint)
+ItemHasher::ItemHasher(const Checkpoint& checkpoint)
     : checkpoint_(checkpoint), files_(std::make_unique<ItemFiles>(checkpoint)) {}
-ItemPasses::~ItemPasses() = default;
+ItemHasher::~ItemHasher() = default;
 
-Result<Hash128> ItemPasses::hash(const ItemPlace& place, Progress* progress) {
+Result<Hash128> ItemHasher::hash(const ItemPlace& place, Progress* progress) {
   files_->read_around(place);
   SHW_TRY(ItemRange range, find_item(*files_, place));
   const ByteRange bytes{range.offset, range.length};
   return hash_of_ranges(*range.source, std::span(&bytes, 1), progress);
 }
 
-Result<HeldItem> ItemPasses::hold(ChunkId chunk, Progress* progress) {
+Result<VerifiedItem> ItemHasher::hold(ChunkId chunk, Progress* progress) {
   auto place = checkpoint_.item(chunk);
   if (!place)
     return not_the_chunk(checkpoint_, chunk, "no storage record says where its bytes are");
-  SHW_TRY(HeldItem held,
+  SHW_TRY(VerifiedItem held,
           hold(*place, checkpoint_.codec(chunk).reader, checkpoint_.transforms(chunk), progress));
-  if (held.doubt.empty()) {
-    SHW_TRY(held.doubt, doubt_of_header(chunk, *place));
+  if (held.mismatch.empty()) {
+    SHW_TRY(held.mismatch, mismatch_in_header(chunk, *place));
   }
   return held;
 }
 
 // Bytes may be what their checksums say, and be those of another tile.
-Result<std::string> ItemPasses::doubt_of_header(ChunkId chunk, const ItemPlace& place) {
+Result<std::string> ItemHasher::mismatch_in_header(ChunkId chunk, const ItemPlace& place) {
   const Dtype dtype = checkpoint_.dtype(checkpoint_.tensor_of(chunk));
   auto item = open_item(*files_, checkpoint_, chunk, ItemPart::kHeader);
-  if (!item) return doubt_in(std::move(item).error());
+  if (!item) return mismatch_in(std::move(item).error());
   if (dtype == Dtype::kUnknown || is_as_recorded(checkpoint_, chunk, item->header))
     return std::string();
   return fmt::format("in {} (at byte {}): the item is a tensor {} of {} and not the tile, {} of {}",
@@ -171,7 +172,7 @@ Result<std::string> ItemPasses::doubt_of_header(ChunkId chunk, const ItemPlace& 
                      name(item->header.dtype), to_text(checkpoint_.sizes(chunk)), name(dtype));
 }
 
-Result<HeldItem> ItemPasses::hold(const ObjectRow& object, Progress* progress) {
+Result<VerifiedItem> ItemHasher::hold(const NonTensorEntry& object, Progress* progress) {
   if (!object.item)
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are",
                 Place{.file = {}, .tensor = object.fqn});
@@ -187,27 +188,27 @@ Result<HeldItem> ItemPasses::hold(const ObjectRow& object, Progress* progress) {
   return hold(*object.item, has_sums ? codec->reader : nullptr, transforms, progress);
 }
 
-Result<HeldItem> ItemPasses::hold(const ItemPlace& place, const ItemReader* reader,
-                                  std::span<const std::string> transforms, Progress* progress) {
+Result<VerifiedItem> ItemHasher::hold(const ItemPlace& place, const ItemReader* reader,
+                                      std::span<const std::string> transforms, Progress* progress) {
   if (reader == nullptr || reader->check == nullptr) {
     SHW_TRY(Hash128 hash, this->hash(place, progress));
-    return HeldItem{hash};
+    return VerifiedItem{hash};
   }
   files_->read_around(place);
   SHW_TRY(ItemRange range, find_item(*files_, place));
   using Runs = std::optional<std::vector<SummedRun>>;
   const bool lies_plain = transforms.empty() && reader->sums != nullptr;
   auto runs = lies_plain ? reader->sums(range) : Result<Runs>(Runs());
-  HeldItem held;
+  VerifiedItem held;
   if (!runs) {
-    SHW_TRY(held.doubt, doubt_in(std::move(runs).error()));
+    SHW_TRY(held.mismatch, mismatch_in(std::move(runs).error()));
     runs = Runs(std::in_place);
   }
   const bool is_decoded = !runs->has_value();
   PassingRuns passing(is_decoded ? std::vector<SummedRun>() : std::move(**runs));
   RunningHash hash;
   std::uint64_t at = range.offset;
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     hash.add(bytes);
     passing.take(at, bytes);
@@ -217,14 +218,14 @@ Result<HeldItem> ItemPasses::hold(const ItemPlace& place, const ItemReader* read
   SHW_CHECK(read_through(*range.source, range.offset, range.length, parts, progress));
   held.hash = hash.value();
   if (const SummedRun* bent = passing.bent())
-    held.doubt = differs(*range.source, bent->record, bent->offset);
+    held.mismatch = differs(*range.source, bent->record, bent->offset);
   if (is_decoded) {
-    SHW_TRY(held.doubt, doubt_of_decoded(*reader, range, transforms, progress));
+    SHW_TRY(held.mismatch, mismatch_in_decoded(*reader, range, transforms, progress));
   }
   return held;
 }
 
-Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
+Result<ItemPass> ItemHasher::hash_and_fingerprint(ChunkId chunk, Progress* progress) {
   const Checkpoint& checkpoint = checkpoint_;
   TensorId tensor = checkpoint.tensor_of(chunk);
   Dtype dtype = checkpoint.dtype(tensor);
@@ -249,7 +250,7 @@ Result<ItemPass> ItemPasses::over(ChunkId chunk, Progress* progress) {
   SHW_TRY(ItemRange range, find_item(*files_, *place));
   PassingItem passing{elements, range.offset, header.payload_offset,
                       header.payload_offset + header.payload_length};
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) { return passing.take(bytes); };
   SHW_CHECK(read_through(*range.source, range.offset, range.length, parts, progress));
   if (!elements.is_complete()) return not_the_chunk(checkpoint, chunk, "has too few elements");

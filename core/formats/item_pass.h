@@ -1,4 +1,4 @@
-// All that a proof asks of an item, in one pass over its bytes.
+// Hashes, checksums and fingerprints of an item in a single pass over its bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,44 +18,44 @@ namespace shw {
 class ItemFiles;
 struct ItemReader;
 
-// An item as it lies in its file, held against the checksums that it has.
-struct HeldItem {
+// The hash of an item and the result of its checksum verification.
+struct VerifiedItem {
   Hash128 hash;  // XXH3-128 (hash_item)
-  // Why it is not what was saved: file, record and byte. Empty where nothing says so.
-  std::string doubt = {};
+  // File, record and byte of a checksum mismatch; empty if there is none.
+  std::string mismatch = {};
 };
 
 struct ItemPass {
-  Hash128 hash;          // XXH3-128 of the item as it lies in its file (hash_item)
-  Fingerprint elements;  // of the chunk's elements, by their index in the whole tensor
+  Hash128 hash;          // XXH3-128 of the stored item (hash_item)
+  Fingerprint elements;  // of the chunk's elements, by index in the whole tensor
 };
 
-// Chunks in the order in which their items lie, file by file: indices into `chunks`.
+// Indices into `chunks` in the order of their items on disk.
 std::vector<std::uint32_t> order_on_disk(const Checkpoint& checkpoint,
                                          std::span<const ChunkId> chunks);
 
-// All of them.
+// All chunks in the order of their items on disk.
 std::vector<ChunkId> chunks_on_disk(const Checkpoint& checkpoint);
 
-// For one thread that goes from item to item, as they lie in their files: a file stays open from
-// the first of its items to the last, and small ones are read together.
-class ItemPasses {
+// Not thread-safe. Call in disk order: files stay open between items, and small items are read
+// together.
+class ItemHasher {
  public:
-  explicit ItemPasses(const Checkpoint& checkpoint);
-  ~ItemPasses();
-  // kDamaged where the item is not what the metadata says of the chunk.
-  Result<ItemPass> over(ChunkId chunk, Progress* progress);
-  // What hash_item() says.
+  explicit ItemHasher(const Checkpoint& checkpoint);
+  ~ItemHasher();
+  // kDamaged if the item does not match its chunk's record.
+  Result<ItemPass> hash_and_fingerprint(ChunkId chunk, Progress* progress);
+  // The result of hash_item().
   Result<Hash128> hash(const ItemPlace& place, Progress* progress);
-  // The same, and what it is held against, of the item of a chunk, and of an object that has one.
-  // No byte is read twice for it, but of headers and of items that have to be decoded.
-  Result<HeldItem> hold(ChunkId chunk, Progress* progress);
-  Result<HeldItem> hold(const ObjectRow& object, Progress* progress);
+  // Hash and checksum verification of a chunk's or an entry's item. Reads no byte twice except
+  // headers and items that must be decoded.
+  Result<VerifiedItem> hold(ChunkId chunk, Progress* progress);
+  Result<VerifiedItem> hold(const NonTensorEntry& object, Progress* progress);
 
  private:
-  Result<HeldItem> hold(const ItemPlace& place, const ItemReader* reader,
-                        std::span<const std::string> transforms, Progress* progress);
-  Result<std::string> doubt_of_header(ChunkId chunk, const ItemPlace& place);
+  Result<VerifiedItem> hold(const ItemPlace& place, const ItemReader* reader,
+                            std::span<const std::string> transforms, Progress* progress);
+  Result<std::string> mismatch_in_header(ChunkId chunk, const ItemPlace& place);
 
   const Checkpoint& checkpoint_;
   std::unique_ptr<ItemFiles> files_;

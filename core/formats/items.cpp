@@ -6,9 +6,9 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
-#include "core/base/until_cancelled.h"
 #include "core/formats/item_access.h"
 #include "core/formats/tensor_coverage.h"
 #include "core/tensor/strided_copy.h"
@@ -125,7 +125,7 @@ Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* pr
   std::vector<Task> tasks = tasks_of(checkpoint, order);
   if (progress != nullptr) progress->begin(Phase::kReadingHeaders, order.size(), false);
   const Decompression how{nullptr, progress};
-  each_range(tasks.size(), 1, [&](std::size_t t, std::size_t) {
+  parallel_for_ranges(tasks.size(), 1, [&](std::size_t t, std::size_t) {
     ItemFiles files(checkpoint);
     for (std::size_t i = tasks[t].first; i < tasks[t].last; ++i) {
       if (is_cancelled(progress)) return;

@@ -28,10 +28,10 @@ class FolderJoin {
     const Checkpoint& checkpoint = *part.checkpoint;
     for (TensorId tensor : checkpoint.tensors()) SHW_CHECK(add_tensor(part, tensor));
     for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) SHW_CHECK(add_object(part, i));
-    for (StrayRecord stray : checkpoint.strays()) {
-      stray.fqn = part.prefix + stray.fqn;
-      stray.item = placed(part, stray.item);
-      builder_.add_stray(std::move(stray));
+    for (UnclaimedStorageRecord unclaimed : checkpoint.unclaimed_records()) {
+      unclaimed.fqn = part.prefix + unclaimed.fqn;
+      unclaimed.item = placed(part, unclaimed.item);
+      builder_.add_unclaimed_record(std::move(unclaimed));
     }
     for (const Finding& finding : checkpoint.opening_findings()) builder_.add_finding(finding);
     return {};
@@ -97,7 +97,7 @@ class FolderJoin {
   }
 
   Status add_object(const JoinedPart& part, std::size_t index) {
-    ObjectRow object = part.checkpoint->objects()[index];
+    NonTensorEntry object = part.checkpoint->objects()[index];
     object.fqn = part.prefix + object.fqn;
     SHW_CHECK(take_name(part, object.fqn));
     if (object.item) object.item = placed(part, *object.item);

@@ -1,5 +1,5 @@
-// Checkpoints of several folders as one: the components of a pipeline, a model
-// and its optimizer. Chunks keep their own codecs, and files their places.
+// Opens several folders as one checkpoint: the components of a pipeline, or a model and its
+// optimizer. Chunks keep their codecs and files.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ namespace shw {
 
 struct JoinedPart {
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::string folder;  // "" for the top
-  std::string prefix;  // before the names of its tensors
+  std::string folder;  // "" for the top folder
+  std::string prefix;  // prefix of its tensor names
 };
 
-// kUnsupported where two parts have a tensor of one name.
+// kUnsupported if two parts have a tensor of the same name.
 OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
                               const std::vector<JoinedPart>& parts);
 

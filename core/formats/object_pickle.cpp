@@ -48,7 +48,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   add_names(tree, out);
   if (tree.refused()) return zip.damaged(tree.refused()->at - zip.base(), tree.refused()->what);
   for (const PickleGlobal& global : tree.globals()) {
-    if (auto known = known_name_beside(global.module, global.name))
+    if (auto known = similar_known_name(global.module, global.name))
       return zip.damaged(global.at - zip.base(), bent_name_text(global, *known));
   }
   SHW_CHECK(check_is_of_torch_save(zip));
@@ -110,7 +110,7 @@ Status scan_item(const Checkpoint& checkpoint, const ItemPlace& place, ObjectPic
 }  // namespace
 
 Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object) {
-  const ObjectRow& row = checkpoint.objects()[object];
+  const NonTensorEntry& row = checkpoint.objects()[object];
   ObjectPickle out;
   if (row.inlined) return out;  // whoever opened the pickle around it has looked at its names
   std::vector<ItemPlace> items = row.of_other_ranks;

@@ -1,4 +1,4 @@
-// What torch.load would import and call for a BYTES entry: its pickle, read as data.
+// The imports and calls of a BYTES entry's pickle, which is read as data and not executed.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@ namespace shw {
 
 struct UnknownName {
   std::string module, name;
-  std::uint64_t at = 0;  // absolute in the file; of a compressed item, where the item begins
+  std::uint64_t at = 0;  // absolute in the file; compressed items: begin of the item
   bool called = false;
   NameKind kind = NameKind::kUnknown;
 };
 
 struct ObjectPickle {
   std::string file;
-  std::vector<UnknownName> names;            // all that are not kKnown, at most 256
-  std::optional<std::uint64_t> odd_call_at;  // where something is called that is first computed
-  std::string not_read;                      // why it could not be looked through; else empty
-  std::optional<Error> damaged = {};         // why it cannot be loaded, whatever it asks for
+  std::vector<UnknownName> names;            // all names that are not kKnown, at most 256
+  std::optional<std::uint64_t> odd_call_at;  // position of a call whose callee is computed
+  std::string not_read;               // why the pickle was not read completely; empty if it was
+  std::optional<Error> damaged = {};  // why the entry cannot be loaded at all
 };
 
-// Accepts what torch.save writes (a zip, or pickles in a row) and a pickle alone. An item that is
-// none of them, is cut off or damaged, or lacks a record that torch.load needs is an Error. Reads
-// 64 MiB at most.
+// Accepts archives and pickles of torch.save, and plain pickles. Other, truncated or
+// damaged items, and archives without a required record, are an Error. Reads at most 64
+// MiB.
 Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object);
 
 }  // namespace shw

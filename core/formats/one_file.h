@@ -1,4 +1,4 @@
-// One file of a directory, alone: what a person means who names a .safetensors file.
+// A directory view with a single file: used when the user names a .safetensors file.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class OneFile final : public Directory {
   std::string file_;
 };
 
-// What should lie beside it is not missed then.
+// Files that usually belong beside it are then not missing.
 inline bool is_one_file(const Directory& directory) {
   return dynamic_cast<const OneFile*>(&directory) != nullptr;
 }

@@ -357,7 +357,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     return fail(ErrorKind::kUnsupported, words_of_unread(*other), {path},
                 std::string(other->advice));
   SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
-  if (auto told = told_by_first_bytes(first); !told.empty())
+  if (auto told = format_from_magic(first); !told.empty())
     return fail(ErrorKind::kUnsupported, fmt::format("is no file of a checkpoint: it is {}", told),
                 {path});
   return fail(ErrorKind::kUnsupported,
@@ -366,7 +366,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
               {path});
 }
 
-OpenedCheckpoint open_beside(const std::string& path, Progress* progress) {
+OpenedCheckpoint open_to_compare(const std::string& path, Progress* progress) {
   auto opened = open_checkpoint(path, progress);
   if (opened) return opened;
   Error error = std::move(opened).error();

@@ -1,4 +1,4 @@
-// Which format is it, and open it: metadata only, no tensor byte is touched.
+// Detects the format of a checkpoint and opens it: reads metadata only, no tensor data.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,19 @@
 
 namespace shw {
 
-// `path`: a checkpoint directory of any of the formats, or a file that stands for one (.metadata, a
-// .safetensors file). Errors: kIo (nothing there, unreadable), kDamaged (cut off, not a pickle,
-// with file and offset), kUnsupported (another format: named). Damage that leaves something to look
-// at is in Checkpoint::opening_findings() instead. `rows`: the formats that are known; tests add
-// theirs.
+// `path`: a checkpoint directory, or a file that stands for one (.metadata, a
+// .safetensors file). Errors: kIo (missing, unreadable), kDamaged (truncated, not a
+// pickle, with file and offset), kUnsupported (names the format). Damage that leaves a
+// readable rest is in Checkpoint::opening_findings(). `rows`: the known formats; tests
+// add their own.
 OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress = nullptr,
                                  std::span<const FormatRow> rows = formats());
 OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory,
                                  Progress* progress = nullptr,
                                  std::span<const FormatRow> rows = formats());
 
-// Of a checkpoint that is looked at beside another one: errors name files from where the person
-// stands, so that nobody takes them for the other's.
-OpenedCheckpoint open_beside(const std::string& path, Progress* progress = nullptr);
+// Opens a second checkpoint for a comparison: errors show paths relative to the working directory,
+// so that they cannot be confused with the first checkpoint's.
+OpenedCheckpoint open_to_compare(const std::string& path, Progress* progress = nullptr);
 
 }  // namespace shw

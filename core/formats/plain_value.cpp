@@ -163,7 +163,7 @@ Result<std::string> plain_opcodes(const ItemPickle& pickle) {
   auto opcodes = plain_pickle(tree, tree.root(), kMostPlain);
   if (opcodes) return std::move(*opcodes);
   return fail(ErrorKind::kUnsupported,
-              "holds more than plain data: " + what_is_not_plain(tree, tree.root()),
+              "holds more than plain data: " + non_plain_value_reason(tree, tree.root()),
               {pickle.file, pickle.at});
 }
 
@@ -178,7 +178,7 @@ ItemPickle pickle_of(const InlinedValue& value) {
 // `read` of the item of an object; its errors name the object.
 template <class Read>
 auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& read) {
-  const ObjectRow& row = checkpoint.objects()[object];
+  const NonTensorEntry& row = checkpoint.objects()[object];
   auto done = [&]() -> decltype(read(ItemRange{})) {
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     ItemFiles files(checkpoint);
@@ -299,7 +299,7 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemP
 }
 
 Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t object) {
-  const ObjectRow& row = checkpoint.objects()[object];
+  const NonTensorEntry& row = checkpoint.objects()[object];
   if (row.inlined && !row.inlined->opcodes.empty()) return row.inlined->opcodes;
   if (row.inlined)
     return fail(ErrorKind::kUnsupported, "holds more than plain data: " + row.inlined->not_plain,
@@ -311,7 +311,7 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t
 }
 
 Result<CarriedValue> CarriedValues::of(std::size_t object) {
-  const ObjectRow& row = checkpoint_.objects()[object];
+  const NonTensorEntry& row = checkpoint_.objects()[object];
   if (!row.inlined) {
     return of_object(checkpoint_, object, [&](ItemRange range) {
       return carried_item(std::move(range), checkpoint_.file(row.item->file).path, progress_);

@@ -23,26 +23,26 @@ namespace shw {
 struct PlainValue {
   enum class Kind : std::uint8_t { kOther, kNone, kNumber, kText, kList, kDict };
   Kind kind = Kind::kOther;
-  double number = 0;              // bools too
-  std::string text;               // at most 4096 bytes of it
-  std::vector<PlainValue> items;  // of a list, tuple or set; key, value, key, value of a dict
+  double number = 0;              // also bools
+  std::string text;               // at most 4096 bytes
+  std::vector<PlainValue> items;  // list, tuple or set items; key, value, key, value of a dict
   bool operator==(const PlainValue&) const = default;
 };
 
-// The value of that key; null where it is no dict or has no such key.
+// The value of a key; null if it is not a dict or lacks the key.
 const PlainValue* find(const PlainValue& dict, std::string_view key);
-// "0.001", "(0.9, 0.95)", "None": short, for evidence.
+// "0.001", "(0.9, 0.95)", "None": short text for evidence.
 std::string to_text(const PlainValue& value);
 
-// The item that lies at [offset, offset + length) of the source. `limit`: no more bytes than that
-// are read (kUnsupported), and the value takes no more than a small multiple of them.
+// Reads the item at [offset, offset + length) of the source. Larger items than `limit` are
+// kUnsupported; memory is a small multiple of the bytes read.
 Result<PlainValue> read_plain_value(std::shared_ptr<const ByteSource> source, std::uint64_t offset,
                                     std::uint64_t length, std::uint64_t limit);
 Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t object,
                                     std::uint64_t limit);
 
-// The opcodes that make the value of an entry again (common/plain_pickle.h): what another format
-// writes of it. kUnsupported where it is more than plain data, with the class that it holds.
+// The pickle opcodes that rebuild an entry's value in another format (common/plain_pickle.h).
+// kUnsupported if the value is not plain data; the error names the class.
 Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t object);
 Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemPlace& item);
 

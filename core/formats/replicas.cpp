@@ -127,9 +127,9 @@ Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress
 // What stands in front of the words about a copy.
 constexpr char kDiffers = '!', kUnread = '?', kDamaged = '#';
 
-ReplicaDoubt::Kind kind_of(char letter) {
-  if (letter == kDamaged) return ReplicaDoubt::Kind::kDamaged;
-  return letter == kDiffers ? ReplicaDoubt::Kind::kDiffers : ReplicaDoubt::Kind::kUnread;
+ReplicaMismatch::Kind kind_of(char letter) {
+  if (letter == kDamaged) return ReplicaMismatch::Kind::kDamaged;
+  return letter == kDiffers ? ReplicaMismatch::Kind::kDiffers : ReplicaMismatch::Kind::kUnread;
 }
 
 std::string words_of_unread(const Error& error) {
@@ -148,7 +148,7 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
 }
 
 // What comparing all ranks' items of an entry reads.
-std::uint64_t cost_of(const ObjectRow& row) {
+std::uint64_t cost_of(const NonTensorEntry& row) {
   std::uint64_t bytes = 0;
   for (const ItemPlace& other : row.of_other_ranks) {
     const std::int64_t length = std::clamp<std::int64_t>(other.length, 0, INT64_MAX / 2);
@@ -158,7 +158,7 @@ std::uint64_t cost_of(const ObjectRow& row) {
 }
 
 // By their bytes: torch pickles equal values alike.
-Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const ObjectRow& row,
+Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const NonTensorEntry& row,
                                 Progress* progress) {
   for (const ItemPlace& other : row.of_other_ranks) {
     if (!row.item) return false;
@@ -175,8 +175,8 @@ Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const ObjectRow& r
 
 }  // namespace
 
-Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
-                             Progress* progress) {
+Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& replica,
+                                Progress* progress) {
   ItemPlace other = checkpoint.place(replica.storage);
   auto first = checkpoint.item(replica.of);
   std::string file = checkpoint.file(other.file).path;
@@ -204,33 +204,33 @@ Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replic
   return equal ? std::string() : words;
 }
 
-Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                           Progress* progress, Team* team) {
+Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& checkpoint,
+                                                              Progress* progress, Team* team) {
   const std::vector<const Replica*> replicas = replicas_of(checkpoint);
   std::vector<std::uint64_t> costs;
   for (const Replica* replica : replicas)
     costs.push_back(2 * static_cast<std::uint64_t>(
                             std::max<std::int64_t>(checkpoint.place(replica->storage).length, 0)));
   // Words with a letter in front.
-  EachWork work{"compare copies", costs, {}, progress};
+  MapTask work{"compare copies", costs, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
-    auto doubt = doubt_of(checkpoint, *replicas[i], progress);
-    if (!doubt && doubt.error().kind == ErrorKind::kCancelled)
-      return tl::unexpected<Error>(std::move(doubt).error());
-    if (!doubt) return words_of_unread(doubt.error());
-    return doubt->empty() ? std::string() : kDiffers + *doubt;
+    auto mismatch = mismatch_of(checkpoint, *replicas[i], progress);
+    if (!mismatch && mismatch.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(mismatch).error());
+    if (!mismatch) return words_of_unread(mismatch.error());
+    return mismatch->empty() ? std::string() : kDiffers + *mismatch;
   };
-  SHW_TRY(std::vector<std::string> words, find_each(team, work));
-  std::vector<ReplicaDoubt> doubts(replicas.size());
+  SHW_TRY(std::vector<std::string> words, map_across_ranks(team, work));
+  std::vector<ReplicaMismatch> mismatches(replicas.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i].empty()) continue;
-    doubts[i] = {kind_of(words[i].front()), words[i].substr(1)};
+    mismatches[i] = {kind_of(words[i].front()), words[i].substr(1)};
   }
-  std::map<TensorId, ReplicaDoubt> out;
+  std::map<TensorId, ReplicaMismatch> out;
   for (std::size_t i = 0; i < replicas.size(); ++i) {
-    if (doubts[i].words.empty()) continue;
-    ReplicaDoubt& worst = out[checkpoint.tensor_of(replicas[i]->of)];
-    if (worst.words.empty() || doubts[i].kind > worst.kind) worst = std::move(doubts[i]);
+    if (mismatches[i].words.empty()) continue;
+    ReplicaMismatch& worst = out[checkpoint.tensor_of(replicas[i]->of)];
+    if (worst.words.empty() || mismatches[i].kind > worst.kind) worst = std::move(mismatches[i]);
   }
   return out;
 }
@@ -239,7 +239,7 @@ Result<OwnEntries> own_entries(const Checkpoint& checkpoint, std::uint64_t most,
                                Progress* progress) {
   OwnEntries found;
   if (checkpoint.format().traits.index_of_rank == nullptr) return found;
-  for (const ObjectRow& row : checkpoint.objects()) {
+  for (const NonTensorEntry& row : checkpoint.objects()) {
     const std::uint64_t cost = cost_of(row);
     if (cost > most) {
       ++found.not_compared;
@@ -257,7 +257,7 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
   std::vector<std::string> names;
   if (checkpoint.format().traits.index_of_rank == nullptr) return names;
   SHW_TRY(auto tensors, doubtful_replicas(checkpoint, progress, team));
-  for (const auto& [tensor, doubt] : tensors) names.emplace_back(checkpoint.fqn(tensor));
+  for (const auto& [tensor, mismatch] : tensors) names.emplace_back(checkpoint.fqn(tensor));
   SHW_TRY(OwnEntries entries, own_entries(checkpoint, UINT64_MAX, progress));
   names.insert(names.end(), entries.differing.begin(), entries.differing.end());
   return names;

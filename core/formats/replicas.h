@@ -1,5 +1,5 @@
-// Copies of one tile that several ranks wrote into one checkpoint: loading takes one and passes
-// over the others, so that they must agree before anything is said of "the" values.
+// Copies of one chunk written by several ranks. Loading uses one and ignores the others, so they
+// must be equal before statements about "the" values.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace shw {
 
-// Why a copy does not stand for its tile, by the bytes of both: they are not the same. Empty where
-// they are; an error where one of them cannot be read.
-Result<std::string> doubt_of(const Checkpoint& checkpoint, const Replica& replica,
-                             Progress* progress);
+// How a copy differs from its chunk, judged by bytes; empty if equal; an error if one cannot be
+// read.
+Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& replica,
+                                Progress* progress);
 
 // By tensor, why its copies do not settle what it holds: one is damaged, they differ, or one cannot
 // be read. The worst last.
-struct ReplicaDoubt {
+struct ReplicaMismatch {
   enum class Kind : std::uint8_t { kUnread, kDiffers, kDamaged };
   Kind kind = Kind::kUnread;
   std::string words;
 };
 // A team compares each copy once.
-Result<std::map<TensorId, ReplicaDoubt>> doubtful_replicas(const Checkpoint& checkpoint,
-                                                           Progress* progress,
-                                                           Team* team = nullptr);
+Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& checkpoint,
+                                                              Progress* progress,
+                                                              Team* team = nullptr);
 
 // Where each rank has an index of its own: entries that are no tensors and of which another rank
 // did not save what the lowest one did, or cannot be read. Of those that take more than `most`

@@ -19,10 +19,10 @@ std::span<const FormatRow> formats() {
   return kRows;
 }
 
-std::vector<std::string> said_beside(const Checkpoint& checkpoint) {
+std::vector<std::string> noted_additions(const Checkpoint& checkpoint) {
   for (const FormatRow& row : formats()) {
-    if (row.format == &checkpoint.format() && row.said_beside != nullptr)
-      return row.said_beside(checkpoint);
+    if (row.format == &checkpoint.format() && row.noted_additions != nullptr)
+      return row.noted_additions(checkpoint);
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace shw {
 // The first row that recognises a directory opens it.
 std::span<const FormatRow> formats();
 
-// FormatRow::said_beside of the checkpoint's format; empty where nothing is.
-std::vector<std::string> said_beside(const Checkpoint& checkpoint);
+// FormatRow::noted_additions of the checkpoint's format; empty where nothing is.
+std::vector<std::string> noted_additions(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -19,7 +19,7 @@
 #include "core/io/publish.h"
 #include "core/io/rights.h"
 #include "core/io/store.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 
 namespace shw {
 namespace {
@@ -276,7 +276,7 @@ Status Export::add_about() {
 Result<MappedBatch> Export::map_batch(std::uint32_t first) const {
   MappedBatch batch;
   batch.tensors.resize(std::min(kBatch, checkpoint_.tensor_count() - first));
-  SHW_CHECK(each_in_parallel(batch.tensors.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(batch.tensors.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
     batch.tensors[i] = map_tensor(checkpoint_, TensorId{first + static_cast<std::uint32_t>(i)});
     return {};
@@ -314,7 +314,7 @@ Result<Exported> Export::run() {
   if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
   // The library has one thread: while it writes a batch, the others read the headers of the next.
   auto map_next = [&](std::uint32_t first) {
-    return run_beside([this, first] { return map_batch(first); });
+    return run_on_own_thread([this, first] { return map_batch(first); });
   };
   auto next = map_next(0);
   for (std::uint32_t first = 0; first < count; first += kBatch) {
@@ -328,7 +328,7 @@ Result<Exported> Export::run() {
       if (progress_ != nullptr) progress_->add(1);
     }
   }
-  for (const StrayRecord& tensor : named_only(checkpoint_))
+  for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint_))
     exported_.left_out.push_back(
         {.fqn = tensor.fqn,
          .why = "only its name is known: " + checkpoint_.file(tensor.item.file).path +
@@ -375,7 +375,7 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
     return fail(ErrorKind::kUsage, "is there already, and is never replaced", {options.out},
                 "choose another name with --out");
   SHW_TRY(std::string folder, folder_prefix(checkpoint, options.out, options.paths));
-  HalfMadeFile temporary(options.out);
+  TempFile temporary(options.out);
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path(), options.out));
   SHW_TRY(Exported exported,
           Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());

@@ -40,7 +40,7 @@ std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<Ch
   }
   for (ChunkId chunk : chunks) {
     for (const Replica& replica : checkpoint.replicas(chunk)) {
-      auto doubt = doubt_of(checkpoint, replica, nullptr);
+      auto doubt = mismatch_of(checkpoint, replica, nullptr);
       if (doubt && !doubt->empty()) return *doubt + kNobodyKnows;
     }
   }

@@ -5,10 +5,10 @@
 namespace shw {
 namespace {
 
-// Between two looks at the cancel flag. File systems share extents, of megabytes, not each block.
+// Bytes between two checks for cancellation. File systems share extents of megabytes at once.
 constexpr std::uint64_t kSharedAtOnce = std::uint64_t{256} << 20;
 
-// The whole blocks of a run that is to stand at `at`: how many bytes lie before them, and in them.
+// Splits a range that goes to `at`: bytes before the first whole block, and whole blocks.
 struct BlocksIn {
   std::uint64_t head = 0, length = 0;
 };
@@ -20,8 +20,8 @@ BlocksIn blocks_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at)
 
 Status copy_bytes(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
-                  const RangeParts* passing) {
-  RangeParts parts;
+                  const ExtentVisitor* passing) {
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     if (passing != nullptr) SHW_CHECK(passing->bytes(bytes));
     SHW_CHECK(out.write_at(at, bytes));
@@ -35,7 +35,7 @@ Status copy_bytes(const ByteSource& source, std::uint64_t offset, std::uint64_t 
   return read_through(source, offset, length, parts, progress);
 }
 
-// Whole blocks of both files; how many bytes of them are shared now.
+// Shares whole blocks of both files; returns the number of shared bytes.
 Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offset,
                                    std::uint64_t length, OutputFile& out, std::uint64_t at,
                                    Progress* progress) {
@@ -59,7 +59,7 @@ std::uint64_t shared_in(std::uint64_t offset, std::uint64_t length, std::uint64_
 
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
-                  const RangeParts* passing) {
+                  const ExtentVisitor* passing) {
   const BlocksIn blocks = blocks_in(offset, length, at);
   SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
                                                    at + blocks.head, progress));

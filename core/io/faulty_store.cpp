@@ -87,7 +87,7 @@ class FaultyFolder final : public WritableDirectory {
     return std::make_shared<FaultyScratch>(std::move(file), path, decide_, reads_);
   }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const RangeParts* passing, Progress* progress) override {
+                         const ExtentVisitor* passing, Progress* progress) override {
     SHW_CHECK(ask(decide_, "copy", relative));
     return inner_->copy_past(source_path, relative, passing, progress);
   }

@@ -1,4 +1,4 @@
-// For tests: a store that fails where it is told to.
+// A store for tests that fails at chosen operations.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// Another store as it is; what derives from it changes a part.
+// Forwards every call to another store; derived classes override some.
 class StoreOver : public Store {
  public:
   explicit StoreOver(Store& inner) : inner_(inner) {}
@@ -33,15 +33,15 @@ class StoreOver : public Store {
   Store& inner_;
 };
 
-// Asked before every step that changes something ("create", "write", "share", "finish", "copy",
-// "rename", "remove", "sync", "make directory", "publish", "discard"); an Error is returned instead
-// of doing it. Several threads ask, one at a time.
+// Called before every modifying operation ("create", "write", "share", "finish", "copy", "rename",
+// "remove", "sync", "make directory", "publish", "discard"); a returned Error replaces the
+// operation. Calls are serialised.
 using WriteFault =
     std::function<std::optional<Error>(const std::string& step, const std::string& path)>;
 
 class FaultyStore final : public StoreOver {
  public:
-  // `reads` is asked before every read of a file; null: none fails.
+  // `reads` is called before every file read; null: no read fails.
   FaultyStore(Store& inner, WriteFault decide, ReadFault reads = nullptr);
   Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override;
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override;

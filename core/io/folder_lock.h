@@ -1,5 +1,5 @@
-// One process at a time in a short stretch of work on a folder. It holds while the lock lives, and
-// goes with the process.
+// An advisory lock on a folder for one process at a time. The destructor releases it, and so does
+// the end of the process.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace shw {
 
 class FolderLock {
  public:
-  // Waits for a second, then kUsage. Holds nothing where the path is no folder of this machine, or
-  // its file system knows no flock(2) of folders: what is created exclusively is all that is left.
+  // Waits up to one second, then fails with kUsage. Locks nothing if the path is not a local folder
+  // or its file system lacks flock(2) on folders; exclusive creation is then the only guard.
   static Result<FolderLock> take(const std::string& path);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock(const FolderLock&) = delete;

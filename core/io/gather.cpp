@@ -8,8 +8,8 @@
 namespace shw {
 namespace {
 
-// A gap of at most a page is read over rather than jumped: the disk reads it anyway, and a call to
-// the system costs as much as copying it.
+// Gaps up to one page are read rather than skipped: the disk reads the page anyway, and a system
+// call costs as much as copying the gap.
 constexpr std::int64_t kBridged = 4 << 10;
 constexpr std::int64_t kWindow = 1 << 20;
 
@@ -17,10 +17,10 @@ struct Dim {
   std::int64_t size, stride;
 };
 
-// The box as it lies in the source, narrowest stride first and all of them positive.
+// The box in source order: smallest stride first, all strides positive.
 struct Walk {
   std::int64_t first = 0;
-  std::int64_t run = 0;  // bytes side by side
+  std::int64_t run = 0;  // contiguous bytes
   std::vector<Dim> dims;
 };
 
@@ -40,7 +40,7 @@ Walk walk_of(std::int64_t first, ExtentsView sizes, ExtentsView strides, std::si
   return walk;
 }
 
-// The narrowest dimensions whose runs lie so close together that they are read as one stretch.
+// The innermost dimensions whose runs are so close together that they are read in one call.
 struct Stretch {
   std::size_t ndim = 0;
   std::int64_t span = 0;  // from the first byte to the last
@@ -60,7 +60,7 @@ Stretch stretch_of(const Walk& walk) {
 class Window {
  public:
   explicit Window(const ByteSource& source) : source_(source) {}
-  // `end`: nothing is read beyond it.
+  // Reads nothing at or beyond `end`.
   Status copy(std::int64_t at, std::int64_t end, std::span<std::byte> out) {
     auto length = static_cast<std::int64_t>(out.size());
     if (length >= kWindow || end - at == length)
@@ -80,7 +80,7 @@ class Window {
   Bytes held_;
 };
 
-// Steps to the next run; false after the last.
+// Advances to the next run; false after the last.
 bool step(const std::vector<Dim>& dims, std::vector<std::int64_t>& index, std::int64_t& at) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     at += dims[d].stride;

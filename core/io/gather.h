@@ -1,5 +1,5 @@
-// Reads a strided box of a source into memory: only the bytes around it are read, however large
-// what it lies in is.
+// Reads a strided box of a source into memory. Only the byte runs of the box and small gaps between
+// them are read, however large the storage is.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,24 @@
 
 namespace shw {
 
-// The elements of a box side by side in memory, in the order in which they lie in the source: its
-// narrowest stride first. Strides and offset in bytes, of the box's own dimensions.
+// A box copied into contiguous memory, with dimensions ordered as in the source, smallest stride
+// first. Strides and offset are in bytes and refer to the dimensions of the box.
 struct PackedBox {
   Extents strides;
-  std::int64_t offset = 0;  // of the box's first element
-  std::int64_t length = 0;  // bytes in all
+  std::int64_t offset = 0;  // of the first element of the box
+  std::int64_t length = 0;  // total bytes
 };
-// A stride of 0 repeats an element and takes no room. Nothing where that leaves int64.
+// A stride of 0 repeats an element without taking memory. nullopt on int64 overflow.
 std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::size_t element);
 
-// The runs of bytes that the box is made of, in the order in which they come to lie side by side:
-// visit(byte of the source, byte of the packed box, length). Until one is false, which is then
-// told.
+// Calls visit(source byte, byte in the packed box, length) for each contiguous run of
+// the box, in the order of the packed box. Stops and returns false when a call returns
+// false.
 bool each_run(
     std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
     const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit);
 
-// Fills `out`, packed().length bytes, with the box whose first element begins at byte `first`.
+// Fills `out` (packed().length bytes) with the box whose first element is at byte `first`.
 Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,
               std::size_t element, std::span<std::byte> out);
 

@@ -1,5 +1,5 @@
-// Small runs of a new file on their way into it: those that follow each other are written together.
-// A call to the system takes as long as copying four of a thousand bytes.
+// Write buffer that joins small adjacent writes to a new file. A system call takes as long as
+// copying some thousand bytes.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// For one thread, and for runs that do not overlap; nothing is in the file before flush(). What is
-// long is written at once.
+// For one thread and for ranges that do not overlap. Small writes reach the file only in flush();
+// long ones are written at once.
 class GatheredFile final : public OutputFile {
  public:
   explicit GatheredFile(OutputFile& file) : file_(file) {}
@@ -21,7 +21,7 @@ class GatheredFile final : public OutputFile {
   }
   Status sync() override;
   Status finish(std::uint64_t length) override;
-  // In the order of the file. What is held then is nothing, and may be used again.
+  // Writes the buffered runs in file order. The buffer is then empty and can be reused.
   Status flush();
 
  private:

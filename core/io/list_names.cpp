@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// readdir(3) returns null at the end and where it failed: errno alone tells them apart.
+// readdir(3) returns null both at the end and on errors; only errno tells them apart.
 Result<std::vector<std::string>> names_of_stream(DIR* stream, const std::string& path) {
   std::vector<std::string> names;
   while (true) {
@@ -29,7 +29,7 @@ Result<std::vector<std::string>> names_of_stream(DIR* stream, const std::string&
 }  // namespace
 
 Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
-  // A descriptor of its own: reading the folder moves it, and closedir(3) closes it.
+  // A new descriptor, because reading moves its position and closedir(3) closes it.
   const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot list the folder", path, errno);
   DIR* stream = ::fdopendir(fd);

@@ -1,5 +1,5 @@
-// The one place that lists a folder. An error in the middle is an error: a part of the names is
-// never taken for all of them.
+// Lists a folder; all other code uses this function. An error in the middle of the listing fails
+// the call, so that an incomplete list is never taken for the whole.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Of an open folder, which stays open; without "." and "..". `path` is what errors call it.
+// Names in an open folder, which stays open, without "." and "..". `path` is used in errors.
 Result<std::vector<std::string>> names_in(int folder, const std::string& path);
 Result<std::vector<std::string>> names_in(const std::string& path);
 

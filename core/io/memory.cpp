@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// The largest tensors of real checkpoints take 10 GB; more than memory holds ends in an abort.
+// The largest tensors of real checkpoints have 10 GB; larger requests would abort the process.
 constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 30;
 
 Status past_the_end(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {

@@ -9,12 +9,12 @@
 
 namespace shw {
 
-// One lock for all of it: tests are small.
+// One lock guards all files; tests are small.
 struct MemoryStore::Tree {
   struct Node {
     bool is_folder = false;
     Bytes bytes, durable;                                               // of a file
-    std::int64_t changed = 0;                                           // a count, not a clock
+    std::int64_t changed = 0;                                           // a counter, not a clock
     std::map<std::string, std::shared_ptr<Node>> names, durable_names;  // of a folder
   };
   std::mutex guard;
@@ -163,7 +163,7 @@ class StoredFile final : public OutputFile {
                         std::uint64_t length) override {
     {
       std::lock_guard lock(tree_->guard);
-      // What file systems ask for.
+      // The constraints of real file systems.
       bool in_blocks = offset % kShareBlock == 0 && begin % kShareBlock == 0 &&
                        length % kShareBlock == 0 && length != 0;
       if (!tree_->shares || !in_blocks) return false;
@@ -250,7 +250,7 @@ class StoredWritable final : public WritableDirectory {
     return std::make_shared<StoredScratch>(tree_, path_ + "/(decoded)");
   }
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const RangeParts* passing, Progress* progress) override {
+                         const ExtentVisitor* passing, Progress* progress) override {
     if (is_cancelled(progress)) return cancelled_error();
     std::lock_guard lock(tree_->guard);
     NodePtr source = below(tree_->root, source_path);
@@ -325,7 +325,7 @@ class StoredWritable final : public WritableDirectory {
   TreePtr tree_;
   NodePtr node_;
   std::string path_;
-  std::vector<NodePtr> made_;  // made or kept: sync() makes the names in them durable too
+  std::vector<NodePtr> made_;  // created or kept: sync() makes the names in them durable
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// For tests: a store in memory that knows what is durable, and loses the rest when told to.
+// A store in memory for tests. It tracks durable data and can drop the rest, as a crash does.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@ class MemoryStore final : public Store {
   MemoryStore();
   ~MemoryStore() override;
 
-  // A durable file, and the folders on the way to it.
+  // Adds a durable file and its parent folders.
   void put(const std::string& path, Bytes bytes);
-  std::optional<Bytes> get(const std::string& path) const;  // nothing where there is no such file
+  std::optional<Bytes> get(const std::string& path) const;  // nullopt if there is no such file
 
-  // From now on it is one that shares blocks between files; how many bytes were.
+  // Enables block sharing between files; the counter returns how many bytes were shared.
   void share_blocks();
   std::uint64_t shared_bytes() const;
 
-  // What files without a name hold now, and held at most.
+  // Bytes in unnamed scratch files: now, and the maximum so far.
   struct Scratch {
     std::uint64_t now = 0, most = 0;
   };
   Scratch scratch() const;
 
-  // A file's bytes are durable once it is finished or copied, a name once its folder is synced. The
-  // system may have written more than it was asked to: with kNames every name is as it was last.
+  // What survives a simulated crash. Bytes are durable after finish() or copy, names after a sync
+  // of their folder. A real system may have written more: kNames keeps every name.
   enum class Survives : std::uint8_t { kOnlySynced, kNames };
   void cut_power(Survives what);
 
@@ -49,7 +49,7 @@ class MemoryStore final : public Store {
   struct Tree;
 
  private:
-  std::shared_ptr<Tree> tree_;  // folders and files that are open hold it too
+  std::shared_ptr<Tree> tree_;  // shared with open folders and files
 };
 
 }  // namespace shw

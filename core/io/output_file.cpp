@@ -20,9 +20,9 @@
 namespace shw {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMostLinks = 40;  // the limit of the kernel
 
-// /dev/stdout and /proc/self/fd/1: what is open there is meant, not a name.
+// For /dev/stdout and /proc/self/fd/1 the open file is meant, not the name.
 bool is_open_file_of_process(const std::string& link) {
   struct statfs system {};
   return ::statfs(parent_of(link).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
@@ -53,7 +53,7 @@ Status write_all_through(int fd, const std::string& path, std::string_view text)
 }
 
 Status write_special_file(const std::string& path, std::string_view text) {
-  // O_APPEND: a shell's `> log` behind /dev/stdout keeps what stands there already.
+  // O_APPEND keeps existing text if the shell redirected stdout with `> log`.
   const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot open it", path, errno);
   Status written = write_all_through(fd, path, text);
@@ -82,13 +82,13 @@ Result<OutputTarget> output_target(const std::string& path) {
 Status write_output_file(const std::string& path, std::string_view text) {
   SHW_TRY(OutputTarget target, output_target(path));
   if (target.is_special) return write_special_file(target.path, text);
-  HalfMadeFile half_made(target.path);
+  TempFile half_made(target.path);
   Status written = [&]() -> Status {
     SHW_TRY(auto folder, posix_store().edit_folder(parent_of(target.path)));
     SHW_CHECK(write_text(*folder, half_made.name(), text));
     return half_made.replace();
   }();
-  // What it was called on the way helps no reader.
+  // Errors show the user's path, not the temporary name.
   if (!written) written.error().place.file = path;
   return written;
 }

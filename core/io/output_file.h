@@ -1,5 +1,5 @@
-// A file that a person names as output. A file gets its new bytes in one step, a link is followed,
-// and a device, a pipe or a terminal is written through and never replaced.
+// Output files named by the user. A regular file is replaced in one step, links are followed, and
+// devices, pipes and terminals are written to directly.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace shw {
 
 struct OutputTarget {
-  std::string path;         // links followed; its last name may not be there yet
-  bool is_special = false;  // to be opened and written, not replaced
+  std::string path;         // after following links; may not exist yet
+  bool is_special = false;  // a device, pipe or terminal: written to, not replaced
 };
-// kUsage for a folder, and for links that lead in a circle.
+// kUsage for a folder and for a cycle of links.
 Result<OutputTarget> output_target(const std::string& path);
 
-// Writes all of `text`. A file that was there keeps its rights; where writing fails it keeps its
-// bytes too.
+// Writes all of `text`. An existing file keeps its permissions; if writing fails it keeps its bytes
+// too.
 Status write_output_file(const std::string& path, std::string_view text);
 
 }  // namespace shw

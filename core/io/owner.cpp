@@ -22,11 +22,11 @@ namespace {
 
 constexpr std::size_t kMostText = 4096;
 constexpr const char* kNextOwnerFile = ".shardwright-owner-next";
-// In the name of a directory that was taken over, before the pid of the one who did.
+// Precedes the pid in the name of a directory that another process has claimed.
 constexpr std::string_view kTaken = "taken-";
 constexpr std::string_view kBegun = "new-";
 
-// The beginning of a small file; empty where it cannot be read. A pipe is not waited for.
+// The first bytes of a small file; empty if unreadable. Does not block on a pipe.
 std::string beginning_of(const std::string& path) {
   std::string text(kMostText, '\0');
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -41,7 +41,7 @@ std::string line_of(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-// Containers on one machine number their processes ("pid"), and mount ("mnt"), each for itself.
+// Containers on one machine have separate pid and mount namespaces.
 std::string space(const char* of) {
   std::array<char, 64> name{};
   ssize_t length =
@@ -53,8 +53,8 @@ std::string boot() {
   return line_of(beginning_of("/proc/sys/kernel/random/boot_id"));
 }
 
-// Clock ticks from boot to the start of a process: a pid that is used again has another one. The
-// 22nd field of /proc/PID/stat; the second, a name in brackets, may hold anything.
+// Start time of a process in clock ticks since boot, which distinguishes processes that reuse a
+// pid. Field 22 of /proc/PID/stat; field 2, a name in brackets, may contain any character.
 std::string start_of(const std::string& pid) {
   std::string text = beginning_of("/proc/" + pid + "/stat");
   std::size_t at = text.rfind(')');
@@ -63,7 +63,7 @@ std::string start_of(const std::string& pid) {
   return text.substr(at + 1, text.find(' ', at + 1) - at - 1);
 }
 
-// Killed, and nobody has asked for its exit code yet: in a container maybe nobody ever does.
+// True for a zombie: inside a container its parent may never reap it.
 bool has_ended(const std::string& pid) {
   std::string text = beginning_of("/proc/" + pid + "/stat");
   std::size_t at = text.rfind(')');
@@ -71,7 +71,7 @@ bool has_ended(const std::string& pid) {
   return text[at + 2] == 'Z' || text[at + 2] == 'X';
 }
 
-// All of a text of this_process(), line by line.
+// The parsed lines of this_process().
 struct Owner {
   std::string host, boot, space, pid, start;
 };
@@ -96,13 +96,13 @@ std::string text_of(const Owner& owner) {
          owner.start + "\n";
 }
 
-// Host, boot and pid space, in eight digits.
+// Eight hex digits of the hash of host, boot id and pid namespace.
 std::string machine_of(const Owner& owner) {
   const std::string text = owner.host + "\n" + owner.boot + "\n" + owner.space;
   return to_hex(hash_of(std::as_bytes(std::span(text)))).substr(0, 8);
 }
 
-// As name_before_owner() of a process of this machine; empty where the name says nothing of one.
+// The owner encoded by name_before_owner() of this machine; empty if the name has none.
 std::string owner_in_name(std::string_view path) {
   const std::string begun = kPartialMark + std::string(kBegun);
   const std::size_t mark = path.rfind(begun);
@@ -117,7 +117,7 @@ std::string owner_in_name(std::string_view path) {
   return machine == machine_of(owner) ? text_of(owner) : std::string();
 }
 
-// At once as a whole: a torn one would be nobody's that is known.
+// Writes the file by rename, because a torn owner file would name nobody.
 Status write_owner(Store& store, const std::string& path, const std::string& text) {
   SHW_TRY(auto folder, store.edit_folder(path));
   SHW_TRY(auto now, store.read_folder(path));
@@ -128,7 +128,7 @@ Status write_owner(Store& store, const std::string& path, const std::string& tex
   return folder->sync();
 }
 
-// As the repair that made the directory wrote it; empty where it did not, or cannot be read.
+// The owner text of a directory; empty if missing or unreadable.
 std::string owner_of(const Store& store, const std::string& path) {
   auto folder = store.read_folder(path);
   if (!folder) return {};
@@ -139,8 +139,8 @@ std::string owner_of(const Store& store, const std::string& path) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-// Between its new name and its new owner file the name alone says who has taken it: `owner` is
-// still the one before.
+// True between the rename and the new owner file of a claim: the name holds the new owner, the file
+// still the old one.
 bool is_being_taken(const std::string& path, const std::string& owner) {
   std::string taken = kPartialMark + std::string(kTaken);
   std::size_t mark = path.rfind(taken);
@@ -201,22 +201,23 @@ bool is_dead_process(std::string_view text) {
   return !start.empty() && start != owner.start;
 }
 
-MadeBy made_by(const Store& store, const std::string& path) {
+OwnerState owner_state(const Store& store, const std::string& path) {
   std::string text = owner_of(store, path);
-  // None, or one that was torn while it was written.
+  // No owner file, or one torn by a crash.
   if (parsed(text).start.empty()) {
     if (std::string named = owner_in_name(path); !named.empty()) text = std::move(named);
   }
   Owner owner = parsed(text), self = here();
-  if (is_being_taken(path, owner.pid)) return MadeBy::kLiveProcess;
-  if (text.empty()) return MadeBy::kNobody;
-  if (is_dead_process(text)) return MadeBy::kDeadProcess;
+  if (is_being_taken(path, owner.pid)) return OwnerState::kLiveProcess;
+  if (text.empty()) return OwnerState::kNobody;
+  if (is_dead_process(text)) return OwnerState::kDeadProcess;
   bool is_here = !owner.start.empty() && owner.host == self.host && owner.boot == self.boot &&
                  owner.space == self.space;
-  return is_here ? MadeBy::kLiveProcess : MadeBy::kUnknown;
+  return is_here ? OwnerState::kLiveProcess : OwnerState::kUnknown;
 }
 
-Result<std::string> take_over(Store& store, const std::string& path, const std::string& marker) {
+Result<std::string> claim_directory(Store& store, const std::string& path,
+                                    const std::string& marker) {
   std::string from = without_trailing_slashes(path);
   std::size_t mark = from.rfind(marker);
   if (mark == std::string::npos)
@@ -227,15 +228,15 @@ Result<std::string> take_over(Store& store, const std::string& path, const std::
   for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
   SHW_CHECK(store.publish(from, to));
   if (Status owned = write_owner(store, to, this_process()); !owned) {
-    static_cast<void>(store.publish(to, from));  // nobody's again
+    static_cast<void>(store.publish(to, from));  // released again
     return tl::unexpected<Error>(std::move(owned).error());
   }
   return to;
 }
 
-Status give_up_directory(Store& store, const std::string& path) {
+Status release_directory(Store& store, const std::string& path) {
   Owner owner = here();
-  owner.start = "given up";  // no process began then: is_dead_process()
+  owner.start = "given up";  // matches no process in is_dead_process()
   return write_owner(store, path, text_of(owner));
 }
 
@@ -245,7 +246,7 @@ void sweep_abandoned(Store& store, const std::string& path, const std::string& m
   for (const std::string& name : store.names(folder)) {
     if (name.find(marker) == std::string::npos) continue;
     std::string found = folder + "/" + name;
-    if (made_by(store, found) != MadeBy::kDeadProcess) continue;
+    if (owner_state(store, found) != OwnerState::kDeadProcess) continue;
     if (spared == nullptr || !spared(found)) static_cast<void>(store.discard(found, marker));
   }
 }

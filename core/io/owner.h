@@ -1,5 +1,5 @@
-// Who is making a directory: written into it, so that a later run can tell one that was abandoned
-// from one that is still being made, here or on another machine that shares the disk.
+// The owner file of an output directory names the process that writes it, so that a later run can
+// tell an abandoned directory from one in use, also on another machine that shares the disk.
 #pragma once
 
 #include <functional>
@@ -12,35 +12,36 @@ namespace shw {
 
 inline constexpr const char* kOwnerFile = ".shardwright-owner";
 
-// Host, boot, pid space, pid and start time of this process, a line each.
+// Host, boot id, pid namespace, pid and start time of this process, one per line.
 std::string this_process();
 std::string host_name();
-// The hash of the file that this process runs, in eight digits; empty where it cannot be read.
+// Eight hex digits of the hash of this program's executable; empty if it cannot be read.
 std::string build_of_program();
-// Host, boot and mounts: processes that say the same read files through one page cache.
+// Host, boot id and mount namespace: processes with equal values share one page cache.
 std::string this_machine();
-// True only where `text` names a process of this machine, since its last boot and in this pid
-// space, that runs no more. Anything that cannot be known is no.
+// True only if `text` names a process of this machine, boot and pid namespace that has ended. False
+// if that cannot be determined.
 bool is_dead_process(std::string_view text);
 
-// What the name of a directory ends in until it has its owner file: a process that is killed before
-// that is told by it.
+// Suffix of a directory's name until its owner file exists: identifies the owner if the process is
+// killed before it writes the file.
 std::string name_before_owner();
 
-// Who is making a directory, as far as this machine can tell.
-enum class MadeBy : std::uint8_t { kNobody, kDeadProcess, kLiveProcess, kUnknown };
-MadeBy made_by(const Store& store, const std::string& path);
+// State of the process that owns a directory, as far as this machine can tell.
+enum class OwnerState : std::uint8_t { kNobody, kDeadProcess, kLiveProcess, kUnknown };
+OwnerState owner_state(const Store& store, const std::string& path);
 
-// A directory that nobody makes any more becomes this process', under a name of its own that still
-// holds `marker`; of several processes that try only one succeeds. Returns the name.
-Result<std::string> take_over(Store& store, const std::string& path, const std::string& marker);
+// Renames an abandoned directory so that this process owns it. The new name still contains `marker`
+// and is returned. Of several processes that try, only one succeeds.
+Result<std::string> claim_directory(Store& store, const std::string& path,
+                                    const std::string& marker);
 
-// This process makes it no more, and has not finished it: whoever wants to go on may, this process
-// too.
-Status give_up_directory(Store& store, const std::string& path);
+// Gives up ownership of an unfinished directory, so that this or another process can continue
+// it.
+Status release_directory(Store& store, const std::string& path);
 
-// Discards the directories beside `path` whose name holds `marker` and whose owner is dead, but for
-// those that `spared` says to leave. What cannot be removed stays.
+// Deletes abandoned directories next to `path` whose name contains `marker`, except those for which
+// `spared` returns true. Directories that cannot be deleted are left.
 void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,
                      const std::function<bool(const std::string& found)>& spared = nullptr);
 

@@ -1,17 +1,17 @@
-// Questions about the text of paths, and the names that a repair gives.
+// Operations on path text, and names of output directories.
 #pragma once
 
 #include <string>
 
 namespace shw {
 
-// In the name of a directory that a repair is still making, or left when it was killed: never a
-// part of a checkpoint, wherever it lies.
+// Part of the name of an unfinished output directory, also of one left by a killed run. Such a
+// directory is never read as part of a checkpoint.
 inline constexpr const char* kPartialMark = ".shardwright-partial-";
 
-// `outer` or something below it; both resolved.
+// True if `inner` equals `outer` or is below it; both must be resolved paths.
 bool is_within(const std::string& inner, const std::string& outer);
-// "a/b/" and "a/b" are the same place; "/" stays.
+// "a/b/" becomes "a/b"; "/" is unchanged.
 std::string without_trailing_slashes(std::string path);
 std::string parent_of(const std::string& path);
 

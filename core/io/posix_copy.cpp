@@ -17,17 +17,17 @@
 namespace shw {
 namespace {
 
-// Between two looks at the cancel flag: 10 ms on a disk of 100 MB/s.
+// Bytes between two checks for cancellation: 10 ms on a disk of 100 MB/s.
 constexpr std::size_t kStep = std::size_t{1} << 20;
 
 struct Copy {
   int source;
   int destination;
   const std::string& name;
-  const RangeParts* passing;
+  const ExtentVisitor* passing;
   Progress* progress;
   WriteBehind behind{destination};
-  // copy_file_range, until it is refused once; what somebody is to see comes by here.
+  // Use copy_file_range until it fails once; a reader of the bytes needs them in memory.
   bool in_kernel = passing == nullptr;
   std::vector<std::byte> buffer = {};
 };
@@ -41,7 +41,7 @@ void report(const Copy& copy, off_t bytes) {
   if (copy.progress != nullptr) copy.progress->add(static_cast<std::uint64_t>(bytes));
 }
 
-// Bytes taken over; 0 where the kernel cannot do it here (another file system, an old one).
+// Bytes copied; 0 if the kernel does not support it here (other file system, old kernel).
 ssize_t step_in_kernel(const Copy& copy, off_t at, std::size_t length) {
   off_t in = at, out = at;
   ssize_t copied;
@@ -101,7 +101,7 @@ Status copy_data(Copy& copy, off_t size) {
   off_t at = 0;
   while (at < size) {
     off_t data = ::lseek(copy.source, at, SEEK_DATA);
-    // ENXIO: a hole up to the end. Anything else: no knowledge of holes, all of it is data.
+    // ENXIO: a hole up to the end. Other errors: holes unknown, treat all as data.
     off_t begin = data < 0 ? (errno == ENXIO ? size : at) : std::min(data, size);
     off_t hole = begin < size ? ::lseek(copy.source, begin, SEEK_HOLE) : size;
     off_t end = hole <= begin ? size : std::min(hole, size);
@@ -117,7 +117,7 @@ Status copy_data(Copy& copy, off_t size) {
 }  // namespace
 
 Result<bool> copy_whole_file(int source, int destination, const std::string& name,
-                             const RangeParts* passing, Progress* progress) {
+                             const ExtentVisitor* passing, Progress* progress) {
   struct stat status {};
   if (::fstat(source, &status) != 0) return copy_error("cannot look at it", name, 0);
   if (!S_ISREG(status.st_mode)) return fail(ErrorKind::kIo, "is no regular file", {name});

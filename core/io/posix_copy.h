@@ -1,4 +1,4 @@
-// Copies one open file into another, as cheaply as the file system can: a part of posix_sink.cpp.
+// Copies an open file as cheaply as the file system allows. Used by posix_folder.cpp.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace shw {
 
-// `destination` is new and empty. Reflink where it works, else data ranges only, so that holes stay
-// holes; mode and time of change are kept; durable when it returns. Progress counts logical bytes,
-// holes included. `name` is what errors call the source. `passing`, where it is not null, is given
-// every byte that is copied, front to back; false where none was, since the bytes are shared.
+// `destination` must be new and empty. Uses a reflink if possible, else copies only the data ranges
+// so that holes stay holes. Mode and modification time are kept; the copy is durable on return.
+// Progress counts logical bytes including holes. `name` is used in errors. `passing`, if not null,
+// receives all copied bytes in order. Returns false if the bytes were shared instead.
 Result<bool> copy_whole_file(int source, int destination, const std::string& name,
-                             const RangeParts* passing, Progress* progress);
+                             const ExtentVisitor* passing, Progress* progress);
 
 }  // namespace shw

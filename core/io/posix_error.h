@@ -1,4 +1,4 @@
-// What the system says when it refuses, as an Error that names the file.
+// Converts errno into an Error that names the file.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// `code`: an errno.
+// `code` is an errno value.
 inline tl::unexpected<Error> system_error(const std::string& doing, const std::string& file,
                                           int code) {
   return fail(ErrorKind::kIo, doing + ": " + std::strerror(code), {file});

@@ -1,5 +1,5 @@
-// The only code that writes files. A new file is created exclusively and made durable in finish();
-// holes cost nothing, they are seeked over.
+// The only code that writes files. New files are created exclusively and made durable in finish();
+// holes are skipped by seeking.
 #include "core/io/posix_folder.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 namespace shw {
 namespace {
 
-// An errno, or 0.
+// Returns an errno, or 0 for success.
 int share_range(int to, std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
                 std::uint64_t length) {
   file_clone_range range{source.descriptor(), begin, length, offset};
@@ -69,8 +69,8 @@ class PosixFile final : public OutputFile {
     if (fd_ < 0) return was_finished();
     if (source.descriptor() < 0) return false;
     const int code = share_range(fd_, offset, source, begin, length);
-    // Another file system, one that shares nothing, other blocks, a swap file: there are many words
-    // for no.
+    // Many errno values mean "not supported": other file system, no sharing, other block size, swap
+    // file.
     if (code == EIO || code == ENOSPC || code == EDQUOT || code == EFBIG)
       return fail(ErrorKind::kIo, std::string("cannot share bytes: ") + std::strerror(code),
                   {name_, offset});
@@ -85,7 +85,7 @@ class PosixFile final : public OutputFile {
 
   Status finish(std::uint64_t length) override {
     if (fd_ < 0) return was_finished();
-    // A hole at the end exists only once the length says so.
+    // A hole at the end exists only after the length is set.
     if (::ftruncate(fd_, static_cast<off_t>(length)) != 0)
       return system_error("cannot set the length", name_, errno);
     if (::fsync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
@@ -95,9 +95,9 @@ class PosixFile final : public OutputFile {
   }
 
  private:
-  // The disk begins with what is there while more is made, and what it had begun with before is
-  // waited for: else finish() would wait for all of it, and nobody could stop it. A hint; what it
-  // cannot do, finish() does.
+  // Starts write-back of what is written so far, and waits for the previous part: otherwise
+  // finish() would wait for everything and could not be cancelled. Only a hint; finish() syncs the
+  // rest.
   void start_flushing(std::uint64_t written) {
     constexpr std::uint64_t kAtOnce = std::uint64_t{16} << 20;
     const std::uint64_t before = written_.fetch_add(written, std::memory_order_relaxed);
@@ -141,7 +141,7 @@ class PosixWritableDirectory final : public WritableDirectory {
   }
 
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const RangeParts* passing, Progress* progress) override {
+                         const ExtentVisitor* passing, Progress* progress) override {
     int source = ::open(source_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source < 0) return system_error("cannot open it", source_path, errno);
     auto destination = create_exclusively(relative);
@@ -190,14 +190,14 @@ class PosixWritableDirectory final : public WritableDirectory {
   }
 
  private:
-  // The source has files of the same names.
+  // Full path, so that errors do not look like errors of the source's file of the same name.
   std::string name_of(const std::string& relative) const { return path_ + "/" + relative; }
   static Status check_path(const std::string& relative) {
     if (is_safe_relative_path(relative)) return {};
     return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
   }
 
-  // The system has one word for two things: a disk may have room, and be out of files.
+  // ENOSPC has two causes: the disk is full, or it has no free inodes.
   tl::unexpected<Error> cannot_create(const std::string& name, int code) const {
     struct statvfs disk {};
     const bool has_no_files = code == ENOSPC && ::fstatvfs(fd_, &disk) == 0 && disk.f_files != 0 &&
@@ -234,14 +234,14 @@ class PosixWritableDirectory final : public WritableDirectory {
   std::string path_;
   int fd_;
   std::mutex guard_;
-  std::set<std::string> folders_;  // with names of ours: sync() makes them durable too
+  std::set<std::string> folders_;  // folders with new names: sync() makes the names durable
 };
 
 }  // namespace
 
 bool can_share_into_posix_folder(const std::string& path, const ByteSource& source) {
   if (source.descriptor() < 0 || source.size() < kShareBlock) return false;
-  // What shares blocks knows files without a name.
+  // File systems with block sharing support O_TMPFILE.
   const int file = ::open(path.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) return false;
   const int code = share_range(file, 0, source, 0, kShareBlock);

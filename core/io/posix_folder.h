@@ -1,4 +1,4 @@
-// A folder of this machine, opened for writing: a part of posix_store.cpp.
+// A writable folder of the local file system, opened by posix_store.cpp.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace shw {
 
 Result<std::unique_ptr<WritableDirectory>> open_posix_folder(const std::string& path);
-// Store::can_share().
+// Implements Store::can_share().
 bool can_share_into_posix_folder(const std::string& path, const ByteSource& source);
 
 }  // namespace shw

@@ -24,8 +24,8 @@ class PosixScratch final : public ScratchFile {
   const std::string& name() const override { return name_; }
   std::uint64_t size() const override { return size_; }
 
-  // Nothing of it is ever made durable: as much of it as the page cache holds costs the disk
-  // nothing.
+  // Never synced: data that fits in the page cache costs no disk
+  // writes.
   Status write_at(std::uint64_t offset, BytesView bytes) override {
     const auto end = checked_add<std::uint64_t>(offset, bytes.size());
     if (!end || !narrow<off_t>(*end))
@@ -64,7 +64,7 @@ class PosixScratch final : public ScratchFile {
   std::atomic<std::uint64_t> size_{0};
 };
 
-// Where the file system knows no files without a name: one with a name, which it loses at once.
+// Without O_TMPFILE: creates a named file and unlinks it at once.
 int create_and_unlink(int folder) {
   static std::atomic<unsigned> made{0};
   for (int tries = 0; tries < 1000; ++tries) {

@@ -1,4 +1,4 @@
-// A file without a name in a folder of this machine: a part of posix_folder.cpp.
+// Unnamed temporary files in a folder of the local file system. Used by posix_folder.cpp.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// `path` is what errors call the folder that `folder` is open for.
+// `folder` is the open folder; `path` is its name in errors.
 Result<std::shared_ptr<ScratchFile>> open_posix_scratch(int folder, const std::string& path);
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// The only code that opens files to read. A path is resolved below the checkpoint's own descriptor;
-// a link may lead elsewhere (checkpoints are often stitched together with links), but a *recorded*
-// path never does: is_safe_relative_path comes first.
+// The only code that opens files for reading. Paths are resolved below the checkpoint's descriptor.
+// Links may lead elsewhere, because checkpoints are often stitched together with links; a
+// *recorded* path may not: is_safe_relative_path checks it first.
 #include <fcntl.h>
 #include <fmt/core.h>
 
@@ -82,13 +82,13 @@ class FileSource final : public ByteSource {
     std::uint64_t first = (offset + kPage - 1) / kPage * kPage;
     std::uint64_t last = std::min(size_, offset + length) / kPage * kPage;
     void* map = map_;
-    // Of a copy it would be lost.
+    // Dropping pages of a copy would lose its data.
     if (map != nullptr && !is_copied() && first < last)
       ::madvise(static_cast<std::byte*>(map) + first, last - first, MADV_DONTNEED);
   }
 
   std::vector<Extent> extents(std::uint64_t offset, std::uint64_t length) const override {
-    // To find no hole a memory disk looks at every page up to the end: 5 ms a GiB, for each range.
+    // On tmpfs a search for holes visits every page: 5 ms per GiB, for each call.
     if (!may_have_holes_) return ByteSource::extents(offset, length);
     std::vector<Extent> found;
     std::uint64_t end = std::min(size_, offset + length);
@@ -116,9 +116,9 @@ class FileSource final : public ByteSource {
   }
 
  private:
-  // A mapped file that is cut while it is read, by a save that begins anew, raises SIGBUS: 5 of 60
-  // times. So the bytes are copied. A longer file, of half a million chunks and more, would take
-  // too much memory, and is mapped.
+  // Reading a mapped file that another process truncates raises SIGBUS, seen in 5 of 60 runs with a
+  // save in progress. So files up to this size are copied. Longer ones (half a million chunks and
+  // more) would take too much memory and are mapped.
   static constexpr std::uint64_t kMostCopied = std::uint64_t{64} << 20;
   bool is_copied() const { return size_ <= kMostCopied; }
 
@@ -128,7 +128,7 @@ class FileSource final : public ByteSource {
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                             : ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_.get(), 0);
     if (map == MAP_FAILED) return;
-    // One that has become shorter is read by who asks, and meets the error.
+    // If the file has become shorter, a later read() reports the error.
     if (is_copied() && !read(0, std::span(static_cast<std::byte*>(map), size_)))
       ::munmap(map, size_);
     else
@@ -139,7 +139,7 @@ class FileSource final : public ByteSource {
   Descriptor fd_;
   std::uint64_t size_;
   bool may_have_holes_;
-  // Made by the first caller of mapped(), whichever thread that is in.
+  // Initialised by the first call of mapped(), on any thread.
   mutable std::once_flag map_once_;
   mutable std::atomic<void*> map_{nullptr};
 };
@@ -198,7 +198,7 @@ class PosixDirectory final : public Directory {
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
       return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
-    // O_NONBLOCK: a named pipe in place of a file must not hang the reader.
+    // O_NONBLOCK: opening a named pipe must not hang.
     int fd = ::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
       int code = errno;
@@ -210,16 +210,16 @@ class PosixDirectory final : public Directory {
   }
 
  private:
-  // Folders below folders: four levels are enough for every format that is read, and deeper trees
-  // are not part of a checkpoint.
+  // Maximum depth of subfolders: four levels suffice for every supported format; deeper trees are
+  // not part of a checkpoint.
   static constexpr int kMaxDepth = 4;
 
   Status walk(const std::string& prefix, int depth, std::size_t limit,
               std::vector<Entry>& entries) const {
     int fd = ::openat(fd_.get(), prefix.empty() ? "." : prefix.c_str(),
                       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    // A folder that this user may not open is no part of what can be read; any other error hides
-    // files that may be.
+    // A subfolder without permission is skipped; any other error fails the listing, because files
+    // that can be read might be missed.
     if (fd < 0 && depth > 0 && (errno == EACCES || errno == EPERM || errno == ENOENT)) return {};
     const std::string place = prefix.empty() ? name_ : prefix;
     if (fd < 0) return system_error("cannot list the folder", place, errno);
@@ -227,11 +227,11 @@ class PosixDirectory final : public Directory {
     SHW_TRY(const std::vector<std::string> names, names_in(fd, place));
     for (const std::string& text : names) {
       Entry entry = stat(prefix.empty() ? text : prefix + "/" + text);
-      // A linked directory is not entered: it may lead back up, or to the whole machine.
+      // Linked directories are not entered: a link may lead back up or to the whole machine.
       if (entry.kind == EntryKind::kDirectory && is_link(entry.path)) continue;
       if (entry.kind == EntryKind::kDirectory && text.find(kPartialMark) != text.npos) continue;
-      // A directory under the name of a data file is listed for what it is, so that somebody says
-      // so.
+      // A directory named like a data file is listed as a directory, so that a rule can report
+      // it.
       if (entry.kind == EntryKind::kDirectory && depth < kMaxDepth && !is_named_like_data(text)) {
         SHW_CHECK(walk(entry.path, depth + 1, limit, entries));
         continue;

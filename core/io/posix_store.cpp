@@ -1,4 +1,4 @@
-// The file system of this machine as a store.
+// The Store implementation for the local file system.
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -65,7 +65,7 @@ class PosixStore final : public Store {
   }
 
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
-    // Nobody else looks into it, or puts anything there, before it is finished (core/io/rights.h).
+    // Mode 0700: nobody else can read or add files until it is finished (core/io/rights.h).
     if (::mkdir(path.c_str(), 0700) != 0)
       return system_error("cannot make the directory", path, errno);
     return open_posix_folder(path);

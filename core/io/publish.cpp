@@ -34,7 +34,7 @@ tl::unexpected<Error> rename_error(const std::string& to, int code) {
   return fail(ErrorKind::kIo, std::string("cannot give it its name: ") + std::strerror(code), {to});
 }
 
-// Closes `fd`. Links are removed, never followed.
+// Deletes the contents and closes `fd`. Links are deleted, not followed.
 Status empty_folder(int fd, const std::string& path, int depth);
 
 Status remove_entry(int folder, const std::string& name, const std::string& path, int depth) {
@@ -66,8 +66,8 @@ Status empty_folder(int fd, const std::string& path, int depth) {
 Status publish_directory(const std::string& temporary, const std::string& final_path) {
   std::string to = without_trailing_slashes(final_path);
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
-    // EINVAL: a file system without RENAME_NOREPLACE (NFS). rename(2) replaces nothing but an
-    // empty directory; an existing name is refused first.
+    // EINVAL: file systems without RENAME_NOREPLACE (NFS). Plain rename(2) replaces only an empty
+    // directory, and existing names are refused before.
     if (errno != EINVAL && errno != ENOSYS) return rename_error(to, errno);
     struct stat status {};
     if (::lstat(to.c_str(), &status) == 0) return rename_error(to, EEXIST);
@@ -76,28 +76,28 @@ Status publish_directory(const std::string& temporary, const std::string& final_
   return sync_path(parent_of(to), O_DIRECTORY);
 }
 
-HalfMadeFile::HalfMadeFile(const std::string& final_path) : final_path_(final_path) {
-  constexpr std::size_t kMostOfName = 180;  // of the 255 bytes of a name
+TempFile::TempFile(const std::string& final_path) : final_path_(final_path) {
+  constexpr std::size_t kMostOfName = 180;  // limit of file names is 255 bytes
   const std::string name = final_path.substr(final_path.rfind('/') + 1).substr(0, kMostOfName);
   path_ = parent_of(final_path) + "/." + name + kPartialMark + random_digits();
 }
 
-std::string HalfMadeFile::name() const {
+std::string TempFile::name() const {
   return path_.substr(path_.rfind('/') + 1);
 }
 
-HalfMadeFile::~HalfMadeFile() {
+TempFile::~TempFile() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-Status HalfMadeFile::publish() {
+Status TempFile::publish() {
   SHW_CHECK(sync_path(path_, 0));
   SHW_CHECK(publish_directory(path_, final_path_));
   path_.clear();
   return {};
 }
 
-Status HalfMadeFile::replace() {
+Status TempFile::replace() {
   struct stat before {};
   if (::lstat(final_path_.c_str(), &before) == 0) {
     if (!S_ISREG(before.st_mode)) {

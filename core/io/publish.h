@@ -1,5 +1,5 @@
-// What is finished gets its name in one step; a half-made folder goes away: a part of
-// posix_store.cpp, and of those whose library writes a file itself.
+// Publishes a finished file or directory under its final name in one step, and deletes unfinished
+// directories. Used by posix_store.cpp and for libraries that write files themselves.
 #pragma once
 
 #include <string>
@@ -8,30 +8,30 @@
 
 namespace shw {
 
-// rename(2) of a finished directory to its final name (RENAME_NOREPLACE), then fsync of the parent.
+// Renames a finished directory (RENAME_NOREPLACE) and syncs its parent folder.
 Status publish_directory(const std::string& temporary, const std::string& final_path);
 
-// A file that is written under a name that nobody can foresee, beside the final one; it is removed
-// with this unless it was published.
-class HalfMadeFile {
+// A file written under an unpredictable temporary name in the folder of its final name. The
+// destructor deletes the file unless it was published.
+class TempFile {
  public:
-  explicit HalfMadeFile(const std::string& final_path);
-  HalfMadeFile(const HalfMadeFile&) = delete;
-  HalfMadeFile& operator=(const HalfMadeFile&) = delete;
-  ~HalfMadeFile();
+  explicit TempFile(const std::string& final_path);
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  ~TempFile();
   const std::string& path() const { return path_; }
-  std::string name() const;  // in its folder
-  // Its bytes are made durable, and then it gets its name, which nothing has yet.
+  std::string name() const;  // without the folder
+  // Makes the file durable and renames it to its final name, which must not exist.
   Status publish();
-  // The same in place of the file that has that name, whose rights it gets. Refuses (kUsage) to
-  // replace anything but a file.
+  // As publish(), but replaces an existing file and takes over its permissions. Refuses (kUsage) to
+  // replace anything that is not a regular file.
   Status replace();
 
  private:
   std::string final_path_, path_;
 };
 
-// Removes it with all below; refuses anything whose name does not hold `marker`.
+// Deletes a directory tree; refuses any whose name does not contain `marker`.
 Status discard_directory(const std::string& path, const std::string& marker);
 
 }  // namespace shw

@@ -12,8 +12,8 @@ namespace shw {
 
 std::string random_digits() {
   std::uint64_t number = 0;
-  // Eight bytes come whole. A kernel without getrandom(2) is older than 2014: what is made is
-  // created exclusively all the same.
+  // Requests of eight bytes are never short. Kernels without getrandom(2) are older than 2014;
+  // files are still created exclusively there.
   if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);

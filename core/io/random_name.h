@@ -1,11 +1,11 @@
-// Names that another user of the machine cannot foresee, for what is made before it gets its own.
+// Unpredictable names for temporary files, so that other users cannot create them first.
 #pragma once
 
 #include <string>
 
 namespace shw {
 
-// 16 hex digits from the system's random numbers.
+// 16 hex digits from the system's random number generator.
 std::string random_digits();
 
 }  // namespace shw

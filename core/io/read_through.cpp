@@ -13,10 +13,10 @@ constexpr std::uint64_t kAtOnce = 1 << 18;
 }  // namespace
 
 Status read_through(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                    const RangeParts& parts, Progress* progress) {
+                    const ExtentVisitor& parts, Progress* progress) {
   const auto room = static_cast<std::size_t>(std::min(kAtOnce, length));
   const PageMemory memory = page_memory(room + kPageBytes);
-  bool zeros = false;  // all that is in it
+  bool zeros = false;  // the part contains only zeros
   for (const Extent& extent : source.extents(offset, length)) {
     if (is_cancelled(progress)) return cancelled_error();
     if (extent.hole && parts.hole != nullptr) {
@@ -24,7 +24,7 @@ Status read_through(const ByteSource& source, std::uint64_t offset, std::uint64_
       if (progress != nullptr) progress->add(extent.length);
       continue;
     }
-    // As far into a page as in the file.
+    // Keep the offset within a page equal to that in the file.
     std::span<std::byte> buffer{memory.get() + extent.offset % kPageBytes, room};
     for (std::uint64_t done = 0; done < extent.length; done += buffer.size()) {
       if (is_cancelled(progress)) return cancelled_error();

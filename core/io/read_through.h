@@ -1,4 +1,4 @@
-// A range of a source from front to back, in parts that stay in a core's cache.
+// Reads a range of a source sequentially, in parts that fit in a core's cache.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace shw {
 
-// What is done with the parts of a range, in order.
-struct RangeParts {
+// Callbacks for the parts of a range, called in order.
+struct ExtentVisitor {
   std::function<Status(BytesView)> bytes;
-  // Zeros that take no disk; null: they come as bytes.
+  // Called for a hole; null: a hole is delivered as zero bytes.
   std::function<Status(std::uint64_t length)> hole = nullptr;
 };
 
-// Reads every byte once, into one buffer; `progress` counts them.
+// Reads every byte once, into one buffer; `progress` counts the bytes.
 Status read_through(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                    const RangeParts& parts, Progress* progress);
+                    const ExtentVisitor& parts, Progress* progress);
 
 }  // namespace shw

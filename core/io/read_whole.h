@@ -1,4 +1,4 @@
-// Text files are read whole: plans, certificates, placements, journals, indexes.
+// Size limits for text files that are read whole: plans, certificates, journals, indexes.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ inline constexpr std::uint64_t kMostTextFile = std::uint64_t{1} << 30;
 // An index of 4 million chunks takes about 1.3 GB.
 inline constexpr std::uint64_t kMostIndexFile = std::uint64_t{16} << 30;
 
-// A larger file is kDamaged before anything is allocated: a sparse file of 1 TB costs its author
-// nothing.
+// Reads all of a source. A larger one is kDamaged before memory is allocated, because a sparse file
+// of 1 TB costs its author nothing.
 Result<Bytes> read_whole(const ByteSource& source, std::uint64_t most = kMostTextFile);
 Result<std::string> read_whole_text(const ByteSource& source, std::uint64_t most = kMostTextFile);
 

@@ -21,7 +21,7 @@ bool has_rights(const Store& store) {
   return &store == &posix_store();
 }
 
-// Read once: the only way to ask sets it for a moment, here to what gives others nothing.
+// Read once at start: umask(2) can only be read by setting it, here to the strictest value.
 mode_t mask_of_process() {
   static const mode_t mask = [] {
     const mode_t was = ::umask(077);
@@ -49,7 +49,7 @@ Status check_is_not_shared(const std::string& path, const struct stat& status) {
               kLookFirst);
 }
 
-// A folder that nobody else may enter shields what is in it.
+// A private folder protects the files in it.
 Status check_file_is_own(const std::string& path, bool is_shielded) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0)
@@ -60,7 +60,7 @@ Status check_file_is_own(const std::string& path, bool is_shielded) {
   return is_shielded ? Status{} : check_is_not_shared(path, status);
 }
 
-// A file system without rights of its own (FAT, some of the network) refuses to change them.
+// File systems without permissions (FAT, some network ones) refuse chmod.
 Status change_mode(const std::string& path, mode_t mode) {
   if (::chmod(path.c_str(), mode) == 0) return {};
   if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS) return {};
@@ -139,7 +139,7 @@ Status open_finished_folder(const Store& store, const std::string& folder, const
   struct stat status {};
   if (::lstat(folder.c_str(), &status) != 0)
     return system_error("cannot look at it", folder, errno);
-  const mode_t kept = status.st_mode & 07000;  // the group of its parent stays the one of its files
+  const mode_t kept = status.st_mode & 07000;  // keeps setgid: new files get the parent's group
   return change_mode(folder, kept | (0777 & ~mask_of_process() & most.folders));
 }
 

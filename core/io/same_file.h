@@ -1,4 +1,4 @@
-// Whether two paths lead to one file.
+// Tests whether two paths refer to the same file.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// Device and inode of what the path leads to, through links; nothing where nothing is there.
+// Device and inode of a path after following links; nullopt if it does not exist.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> inode_of(const std::string& path);
 
-// By the inode: links of both kinds are followed. False where one of them is not there.
+// Compares inodes, so that hard and symbolic links are followed. False if a path does not exist.
 bool is_same_file(const std::string& a, const std::string& b);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Where the bytes of a new file go: anywhere in it from several threads, or front to back.
+// Writers of a new file: positional from several threads, or sequential.
 #pragma once
 
 #include <cstddef>
@@ -12,39 +12,39 @@
 
 namespace shw {
 
-// What file systems share is made of blocks of it, on nearly all of them.
+// Block size for sharing, which nearly all file systems use.
 inline constexpr std::uint64_t kShareBlock = 4096;
 
-// A new file of a store. What is never written reads as zeros and takes no disk where the store can
-// leave holes.
+// A new file of a store. Ranges that are never written read as zeros, and are holes if the store
+// supports them.
 class OutputFile {
  public:
   virtual ~OutputFile() = default;
-  // Several threads may write at once, each bytes of its own.
+  // Thread-safe for ranges that do not overlap.
   virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
-  // Bytes of another file without a copy of them: both files then have the same blocks of the disk,
-  // until one of them is written to. All three numbers are multiples of kShareBlock. False where
-  // that cannot be had here: nothing is changed, and the bytes are to be written.
+  // Shares blocks of another file (reflink) instead of copying them. All three numbers must be
+  // multiples of kShareBlock. Returns false if sharing is not possible: the file is unchanged, and
+  // the caller writes the bytes.
   virtual Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
                                 std::uint64_t length) = 0;
-  // What is written so far is durable; for a file that grows line by line.
+  // Makes all bytes written so far durable; for files that grow line by line.
   virtual Status sync() = 0;
-  // Gives it its length, makes it durable and closes it; one destroyed before is incomplete. No
-  // other thread may write any more.
+  // Sets the length, makes the file durable and closes it. A file destroyed without finish() is
+  // incomplete. No other thread may be writing.
   virtual Status finish(std::uint64_t length) = 0;
 };
 
-// Bytes one after the other, as the writers of formats make them.
+// A sequential writer, as the encoders of formats need.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
-  virtual Status write(std::span<const std::byte> bytes) = 0;  // at the current end
-  virtual Status skip(std::uint64_t length) = 0;               // leaves a hole at the current end
-  virtual std::uint64_t position() const = 0;                  // the current end
-  virtual Status finish() = 0;  // durable; a sink destroyed before is incomplete
+  virtual Status write(std::span<const std::byte> bytes) = 0;  // appends
+  virtual Status skip(std::uint64_t length) = 0;               // appends a hole
+  virtual std::uint64_t position() const = 0;                  // bytes so far
+  virtual Status finish() = 0;  // makes the file durable; a sink destroyed without it is incomplete
 };
 
-// Through a buffer of 1 MiB. `name` is what errors call the file.
+// A buffered sink (1 MiB). `name` is used in errors.
 std::unique_ptr<ByteSink> sink_into(std::unique_ptr<OutputFile> file, std::string name);
 
 }  // namespace shw

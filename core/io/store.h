@@ -1,6 +1,6 @@
-// What a repair needs of a file system. It writes through nothing else, and reads what it wrote
-// through nothing else; tests put one underneath that fails, or that forgets what was not made
-// durable (faulty_store.h, memory_store.h).
+// The file system operations of a repair; all writing goes through this interface, and so does
+// reading back. Tests replace it by a store that fails (faulty_store.h) or that loses data that was
+// not made durable (memory_store.h).
 #pragma once
 
 #include <cstdint>
@@ -18,65 +18,65 @@
 
 namespace shw {
 
-// A folder that is written to. Paths are relative to it and never leave it; folders on the way to a
-// new file are made. Several threads may create files and copy them in, each its own.
+// A folder opened for writing. Paths are relative and cannot leave it; parent folders of new files
+// are created. Several threads may create and copy different files.
 class WritableDirectory {
  public:
   virtual ~WritableDirectory() = default;
   virtual const std::string& path() const = 0;
-  // Fails if it exists.
+  // Fails if the file exists.
   virtual Result<std::unique_ptr<OutputFile>> create_file(const std::string& relative) = 0;
-  // One that somebody else on this machine has created, and finishes: written together.
+  // Opens a file that another process on this machine created and finishes: both write to it.
   virtual Result<std::unique_ptr<OutputFile>> join_file(const std::string& relative) = 0;
-  // As create_file(), to be written from front to back.
+  // As create_file(), for sequential writing.
   Result<std::unique_ptr<ByteSink>> create(const std::string& relative);
-  // On the same disk, and none of its names.
+  // An unnamed temporary file on the same disk.
   virtual Result<std::shared_ptr<ScratchFile>> create_scratch() = 0;
-  // Copies a whole file of the same store: reflink where the file system can, else a copy that
-  // keeps holes. Never a hard link. Durable when it returns. `passing`, where it is not null, is
-  // given what is copied, front to back; false where it was not, since the bytes are shared.
+  // Copies a whole file of the same store by reflink, or by a copy that keeps holes; never a hard
+  // link. Durable on return. `passing`, if not null, receives the copied bytes in order. Returns
+  // false if the bytes were shared instead.
   virtual Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                                 const RangeParts* passing, Progress* progress) = 0;
+                                 const ExtentVisitor* passing, Progress* progress) = 0;
   Status copy_in(const std::string& source_path, const std::string& relative, Progress* progress);
   virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
   virtual Status remove(const std::string& relative) = 0;
-  // A file that is there already, and that sync() is to make the name of durable as well.
+  // Marks an existing file whose name sync() must make durable.
   virtual void keep(const std::string& relative) = 0;
-  virtual Status sync() = 0;  // the names in it are durable
+  virtual Status sync() = 0;  // makes the names in the folder durable
 };
 
-// A whole small file, durable.
+// Writes a small text file and makes it durable.
 Status write_text(WritableDirectory& folder, const std::string& relative, std::string_view text);
 
 class Store {
  public:
   virtual ~Store() = default;
-  // Anything under that name, a dangling link too.
+  // True for any entry, also for a dangling link.
   virtual bool exists(const std::string& path) const = 0;
-  // The path with every link followed; of one that does not exist yet, its parent's with the name
-  // added.
+  // The path with all links followed. For a path that does not exist: its parent's path with the
+  // name added.
   virtual Result<std::string> resolved(const std::string& path) const = 0;
-  // Free for this user where `path` lies.
+  // Free bytes for this user on the file system of `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
-  // Whether a new file in the folder can have the blocks of `source` (OutputFile::share_at): tried
-  // with one, of which nothing is left.
+  // Whether a new file in the folder can share blocks with `source` (OutputFile::share_at). Tries
+  // it with a temporary file.
   virtual bool can_share(const std::string& folder, const ByteSource& source) const = 0;
-  // Of all that lies in a folder; none where it cannot be read.
+  // Names of all entries of a folder; empty if it cannot be read.
   virtual std::vector<std::string> names(const std::string& folder) const = 0;
 
   virtual Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const = 0;
-  // Makes the folder (its parent must exist) and fails if it is there already.
+  // Creates the folder; fails if it exists. Its parent must exist.
   virtual Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) = 0;
-  // One that exists, for a change in place.
+  // Opens an existing folder, for a repair in place.
   virtual Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) = 0;
-  // Gives a finished folder its final name, which nothing has yet; durable when it returns.
+  // Renames a finished folder to its final name, which must not exist; durable on return.
   virtual Status publish(const std::string& temporary, const std::string& final_path) = 0;
-  // Removes a half-made folder of ours with all below; refuses anything whose name does not hold
+  // Deletes an unfinished output folder with its contents; refuses any whose name does not contain
   // `marker`.
   virtual Status discard(const std::string& path, const std::string& marker) = 0;
 };
 
-// This machine's own.
+// The local file system.
 Store& posix_store();
 
 }  // namespace shw

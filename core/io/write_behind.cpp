@@ -5,13 +5,13 @@
 namespace shw {
 namespace {
 
-// Two of them are under way at most: a disk of 500 MB/s writes one in 30 ms.
+// At most two blocks are in flight: a disk of 500 MB/s writes one in 30 ms.
 constexpr off_t kBehindAtOnce = off_t{16} << 20;
 
 }  // namespace
 
 void WriteBehind::wrote_until(off_t end) {
-  // Hints: what a file system cannot do here, fsync() does.
+  // Only hints: fsync() does what the file system cannot do here.
   for (; end - begun_ >= kBehindAtOnce; begun_ += kBehindAtOnce) {
     static_cast<void>(::sync_file_range(fd_, begun_, kBehindAtOnce, SYNC_FILE_RANGE_WRITE));
     if (begun_ < kBehindAtOnce) continue;

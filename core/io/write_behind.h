@@ -1,21 +1,21 @@
-// Sends to the disk what was written while more is made, and never lets it fall far behind: whoever
-// makes the file durable, or wants to stop, waits for that much and not for gigabytes.
+// Starts writing dirty pages to the disk while more is produced, and limits the backlog: a later
+// sync, or a cancelled run, then waits for 32 MiB at most and not for gigabytes.
 #pragma once
 
 #include <sys/types.h>
 
 namespace shw {
 
-// Of a file that is written from its beginning on by one thread.
+// For a file written sequentially by one thread.
 class WriteBehind {
  public:
   explicit WriteBehind(int fd) : fd_(fd) {}
-  // All before `end` has been written. May wait for the disk, for what was written long before.
+  // All bytes before `end` are written. May wait until the disk has caught up.
   void wrote_until(off_t end);
 
  private:
   int fd_;
-  off_t begun_ = 0;  // before it the disk has begun with all
+  off_t begun_ = 0;  // write-back was started for all bytes before it
 };
 
 }  // namespace shw

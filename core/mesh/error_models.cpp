@@ -28,21 +28,21 @@ std::optional<std::size_t> dim_of(const Placement& placement, std::size_t ndim) 
 
 Status check_arguments(ExtentsView shape, const Mesh& mesh,
                        const std::vector<Placement>& placements, std::int64_t rank) {
-  // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
+  // Larger than any cluster, and small enough for 64-bit arithmetic below.
   if (mesh.size() > (std::int64_t{1} << 31))
     return fail(ErrorKind::kUsage, "the mesh " + to_text(mesh) + " has more than 2^31 ranks");
   for (const Placement& placement : placements) {
     if (is_strided(placement) && placement.split_factor > (1 << 16))
       return fail(ErrorKind::kUnsupported, to_text(placement) + " leaves too many pieces");
   }
-  // local_box says it in full for everything but what it cannot express as a box.
+  // local_box reports all errors except rows that are not a box.
   auto box = local_box(shape, mesh, placements, rank);
   if (!box && box.error().kind == ErrorKind::kUsage) return tl::unexpected<Error>(box.error());
   return {};
 }
 
-// torch 2.6 `compute_local_shape_and_global_offset`, its part for strided placements, dimension by
-// dimension: the same arithmetic, wrong results in uneven cases included.
+// torch 2.6 `compute_local_shape_and_global_offset`, the part for strided placements: the same
+// arithmetic, including its wrong results for uneven splits.
 struct ByIndex {
   ExtentsView shape;
   const Mesh& mesh;
@@ -58,7 +58,7 @@ struct ByIndex {
       Cut cut = chunk_of(box.sizes[d], mesh.axes[i].size, coordinates[i]);
       box.sizes[d] = cut.size;
       shards[d] *= mesh.axes[i].size;
-      // "if global_offset <= local_offset": torch's own way to tell a second cut from a first.
+      // "if global_offset <= local_offset": torch's test for a repeated split.
       if (box.offsets[d] <= cut.offset)
         box.offsets[d] = cut.offset;
       else
@@ -90,14 +90,14 @@ struct ByIndex {
   }
 };
 
-// Left to right on index lists; only the first row and the count reach the metadata.
+// Left to right on index lists; only the first row and the count are recorded.
 Result<Box> first_row(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank) {
   std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
   Box box = whole(shape);
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    // Each step asks where row `i` of the new list lies in the old one: the first row is followed
-    // back through the cuts, last one first.
+    // Each step maps row i of the new list to the old list: the first row is traced back through
+    // the splits, last one first.
     std::vector<std::int64_t> extents;
     std::vector<std::size_t> axes;
     std::int64_t extent = shape[d];
@@ -138,14 +138,14 @@ Result<Box> first_row(ExtentsView shape, const Mesh& mesh, const std::vector<Pla
   return box;
 }
 
-// A strided axis whose turn comes when later axes have cut its dimension into as many pieces as its
-// factor says: one of them or several (FSDP over experts over their tensor ranks).
+// A strided axis that waits until later axes have split its dimension into split_factor pieces. One
+// or several axes may do so (FSDP over experts and their tensor ranks).
 struct StridedAxis {
   std::size_t axis = 0;
   std::int64_t pieces = 1;  // so far
 };
 
-// `cut` has cut: those that waited for it follow, the innermost first.
+// Axis `cut` has split: adds the axes that waited for it, innermost first.
 void place_behind(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t cut,
                   std::vector<StridedAxis>& waiting, std::vector<std::size_t>& order) {
   std::int64_t pieces = mesh.axes[cut].size;
@@ -154,7 +154,7 @@ void place_behind(const Mesh& mesh, const std::vector<Placement>& placements, st
     if (placements[axis].dim != placements[cut].dim) continue;
     waiting[w].pieces =
         checked_mul(waiting[w].pieces, pieces).value_or(std::numeric_limits<std::int64_t>::max());
-    // An axis of one rank cuts nothing, whatever its factor says.
+    // An axis of one rank splits nothing, whatever its factor.
     if (placements[axis].split_factor != waiting[w].pieces && mesh.axes[axis].size != 1) continue;
     pieces = checked_mul(pieces, mesh.axes[axis].size)
                  .value_or(std::numeric_limits<std::int64_t>::max());
@@ -185,7 +185,7 @@ Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
         return fail(ErrorKind::kUnsupported,
                     fmt::format("{} does not match the {} pieces that later axes cut",
                                 to_text(placement), strided.pieces));
-      // Alone and with factor 1 it is a plain cut; otherwise nothing says what was cut before.
+      // Alone with factor 1 it is a plain split; otherwise the previous splits are unknown.
       if (placement.split_factor != 1)
         return fail(ErrorKind::kUnsupported,
                     to_text(placement) + " has no plain shard of its dimension behind it");

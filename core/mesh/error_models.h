@@ -1,5 +1,5 @@
-// What savers record instead of the truth: the known wrong ways from mesh and placements to a box.
-// They explain what lies on disk; truth is never derived from them (spec/failures.md 0.3, 6.a).
+// Known wrong metadata of savers: functions from mesh and placements to the box that a faulty
+// version records. They explain findings; correct boxes are never derived from them.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,31 @@
 
 namespace shw {
 
-// Three generations of torch's offsets for strided shards.
+// Three generations of torch's offset computation for strided shards.
 enum class OffsetModel : std::uint8_t {
-  kByIndex,        // g1, torch 2.5 to 2.7: sizes left to right, offset = local size * shard index
-  kExplicitOrder,  // g2, 2.8 and 2.9: cuts in the order in which they were made; exact
-  kFirstRow,       // g3, since 2.10: left to right, a strided cut piece by piece; first row, length
+  kByIndex,        // torch 2.5 to 2.7: sizes left to right, offset = local size * shard index
+  kExplicitOrder,  // torch 2.8 and 2.9: splits in execution order; exact
+  kFirstRow,       // since 2.10: left to right, strided splits piecewise; first row and length
 };
 
-// The chunk that torch of that generation records for `rank`. kUnsupported where that generation
-// refuses the placements.
+// The chunk that this torch generation records for `rank`. kUnsupported if it rejects the
+// placements.
 Result<Box> recorded_box(OffsetModel model, ExtentsView shape, const Mesh& mesh,
                          const std::vector<Placement>& placements, std::int64_t rank);
 
-// The rows that training holds: a strided axis (FSDP) cut after the plain one (TP) that follows it.
+// The rows that a rank really holds: a strided axis (FSDP) splits after the plain one (TP).
 Result<Box> nested_box(ExtentsView shape, const Mesh& mesh,
                        const std::vector<Placement>& placements, std::int64_t rank);
 
-// Mesh axes that cut something, in the order in which the cuts are made. kUnsupported where a split
-// factor is not the product of the axes cut before.
+// Mesh axes that split a dimension, in execution order. kUnsupported if a split factor is not the
+// product of the preceding axes.
 Result<std::vector<std::size_t>> order_of_cuts(const Mesh& mesh,
                                                const std::vector<Placement>& placements);
 
-// A strided placement treated as a plain one (S5 E2).
+// Replaces strided placements by plain ones, as a faulty saver does.
 std::vector<Placement> as_plain(const std::vector<Placement>& placements);
 
-// An axis that the saver forgot (S4, S5 E1): the same layout without it.
+// A mesh and placements without an axis that the saver forgot.
 struct MeshLayout {
   Mesh mesh;
   std::vector<Placement> placements;
@@ -43,7 +43,7 @@ struct MeshLayout {
 MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placements,
                         std::size_t axis);
 
-// What DTensor.from_local without shape= makes of a local shape (0.3): the law of S1 and others.
+// The global shape that DTensor.from_local computes for a local shape without `shape=`.
 Extents invented_shape(ExtentsView local, const Mesh& mesh,
                        const std::vector<Placement>& placements);
 

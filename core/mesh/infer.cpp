@@ -5,23 +5,23 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/mesh/error_models.h"
 
 namespace shw {
 namespace {
 
-constexpr std::size_t kLayouts = 64;      // distinct ones to look at
-constexpr std::uint32_t kChunks = 4096;   // of one tensor
-constexpr std::int64_t kRanks = 1 << 16;  // of a mesh that is guessed
-constexpr std::size_t kAxes = 3;          // of a mesh that is guessed
+constexpr std::size_t kLayouts = 64;      // distinct layouts examined
+constexpr std::uint32_t kChunks = 4096;   // per tensor
+constexpr std::int64_t kRanks = 1 << 16;  // per guessed mesh
+constexpr std::size_t kAxes = 3;          // per guessed mesh
 
-// A tensor as its savers cut it: who wrote which box. Equal layouts are looked at once.
+// The layout of a tensor: which rank wrote which box. Tensors of equal layout are examined once.
 struct Cutting {
-  std::vector<TensorId> tensors;  // with this layout
+  std::vector<TensorId> tensors;  // tensors with this layout
   Extents shape;
-  std::vector<std::pair<std::int64_t, Box>> chunks;  // writer, box; no empty ones
-  std::vector<std::int64_t> empty;                   // ranks that wrote a chunk of no element
+  std::vector<std::pair<std::int64_t, Box>> chunks;  // writer and non-empty box
+  std::vector<std::int64_t> empty;                   // ranks that wrote a chunk without elements
 };
 
 std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
@@ -48,8 +48,8 @@ bool same_cutting(const Cutting& a, const Cutting& b) {
 
 std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) {
   std::vector<Cutting> all;
-  std::multimap<std::size_t, std::size_t> by_size;  // chunks -> index
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  std::multimap<std::size_t, std::size_t> by_size;  // by number of chunks
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     auto cutting = cutting_of(c, tensor);
     if (!cutting) continue;
     auto [first, last] = by_size.equal_range(cutting->chunks.size());
@@ -78,7 +78,7 @@ bool predicts(const Mesh& mesh, const std::vector<Placement>& placements, const 
          });
 }
 
-// How many distinct boxes the layout makes: all of them must be there.
+// The number of distinct boxes of the layout; all of them must exist.
 bool makes_as_many(const Mesh& mesh, const std::vector<Placement>& placements,
                    const Cutting& cutting) {
   std::vector<Extents> starts;
@@ -92,8 +92,8 @@ bool makes_as_many(const Mesh& mesh, const std::vector<Placement>& placements,
   return static_cast<std::size_t>(distinct) == cutting.chunks.size();
 }
 
-// Counts through the placements of every axis: replicated, or one of the dimensions; a dimension
-// that a later axis cuts as well also strided.
+// Enumerates the placements of every axis: replicated, or one of the dimensions; strided too if a
+// later axis splits the same dimension.
 class Choices {
  public:
   Choices(const Mesh& mesh, std::size_t ndim) : mesh_(mesh), ndim_(ndim) {
@@ -106,7 +106,7 @@ class Choices {
       std::size_t dim = (digits_[i] - 1) % ndim_;
       out[i] = {Placement::Kind::kShard, static_cast<std::int64_t>(dim), 1};
       if (digits_[i] <= ndim_) continue;
-      // Strided by what the nearest later axis makes of the dimension.
+      // Strided by the factor of the nearest later axis.
       out[i].kind = Placement::Kind::kStridedShard;
       out[i].split_factor = 1;
       for (std::size_t j = i + 1; j < out.size(); ++j) {
@@ -130,8 +130,8 @@ class Choices {
   std::vector<std::size_t> digits_;
 };
 
-// Whether these placements on this mesh are worth a look: others say the same with less, or cut
-// into too few parts.
+// False if simpler placements say the same, or if the mesh makes too few
+// parts.
 bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
                  const Cutting& cutting) {
   std::int64_t parts = 1;
@@ -145,7 +145,7 @@ bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
   return parts >= static_cast<std::int64_t>(cutting.chunks.size());
 }
 
-// All placements that give every writer its box, until `take` says that it has enough.
+// Calls `take` with all placements that give every writer its box, until it returns false.
 template <class Take>
 void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
   if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4) return;
@@ -162,7 +162,7 @@ void each_fitting(const Mesh& mesh, const Cutting& cutting, Take take) {
 std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
   std::optional<std::vector<Placement>> found;
   each_fitting(mesh, cutting, [&](std::vector<Placement> placements) {
-    // A plain answer before a strided one.
+    // Plain placements before strided ones.
     bool is_plain = as_plain(placements) == placements;
     if (!found || is_plain) found = std::move(placements);
     return is_plain;
@@ -172,7 +172,7 @@ std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cu
 
 void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, const Progress* progress,
            MeshGuess& guess) {
-  for (const Cutting& cutting : until_cancelled(cuttings, progress)) {
+  for (const Cutting& cutting : cancellable_range(cuttings, progress)) {
     const auto alike = static_cast<std::int64_t>(cutting.tensors.size());
     guess.looked_at += alike;
     auto placements = find_placements(guess.mesh, cutting);
@@ -195,7 +195,7 @@ void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, const Prog
     guess.confidence = static_cast<double>(guess.explained) / static_cast<double>(guess.looked_at);
 }
 
-// Ordered factorisations of `ranks` into axes larger than 1.
+// All ordered factorisations of `ranks` into axes larger than 1.
 void factorise(std::int64_t ranks, std::vector<std::int64_t>& sizes,
                std::vector<std::vector<std::int64_t>>& out) {
   if (ranks == 1) {
@@ -219,7 +219,7 @@ std::int64_t ranks_of(const Checkpoint& c) {
   return ranks;
 }
 
-// Fewer axes explain with less; what only two of them explain needs two.
+// Prefers more explained tensors, then fewer axes.
 bool better(const MeshGuess& a, const MeshGuess& b) {
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
   return a.mesh.axes.size() < b.mesh.axes.size();
@@ -237,7 +237,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
     for (std::size_t i = 0; i < factors.size(); ++i)
       guess.mesh.axes.push_back({fmt::format("axis{}", i), factors[i]});
     judge(c, cuttings, progress, guess);
-    // Nobody named it: another mesh with more axes would predict the same.
+    // Not named by user or spec: another mesh with more axes would predict the same.
     guess.confidence *= 0.95;
     if (guess.explained != 0) guesses.push_back(std::move(guess));
   }

@@ -1,6 +1,6 @@
-// Which mesh saved this? Inferred from the chunk grids and the writer of each chunk
-// (spec/failures.md 11): a candidate must predict the box of every chunk from its writer. It says
-// how sure it is and what speaks against it; nothing that needs a mesh may trust it silently.
+// Infers the device mesh of the saver from the chunk grids and the rank that wrote each chunk. A
+// candidate must predict the box of every chunk from its writer. Each guess has a confidence and
+// the evidence against it; code that needs a mesh must not trust a guess silently.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@ namespace shw {
 
 struct TensorPlacements {
   TensorId tensor{};
-  std::vector<Placement> placements;  // one a mesh axis
+  std::vector<Placement> placements;  // one per mesh axis
 };
 
 struct MeshGuess {
   Mesh mesh;
   std::string source;          // "given", "spec", "chunk grids and writers"
-  double confidence = 0;       // 0 to 1; 1 only where a person said it
-  std::int64_t explained = 0;  // tensors cut by several ranks whose chunks it predicts
-  std::int64_t looked_at = 0;  // of so many
-  std::vector<TensorPlacements> placements;  // of those explained, one a layout
-  std::vector<TensorId> unexplained;         // all that were looked at and are not
-  std::vector<std::string> against;          // in words, at most 8: what it does not explain
+  double confidence = 0;       // 0 to 1; 1 only if given by the user
+  std::int64_t explained = 0;  // number of split tensors whose chunks the mesh predicts
+  std::int64_t looked_at = 0;  // number of split tensors examined
+  std::vector<TensorPlacements> placements;  // of the explained tensors, one per layout
+  std::vector<TensorId> unexplained;         // examined tensors that it does not predict
+  std::vector<std::string> against;          // texts about unexplained tensors, at most 8
   bool is_sure() const { return confidence >= 0.99; }
 };
 
-// Best first; empty where nothing was cut. `named`: those that the spec names (named_meshes).
-// `given` (--mesh) always stands first, whatever speaks against it. Looks at no more than 64
-// distinct layouts.
+// Guesses, best first; empty if no tensor is split. `named`: meshes of the spec (named_meshes).
+// `given` (--mesh) always comes first, whatever contradicts it. Examines at most 64 distinct
+// layouts.
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
                                     const Mesh* given, const Progress* progress = nullptr);
 
-// How `tensor` was cut on `mesh`; nothing where no placements give its writers their boxes.
+// The placements of `tensor` on `mesh`; nullopt if none match its chunks and writers.
 std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,
                                                        const Mesh& mesh, TensorId tensor);
 
-// The part of `tensor` that `rank` holds on `mesh`, by all placements that give its writers their
-// boxes; ambiguous where two of them differ: replicas of one box leave that open.
+// The box of `tensor` that `rank` holds on `mesh`, from all matching placements. Ambiguous if they
+// disagree, which happens when replicas hold one box.
 struct InferredBox {
-  std::optional<Box> box;  // nothing: no placements fit
+  std::optional<Box> box;  // nullopt: no placements match
   bool is_ambiguous = false;
 };
 InferredBox infer_box(const Checkpoint& checkpoint, const Mesh& mesh, TensorId tensor,

@@ -14,10 +14,10 @@
 namespace shw {
 namespace {
 
-// More ranks than any cluster has: a mesh beyond that is a typing error, and would be gone through
-// rank by rank for each tensor.
+// More ranks than any cluster has: a larger mesh is a typing error, and would be iterated rank by
+// rank for each tensor.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
-// Runs that one dimension of one rank may fall into before it is no layout that torch can write.
+// Runs per dimension and rank; torch cannot write layouts with more.
 constexpr std::int64_t kMaxRuns = 1 << 16;
 
 std::string_view trim(std::string_view text) {
@@ -44,7 +44,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// "2", "dim=2" or "sf=2": a number, with or without one of its names.
+// Parses "2", "dim=2" or "sf=2": a number with or without one of its names.
 std::optional<std::int64_t> argument(std::string_view text,
                                      std::initializer_list<std::string_view> names) {
   std::size_t equals = text.find('=');
@@ -54,7 +54,7 @@ std::optional<std::int64_t> argument(std::string_view text,
   return number(trim(text.substr(equals + 1)));
 }
 
-// Rows of one dimension that a rank holds, in its order: runs of neighbours.
+// A run of adjacent rows of one dimension that a rank holds.
 struct Run {
   std::int64_t start = 0;
   std::int64_t length = 0;
@@ -68,7 +68,7 @@ void append(std::vector<Run>& runs, Run run) {
     runs.push_back(run);
 }
 
-// Rows [cut.offset, cut.offset + cut.size) of what `runs` list.
+// Appends rows [cut.offset, cut.offset + cut.size) of the rows listed by `runs`.
 void append_part(std::vector<Run>& out, const std::vector<Run>& runs, Cut cut) {
   std::int64_t skipped = 0;
   for (const Run& run : runs) {
@@ -245,7 +245,7 @@ Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index) {
 
 namespace {
 
-// Of every dimension the rows that the rank holds.
+// The rows that the rank holds, per dimension.
 Result<std::vector<std::vector<Run>>> held_rows(ExtentsView shape, const Mesh& mesh,
                                                 const std::vector<Placement>& placements,
                                                 std::int64_t rank) {

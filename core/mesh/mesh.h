@@ -1,4 +1,4 @@
-// Device meshes and placements, as torch's DTensor has them; ranks are row-major over the mesh.
+// Device meshes and placements as in torch's DTensor; ranks are row-major over the mesh.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct MeshAxis {
 
 struct Mesh {
   std::vector<MeshAxis> axes;
-  std::int64_t size() const;  // ranks
-  // Coordinate of a rank on every axis.
+  std::int64_t size() const;  // number of ranks
+  // Coordinates of a rank, one per axis.
   std::vector<std::int64_t> coordinates(std::int64_t rank) const;
   std::int64_t rank(const std::vector<std::int64_t>& coordinates) const;
   friend bool operator==(const Mesh&, const Mesh&) = default;
@@ -35,8 +35,8 @@ struct Placement {
     kStridedShard,
     kPartial
   } kind = Kind::kReplicate;
-  std::int64_t dim = 0;           // of kShard, kStridedShard; may be negative as torch allows
-  std::int64_t split_factor = 1;  // of kStridedShard
+  std::int64_t dim = 0;           // kShard, kStridedShard; may be negative as in torch
+  std::int64_t split_factor = 1;  // kStridedShard
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -49,10 +49,10 @@ std::string to_text(const std::vector<Placement>& placements);  // "Shard(2), Sh
 Result<Mesh> parse_mesh(std::string_view text);
 std::string to_text(const Mesh& mesh);   // "dp 4 x tp 2"
 std::string typed_as(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads
-// Those of more than one rank: the others cut nothing.
+// Axes with more than one rank; the others split nothing.
 std::vector<MeshAxis> long_axes(const Mesh& mesh);
 
-// torch.chunk: part `index` of `extent` cut into `parts`: {offset, size}; empty parts start at
+// Part `index` of `extent` split into `parts` by torch.chunk: {offset, size}. Empty parts start at
 // `extent` (torch >= 2.8).
 struct Cut {
   std::int64_t offset = 0;
@@ -60,13 +60,13 @@ struct Cut {
 };
 Cut chunk_of(std::int64_t extent, std::int64_t parts, std::int64_t index);
 
-// The box that `rank` holds, placements applied left to right on the current local extent, a
-// StridedShard split first into its split_factor pieces (torch >= 2.10
-// `compute_local_shape_and_global_offset`, spec/failures.md 0.2). kUnsupported where the rows are
-// no box.
+// The box that `rank` holds. Placements are applied left to right to the local extent;
+// a StridedShard first splits into split_factor pieces (torch >= 2.10
+// `compute_local_shape_and_global_offset`). kUnsupported if the rows do not form a
+// box.
 Result<Box> local_box(ExtentsView shape, const Mesh& mesh, const std::vector<Placement>& placements,
                       std::int64_t rank);
-// The same where its rows lie in several pieces: a box for each, row-major; none where it holds
+// The boxes that `rank` holds if its rows are in several pieces, row-major; empty if it holds
 // nothing.
 Result<std::vector<Box>> local_boxes(ExtentsView shape, const Mesh& mesh,
                                      const std::vector<Placement>& placements, std::int64_t rank);

@@ -13,7 +13,7 @@ namespace {
 
 using Outcome = SplitForecast::Outcome;
 
-// More rows than any weight has; what is computed below stays far inside 64 bits.
+// More rows than any weight has, and small enough for 64-bit arithmetic.
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 
 std::int64_t overlap(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_begin,
@@ -21,27 +21,27 @@ std::int64_t overlap(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_be
   return std::max<std::int64_t>(0, std::min(a_end, b_end) - std::max(a_begin, b_begin));
 }
 
-// In units of 1/(2 T) row, in which a half of the mistaken length is a whole number.
+// In units of 1/(2 T) row, so that half of the wrong length is an integer.
 struct Split {
   std::span<const std::int64_t> rows;
   std::int64_t tp;
   std::int64_t unit() const { return 2 * tp; }
 
-  // What FSDP rank `f`, whose rows begin at `begin`, adds to a half: own rows within the half of a
-  // whole that it takes to be rows[f] / T long.
+  // Rows that FSDP rank f, whose rows begin at `begin`, contributes to a half: its rows inside the
+  // half of an item that it assumes to be rows[f] / T long.
   std::int64_t part(std::size_t f, std::int64_t begin, bool second) const {
     std::int64_t from = second ? rows[f] : 0;
     return overlap(begin * unit(), (begin + rows[f]) * unit(), from, from + rows[f]);
   }
-  // Rows of the half of all T ranks, as rank `f` computes them.
+  // Rows of the half over all T ranks, as rank f computes them.
   std::int64_t claimed(std::size_t f) const { return rows[f] / unit() * tp; }
 };
 
-// One half: chunks lie one behind the other, FSDP rank by rank inside each tensor-parallel rank,
-// and none may end behind the size that its own rank claims.
+// Checks one half: chunks follow each other by FSDP rank within each tensor-parallel rank, and none
+// may end behind the size that its own rank claims.
 std::optional<SplitForecast> bounds(const Split& split, const std::vector<std::int64_t>& parts) {
   std::int64_t all = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
-  for (std::int64_t t : {std::int64_t{0}, split.tp - 1}) {  // the last goes furthest
+  for (std::int64_t t : {std::int64_t{0}, split.tp - 1}) {  // the last one reaches furthest
     std::int64_t offset = t * all;
     for (std::size_t f = 0; f < parts.size(); ++f) {
       if (offset + parts[f] > split.claimed(f))
@@ -52,7 +52,7 @@ std::optional<SplitForecast> bounds(const Split& split, const std::vector<std::i
   return std::nullopt;
 }
 
-// One half ends before the last rank's own claim; with several tensor-parallel ranks nobody looks.
+// Checks whether one half ends before the last rank's claim; only with one tensor-parallel rank.
 std::optional<SplitForecast> boundary(const Split& split, const std::vector<std::int64_t>& parts) {
   std::size_t last = parts.size() - 1;
   std::int64_t all = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});

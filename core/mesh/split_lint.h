@@ -1,5 +1,5 @@
-// Before a save: what Megatron-FSDP's splitter makes of a gated weight's optimizer state where that
-// is a plain tensor (S2, spec/failures.md 3.a and F2.4). Needs the split alone, no checkpoint.
+// Predicts, before a save, how Megatron-FSDP splits the optimizer state of a gated weight that is a
+// plain tensor. Needs only the split, no checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace shw {
 
 struct SplitForecast {
   enum class Outcome : std::uint8_t {
-    kHarmless,  // saved as it should be
-    kSilent,    // saved without a message; 1 row of `ratio` is there, all of them rows of W
-    kOddRows,   // stops: a rank's rows cannot be halved
-    kReshape,   // stops: half a row would have to be cut
-    kBounds,    // stops: a rank's rows end behind the size that it claims
-    kBoundary,  // stops: the last rank's rows end before the size that it claims
+    kHarmless,  // saved correctly
+    kSilent,    // silent loss: 1 of `ratio` rows is saved, all of W
+    kOddRows,   // fails: the rows of a rank cannot be halved
+    kReshape,   // fails: a row would have to be halved
+    kBounds,    // fails: a rank's rows end behind its claimed size
+    kBoundary,  // fails: the last rank's rows end before its claimed size
   } outcome = Outcome::kHarmless;
-  std::int64_t ratio = 1;  // of kHarmless and kSilent
-  std::size_t rank = 0;    // of those that stop: the first FSDP rank where they do
+  std::int64_t ratio = 1;  // kHarmless and kSilent
+  std::size_t rank = 0;    // the first FSDP rank that fails
   std::int64_t offset = 0, rows = 0,
-               limit = 0;  // of kBounds: offset + rows > limit; of kBoundary: <
-  std::int64_t odd = 0;    // of kOddRows
+               limit = 0;  // kBounds: offset + rows > limit; kBoundary: <
+  std::int64_t odd = 0;    // kOddRows
   bool is_loss() const { return outcome == Outcome::kSilent; }
 };
 
-// `rows`: how many rows of the item (W, then V, of one tensor-parallel rank) each FSDP rank owns,
-// in rank order. kUsage where that is no split.
+// `rows`: rows of the item (W, then V, of one tensor-parallel rank) per FSDP rank, in rank order.
+// kUsage if the numbers are not a split.
 Result<SplitForecast> forecast_local_split(std::span<const std::int64_t> rows,
                                            std::int64_t tensor_parallel);
 
 std::string_view name(SplitForecast::Outcome outcome);  // "silent", "odd-rows", ...
-// "4,8": what a person types for `rows`. kUsage where it is no list of numbers.
+// Parses "4,8", the value of an option. kUsage if it is not a list of numbers.
 Result<std::vector<std::int64_t>> parse_rows(std::string_view text);
 
 // "silent: 1 row of 4 is saved, the others are lost without a message".

@@ -29,7 +29,7 @@ struct Linear {
   }
 };
 
-// Ottosson's matrices.
+// Ottosson's OKLab matrices.
 Linear oklch_to_linear(float lightness, float chroma, float hue) {
   float radians = hue * 3.14159265f / 180.0f;
   float a = chroma * std::cos(radians), b = chroma * std::sin(radians);
@@ -63,16 +63,16 @@ float luminance_of(Srgb colour) {
 Srgb writer_srgb(std::uint32_t rank, MeshGrid grid, const WriterTones& tones) {
   std::uint32_t columns = std::max(grid.columns, 1u), rows = std::max(grid.rows, 1u);
   std::uint32_t column = rank % columns, row = (rank / columns) % rows;
-  if (columns == 1) {  // one column only: the rows take the hues
+  if (columns == 1) {  // with one column the rows get the hues
     std::swap(column, row);
     std::swap(columns, rows);
   }
   auto part = [](std::uint32_t at, std::uint32_t of) {
     return of > 1 ? static_cast<float>(at) / static_cast<float>(of - 1) : 0.0f;
   };
-  // From blue over purple and red to olive: the arc without the green and the gold that the tokens
-  // use. Chroma stays low, so that red and gold of a finding stand out. Without the fall two of
-  // eight ranks were 0.004 apart (OKLab) to an eye without green; with it the least is 0.02.
+  // Hues from blue over purple and red to olive, without the green and gold of the theme. Low
+  // chroma, so that red and gold of findings stand out. The fall in lightness raises the least
+  // distance of eight ranks for a red-green-blind eye from 0.004 to 0.02 (OKLab).
   float along = part(column, columns);
   float hue = 240.0f + 200.0f * along;
   float down = rows > 1 ? part(row, rows) : 0.5f;

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 
 namespace shw {
 namespace {
@@ -170,8 +170,8 @@ void CheckpointBuilder::set_coding(std::size_t storage, Checkpoint::Coding codin
   Checkpoint& c = *checkpoint_;
   if (c.storage_coding_.empty()) c.storage_coding_.assign(c.storage_file_.size(), 0);
   auto found = std::find(c.codings_.begin(), c.codings_.end(), coding);
-  // 255 different chains in one checkpoint are damage; the last one then stands for the rest and
-  // reading it fails by name.
+  // More than 255 distinct codings in one checkpoint are damage: the last one stands for the rest,
+  // and reading those items then fails with its name.
   if (found == c.codings_.end() && c.codings_.size() < 256)
     found = c.codings_.insert(found, std::move(coding));
   if (found == c.codings_.end()) --found;
@@ -181,7 +181,7 @@ void CheckpointBuilder::set_coding(std::size_t storage, Checkpoint::Coding codin
 void CheckpointBuilder::set_transforms(ChunkId chunk, std::vector<std::string> transforms) {
   Checkpoint& c = *checkpoint_;
   std::size_t storage = c.storage_index(chunk);
-  if (storage >= c.storage_file_.size()) return;  // transforms of nothing
+  if (storage >= c.storage_file_.size()) return;  // no such storage
   set_coding(storage, {c.coding(storage).codec, std::move(transforms)});
 }
 
@@ -191,12 +191,12 @@ void CheckpointBuilder::set_path(TensorId tensor, std::vector<PathPart> path) {
   paths[index_of(tensor)] = std::move(path);
 }
 
-void CheckpointBuilder::add_object(ObjectRow object, std::vector<PathPart> path) {
+void CheckpointBuilder::add_object(NonTensorEntry object, std::vector<PathPart> path) {
   checkpoint_->objects_.push_back(std::move(object));
   checkpoint_->object_path_.push_back(std::move(path));
 }
-void CheckpointBuilder::add_stray(StrayRecord stray) {
-  checkpoint_->strays_.push_back(std::move(stray));
+void CheckpointBuilder::add_unclaimed_record(UnclaimedStorageRecord unclaimed) {
+  checkpoint_->unclaimed_records_.push_back(std::move(unclaimed));
 }
 void CheckpointBuilder::add_finding(Finding finding) {
   checkpoint_->findings_.push_back(std::move(finding));
@@ -237,7 +237,7 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::with_finding(const Checkpoi
   return copy;
 }
 
-// What is known of every file, and what else lies there.
+// Sets existence and size of every file and adds the unreferenced ones.
 void CheckpointBuilder::look_at_files() {
   Checkpoint& c = *checkpoint_;
   if (c.directory_ != nullptr) {

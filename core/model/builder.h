@@ -1,8 +1,8 @@
-// Fills the columns of a Checkpoint. Format readers, and tests that need a checkpoint without
-// files, go through it.
+// Builds the columns of a Checkpoint, for format readers and for tests without
+// files.
 //
-// At first every chunk has a storage of its own, of the same number. The first storage that is
-// shared, or added by itself, gives them numbers of their own: 4 bytes a chunk more.
+// By default storage i belongs to chunk i. The first shared or separately added
+// storage switches to an explicit table, which costs 4 bytes per chunk.
 #pragma once
 
 #include <cstdint>
@@ -24,25 +24,25 @@ class CheckpointBuilder {
   CheckpointBuilder& operator=(CheckpointBuilder&&) = default;
   ~CheckpointBuilder();
 
-  // Rows of formats outlive every checkpoint.
+  // The Format must outlive every checkpoint.
   void set_format(const Format& format);
   void set_provenance(Provenance provenance);
   void set_directory(std::shared_ptr<const Directory> directory);
   void reserve(std::uint32_t tensors, std::uint32_t chunks);
 
-  // Coordinates, stored once for equal ones. At 1,024 ranks 3.5 million chunks share some 60,000
-  // offsets: comparing handles is comparing coordinates.
+  // Interned coordinates. With 1,024 ranks 3.5 million chunks use about 60,000 distinct offsets;
+  // equal handles mean equal coordinates.
   enum class Handle : std::uint32_t {};
   Handle extents(ExtentsView coordinates);
   ExtentsView extents(Handle handle) const {
     return checkpoint_->coordinates(static_cast<std::uint32_t>(handle));
   }
 
-  // Tensors come one after the other, each followed by its chunks.
+  // Adds a tensor; its chunks must be added before the next tensor.
   TensorId add_tensor(std::string fqn, Dtype dtype, ExtentsView shape, bool requires_grad = false);
-  // Appends to the tensor added last. Storage may be attached later by set_item.
+  // Adds a chunk to the last tensor. Its storage may be set later with set_item.
   ChunkId add_chunk(ExtentsView offsets, ExtentsView sizes, ItemPlace item = {});
-  // The same by handles of `extents`: what a reader of millions of chunks does.
+  // As above with interned coordinates, for readers of millions of chunks.
   ChunkId add_chunk(Handle offsets, Handle sizes);
   void set_item(ChunkId chunk, ItemPlace item);
   Handle chunk_offsets(ChunkId chunk) const {
@@ -55,13 +55,13 @@ class CheckpointBuilder {
     return storage < checkpoint_->storage_file_.size() ? checkpoint_->storage_file_[storage]
                                                        : FileId::kNone;
   }
-  void share_item(ChunkId from, ChunkId to);  // one storage for both
+  void share_item(ChunkId from, ChunkId to);  // both chunks then use one storage
   void set_transforms(ChunkId chunk, std::vector<std::string> transforms);
-  // Who wrote it, where another than its file's writer.
+  // Sets the writer of a chunk if it differs from its file's writer.
   void set_writer(ChunkId chunk, std::uint32_t rank);
 
-  // A storage that no chunk has for itself; `codec`: null for the format's. Chunks are then views
-  // of it, at an element and with strides (none: row-major).
+  // Adds a storage that no single chunk owns; null `codec` means the format's. Chunks are then
+  // views of it, with an element offset and strides (empty: row-major).
   StorageId add_storage(ItemPlace place, const Codec* codec = nullptr,
                         std::vector<std::string> transforms = {});
   void set_view(ChunkId chunk, StorageId storage, std::int64_t element = 0,
@@ -69,19 +69,19 @@ class CheckpointBuilder {
   void add_replica(Replica replica);
   void set_path(TensorId tensor, std::vector<PathPart> path);
 
-  void add_object(ObjectRow object, std::vector<PathPart> path = {});
-  void add_stray(StrayRecord stray);
+  void add_object(NonTensorEntry object, std::vector<PathPart> path = {});
+  void add_unclaimed_record(UnclaimedStorageRecord unclaimed);
   void add_finding(Finding finding);
 
-  // The file with that recorded path, added at its first mention. Who wrote it is what the format
-  // reads from the name.
+  // The id of the file with this recorded path, added at its first mention. The format derives the
+  // writer's rank from the name.
   FileId file(std::string_view path);
 
-  // Looks at every file in the directory (existence, size, what lies there unreferenced) and seals
-  // the columns. Where it was cancelled it is not to be looked at.
+  // Stats all files of the directory, adds unreferenced ones and returns the finished checkpoint.
+  // If `progress` was cancelled the result is incomplete and must not be used.
   std::shared_ptr<const Checkpoint> finish(const Progress* progress = nullptr);
 
-  // A copy with one thing more that was found around it.
+  // A copy of the checkpoint with one more opening finding.
   static std::shared_ptr<const Checkpoint> with_finding(const Checkpoint& checkpoint,
                                                         Finding finding);
 
@@ -94,9 +94,9 @@ class CheckpointBuilder {
 
   std::shared_ptr<Checkpoint> checkpoint_;
   std::unordered_map<std::string, FileId> file_ids_;
-  std::vector<std::uint32_t> shared_;  // open addressing; pool index + 1, 0 where free
+  std::vector<std::uint32_t> shared_;  // hash table with open addressing: pool index + 1, 0 if free
   std::size_t shared_count_ = 0;
-  bool numbered_ = false;  // storages have numbers of their own
+  bool numbered_ = false;  // storage ids differ from chunk ids
 };
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What is said about a checkpoint. Findings are data: the words for people are made at the edge
-// from these fields alone.
+// Findings: what rules report about a checkpoint. Findings are data; the texts for users are
+// formatted at the edge from these fields.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace shw {
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
-// What becomes of a run that starts from this checkpoint as it is; the worst last.
+// What happens to a run that loads the unrepaired checkpoint, in order of severity.
 enum class Consequence : std::uint8_t { kNone, kHazard, kWillNotLoad, kSilentlyWrong, kDataLost };
 std::string_view name(Consequence consequence);  // "silently-wrong"; "none"
 
@@ -28,10 +28,10 @@ struct Remedy {
   std::string kind;  // "relabel", "retile", "permute-blocks", "transpose", "mask", "rename",
                      // "rewrite-metadata", "fill"; design 5.1
   bool lossless = false;
-  std::string text;  // one sentence, what will be done and what is lost
+  std::string text;  // one sentence: what will be done and what is lost
 };
 
-// An entry that is no tensor shall say what another one says: its storage record points there.
+// A non-tensor entry is to be replaced by the value of another one, by changing its record.
 struct EntryTaken {
   std::string fqn;
   std::string from;
@@ -39,16 +39,16 @@ struct EntryTaken {
 };
 
 struct Finding {
-  std::string rule;  // "placement-axis-moved": never changes
+  std::string rule;  // "placement-axis-moved": stable
   Severity severity = Severity::kError;
-  std::vector<std::string> subjects;  // FQNs, or paths of files
-  std::string cause;                  // one sentence a tired engineer understands
-  std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in the order in which it is shown
+  std::vector<std::string> subjects;                            // FQNs, or paths of files
+  std::string cause;                                            // what is wrong, in one sentence
+  std::vector<std::pair<std::string, EvidenceValue>> evidence;  // in display order
   std::optional<Remedy> remedy;                                 // none: "no safe remedy"
-  std::vector<Diagnosis> diagnoses;  // what the repair works from; one a tensor, may be empty
-  std::string link;  // "NeMo AutoModel #1691": where the cause is known upstream; may be empty
-  Consequence consequence = Consequence::kNone;  // the engine's, from all that stands above
-  std::vector<EntryTaken> entries = {};          // as diagnoses, for entries that are no tensors
+  std::vector<Diagnosis> diagnoses;  // input of the repair; at most one per tensor
+  std::string link;  // "NeMo AutoModel #1691": a public report of the cause; may be empty
+  Consequence consequence = Consequence::kNone;  // set by the engine from the fields above
+  std::vector<EntryTaken> entries = {};          // as `diagnoses`, for non-tensor entries
 };
 
 }  // namespace shw

@@ -10,7 +10,7 @@ namespace shw {
 
 namespace {
 
-// What opening said of it; null where it said nothing.
+// The opening finding about an entry; null if there is none.
 const std::string* why_unread(const Checkpoint& checkpoint, std::string_view fqn) {
   for (const Finding& finding : checkpoint.opening_findings()) {
     const auto& subjects = finding.subjects;
@@ -59,7 +59,7 @@ Status check_all_reachable(const Checkpoint& checkpoint) {
     for (ChunkId chunk : checkpoint.chunks(TensorId{t}))
       check(checkpoint.item(chunk), checkpoint.fqn(TensorId{t}));
   }
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     if (!object.inlined) check(object.item, object.fqn);
   }
   if (!first && more != 0)

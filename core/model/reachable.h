@@ -1,4 +1,4 @@
-// Whether what a checkpoint records is there to be read: its file is one, and is long enough.
+// Checks that recorded items can be read: the file exists and is long enough.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 namespace shw {
 
 bool is_reachable(const Checkpoint& checkpoint, ChunkId chunk);
-// kUnsupported, with the file and the entry, where the item cannot be carried over.
+// kUnsupported, naming file and entry, if the item cannot be copied to a result.
 Status check_reachable(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item,
                        std::string_view fqn);
-// The same of everything that is recorded; says how much more there is.
+// Checks all items of the checkpoint; the error counts the further failures.
 Status check_all_reachable(const Checkpoint& checkpoint);
 
 }  // namespace shw

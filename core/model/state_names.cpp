@@ -24,7 +24,7 @@ bool is_wrapper(std::string_view part) {
          part == "_checkpoint_wrapped_module" || part == "_forward_module";
 }
 
-// "model", "module", "model0", "model_pp1": what stands before a parameter's own name.
+// Prefixes before a parameter's own name: "model", "module", "model0", "model_pp1".
 bool is_root(std::string_view part) {
   if (part == "model" || part == "module") return true;
   if (!part.starts_with("model")) return false;
@@ -44,14 +44,14 @@ bool is_known_kind(std::string_view kind) {
   return contains(kMoments, kind) || contains(kMasters, kind) || kind == "momentum_buffer";
 }
 
-// "optimizer.state.param.decoder.layers.0.weight"; "optimizer.state.param.exp_avg" is a moment of a
-// parameter of that name.
+// "optimizer.state.param.decoder.layers.0.weight" is a master; "optimizer.state.param.exp_avg" is
+// the moment of a parameter called "param".
 bool is_megatron_master(std::string_view first, std::string_view after) {
   const std::string_view last = after.substr(after.rfind('.') + 1);
   return first == kMegatronMaster && !is_known_kind(last) && last != "step";
 }
 
-// "optimizer.layers.0.weight.exp_avg": without a "state" in it the kind says that it is one.
+// "optimizer.layers.0.weight.exp_avg": without "state", the kind identifies it as a state.
 std::optional<StatePath> state_by_kind(std::string_view fqn) {
   std::string_view first = next_part(fqn);
   std::size_t dot = fqn.rfind('.');
@@ -59,7 +59,7 @@ std::optional<StatePath> state_by_kind(std::string_view fqn) {
     return std::nullopt;
   StatePath path{fqn.substr(0, dot), fqn.substr(dot + 1)};
   const bool known = is_known_kind(path.kind);
-  // Megatron's buckets ("distributed.dp_group_idx_0. ...") are no parameter's.
+  // Megatron's gradient buckets ("distributed.dp_group_idx_0. ...") belong to no parameter.
   return known && !path.key.starts_with("distributed.") ? std::optional(path) : std::nullopt;
 }
 
@@ -67,7 +67,7 @@ std::optional<StatePath> state_by_kind(std::string_view fqn) {
 
 std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
   std::string_view rest = fqn;
-  bool of_optimizer = true;  // nothing stands before it, or a part that says so
+  bool of_optimizer = true;  // true while all parts so far may name an optimizer
   for (int depth = 0; depth < 4 && !rest.empty(); ++depth) {
     std::string_view part = next_part(rest);
     if (part == "state") {
@@ -78,7 +78,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
       if (is_megatron_master(first, after)) return StatePath{after, first};
       std::size_t dot = rest.rfind('.');
       const StatePath path{rest.substr(0, dot), rest.substr(dot + 1)};
-      // An optimizer of several may be called by its own name: "muon.state.<fqn>.momentum_buffer".
+      // One of several optimizers may use its own name: "muon.state.<fqn>.momentum_buffer".
       if (of_optimizer || is_known_kind(path.kind)) return path;
     }
     of_optimizer = (of_optimizer && depth > 0) || part.find("optim") != std::string_view::npos;

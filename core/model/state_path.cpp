@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// As many dotted parts of `rest` as `old_part` has.
+// Removes from `rest` as many dotted parts as `old_part` has.
 std::string take_parts(std::string_view& rest, std::string_view old_part) {
   auto dots = std::count(old_part.begin(), old_part.end(), '.');
   std::size_t end = 0;
@@ -21,8 +21,8 @@ std::string text_of(const PathPart& part) {
   return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
 }
 
-// One key alone becomes shorter or longer, as where a wrapper's part leaves it: those before and
-// after it stay.
+// Handles a rename that lengthens or shortens a single key, such as a removed wrapper; the other
+// keys stay.
 std::optional<std::vector<PathPart>> path_with_other_key(std::span<const PathPart> path,
                                                          std::string_view new_name) {
   std::size_t first = 0, last = path.size();

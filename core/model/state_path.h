@@ -1,4 +1,4 @@
-// The path of an entry in the state dict, when the entry gets another name.
+// The state dict path of an entry after a rename.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// The path in the state dict under the new name, cut into parts as the old one was; an index stays
-// one. Nothing where the path does not spell the old name, or the new one has other parts.
+// Splits the new name into path parts as the old one was split; an index stays an index. nullopt if
+// the path does not spell the old name or the new name has other parts.
 std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
                                                 std::string_view old_name,
                                                 std::string_view new_name);

@@ -1,4 +1,4 @@
-// What a job says, apart from where it stands: one place for all who make programs.
+// Conversions between jobs and the column form of a program, shared by all builders.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline void read_from(ProgramJob& job, SourceId source, Dtype from, std::int64_t
   job.first = first;
 }
 
-// After read_from().
+// Call after read_from().
 inline void change(ProgramJob& job, const ProgramBuilder::Change& change) {
   job.via = change.via;
   if (change.via[0] != Dtype::kUnknown) job.op = ElementOp::kCast;

@@ -1,5 +1,5 @@
-// Where one element of an output comes from, worked out the slow and obvious way: what a lowering
-// says is held against what was wanted of it.
+// Computes the source of a single output element by a simple, slow method: the reference against
+// which lowerings are tested.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@ namespace shw {
 
 struct Origin {
   const ProgramSource* source = nullptr;  // null: a constant
-  // Of the source's own bytes: where the element begins. Counted from the front of the file where
-  // the source lies there as it is used.
+  // Offset of the element within the source's elements. For stored sources: offset within the
+  // file.
   std::int64_t byte = 0;
   const ProgramJob* job = nullptr;
 };
 
-// `at` is the element's place in the output that the jobs fill. Nothing where none makes it.
+// `at` is the position in the output that the jobs fill. nullopt if no job covers it.
 std::optional<Origin> origin_of(const Program& program, JobRange jobs, ExtentsView at);
 
 }  // namespace shw

@@ -16,8 +16,8 @@ bool reads_in_rows(const Program& program, const ProgramJob& job) {
 }
 
 JobRange jobs_of(const Program& program, OutputId output) {
-  // Outputs have about as many jobs each: looked for from where they then stand. A search through
-  // millions of them is twenty misses of the cache.
+  // Outputs have similar numbers of jobs, so the search starts at the expected position. A binary
+  // search over millions of jobs costs twenty cache misses.
   const std::vector<ProgramJob>& jobs = program.jobs;
   const std::size_t outputs = std::max<std::size_t>(program.outputs.size(), 1);
   const std::size_t guess =
@@ -37,9 +37,9 @@ JobRange jobs_of(const Program& program, OutputId output) {
 
 namespace {
 
-// Numbers as eight bytes each, texts with their length before them: nothing of how a compiler lays
-// a row out gets into the hash. Rows are hashed some hundred at a time: one by one, a row takes
-// longer than its bytes.
+// Hashes numbers as eight bytes and texts with their length, so that the compiler's row layout does
+// not matter. Hashes some hundred rows per call, because calls per row would take longer than the
+// hashing.
 class Columns {
  public:
   template <class... Number>

@@ -1,10 +1,10 @@
-// A plan lowered for machines: what is read from where, what goes into it, and which box of which
-// output it becomes. Tables of plain values with ids for rows and no pointers, so that a program
-// can be hashed, sent to a worker and given to a GPU (design.md section 4).
+// A lowered plan: which bytes are read, how they change, and which box of which output they become.
+// Tables of plain values with ids instead of pointers, so that a program can be hashed, sent to
+// another rank and executed on a GPU.
 //
-// An output is a payload: a row-major array that a format's writer wraps into a file. A job fills a
-// box of one output from one source, or with a constant. Jobs of an output fill it exactly once;
-// prove() holds every program against that before a byte is written.
+// An output is a payload: a row-major array that a format's writer stores in a file. A job fills a
+// box of one output from one source or with a constant. The jobs of an output fill it exactly once;
+// prove() checks this for every program before a byte is written.
 #pragma once
 
 #include <array>
@@ -25,48 +25,48 @@ namespace shw {
 enum class SourceId : std::uint32_t { kNone = 0xFFFFFFFFu };
 enum class OutputId : std::uint32_t {};
 
-// What has to be done before bytes of a source can be addressed.
+// How the bytes of a source become addressable.
 enum class SourceForm : std::uint8_t {
-  kStored,  // nothing: they lie in the file as they are used
-  kItem,    // the chunk's item is decoded, to its elements in row-major order
+  kStored,  // the file holds the elements as they are used
+  kItem,    // the chunk's item is decoded to row-major elements
 };
 
 enum class ElementOp : std::uint8_t {
   kCopy,
-  kCast,  // by way of the dtypes of `via`
+  kCast,  // through the dtypes of `via`
   kConstant,
-  kScale,  // to float32, times the float32 of `factor`, then as kCast
+  kScale,  // to float32, times the float32 `factor`, then as kCast
 };
 
-// Dtypes that an element takes on its way, one after the other; kUnknown ends them.
+// The dtypes of a conversion in sequence, ended by kUnknown.
 using Hops = std::array<Dtype, 6>;
 
 struct ProgramSource {
-  std::uint32_t input = 0;  // which opened checkpoint
-  std::uint32_t file = 0;   // in names
+  std::uint32_t input = 0;  // index of the opened checkpoint
+  std::uint32_t file = 0;   // index in names
   std::uint64_t offset = 0, length = 0;
   SourceForm form = SourceForm::kStored;
-  std::uint32_t chunk = 0;  // kItem: of that checkpoint; `length` is then that of the elements
+  std::uint32_t chunk = 0;  // kItem: chunk of that checkpoint; `length` counts its decoded elements
 };
 
 struct ProgramOutput {
-  std::uint32_t file = 0, tensor = 0;    // in names
+  std::uint32_t file = 0, tensor = 0;    // indices in names
   std::uint64_t offset = 0, length = 0;  // of the payload in its file
   Dtype dtype = Dtype::kUnknown;
   std::uint32_t ndim = 0;
-  std::uint32_t numbers = 0;  // in pool: the tensor's shape, the box's offsets in it, its sizes
+  std::uint32_t numbers = 0;  // index in pool: tensor shape, box offsets, box sizes
 };
 
 // 56 bytes: there are millions.
 struct ProgramJob {
   OutputId output{};
   SourceId source = SourceId::kNone;
-  SourceId factor = SourceId::kNone;  // of kScale: where one float32 lies; none: it is `constant`
-  std::uint32_t numbers = 0;  // in pool: where the box begins in the output, its sizes, and the
-                              // source's strides in bytes
-  std::int64_t first = 0;     // byte of the source where the box's first element begins
-  // Of kConstant: the bytes of an element, little-endian. Of kScale: the bits of the float32, or
-  // how many bytes into `factor` it lies.
+  SourceId factor = SourceId::kNone;  // kScale: place of the float32; kNone: it is in `constant`
+  std::uint32_t numbers = 0;          // index in pool: box offsets in the output, box sizes,
+                                      // byte strides in the source
+  std::int64_t first = 0;             // byte of the source at the first element of the box
+  // kConstant: the bytes of an element, little-endian. kScale: the bits of the float32, or its byte
+  // offset in `factor`.
   std::uint64_t constant[2] = {0, 0};
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
@@ -106,30 +106,30 @@ struct Program {
   }
 };
 
-// Puts a program together. Names and sources that are given twice are one row when it is taken: who
-// holds on to a source's id keeps the table short meanwhile.
+// Builds a program. Equal names and equal sources are merged in take(); a caller that reuses source
+// ids keeps the tables small until then.
 class ProgramBuilder {
  public:
-  // Room for that many rows, and for the numbers of one of the two that have any: tables that
-  // double as they grow end half empty.
+  // Reserves rows, and numbers for outputs or jobs: tables that grow by doubling end half
+  // empty.
   void expect(std::size_t sources, std::size_t outputs, std::size_t numbers);
 
   SourceId add_stored(std::uint32_t input, std::string_view file, std::uint64_t offset,
                       std::uint64_t length);
   SourceId add_item(std::uint32_t input, std::string_view file, std::uint64_t offset,
                     std::uint64_t length, std::uint32_t chunk);
-  // A box of a tensor; the offset in the file is given later.
+  // Adds an output for a box of a tensor; its offset in the file is set later.
   OutputId add_output(std::string_view tensor, Dtype dtype, ExtentsView shape, const Box& box);
   void place(OutputId output, std::string_view file, std::uint64_t offset);
 
-  // `box` lies in the output. Strides in bytes, `first` the byte of the box's first element.
+  // `box` is relative to the output. Byte strides; `first` is the byte of the first element.
   void add_copy(OutputId output, const Box& box, SourceId source, Dtype from, std::int64_t first,
                 ExtentsView strides);
-  // The same with values that change on their way: cast, and where there is a factor scaled first.
+  // As add_copy(), with conversion: a cast, preceded by a scale if there is a factor.
   struct Change {
     Hops via{};
     bool is_scaled = false;
-    SourceId factor = SourceId::kNone;  // none: `factor_bits`, a float32
+    SourceId factor = SourceId::kNone;  // kNone: the scale is `factor_bits`, a float32
     std::int64_t factor_at = 0;
     std::uint64_t factor_bits = 0;
     friend bool operator==(const Change&, const Change&) = default;
@@ -139,7 +139,7 @@ class ProgramBuilder {
   void add_zeros(OutputId output, const Box& box);
   void add_constant(OutputId output, const Box& box, const std::array<std::uint64_t, 2>& bits);
 
-  // In canonical order, which leaves nothing here. `moved[i]` becomes where output i went.
+  // Returns the canonical program and resets the builder. `moved[i]`: new id of output i.
   Program take(std::vector<OutputId>* moved = nullptr);
 
  private:
@@ -147,30 +147,30 @@ class ProgramBuilder {
   SourceId add(const ProgramSource& source);
   ProgramJob& add_job(OutputId output, const Box& box, ExtentsView strides);
 
-  Program program_;  // its pool has the numbers of outputs
+  Program program_;  // its pool holds the numbers of outputs only
   std::vector<std::int64_t> job_numbers_;
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
 };
 
-// Rows sorted by what they say and nothing said twice: two programs that do the same work on the
-// same bytes are equal, whoever lowered them. `moved` as above.
+// Sorts and merges all rows: two programs that do the same work on the same bytes become equal,
+// whoever lowered them. `moved[i]`: new id of output i.
 Program canonical(Program program, std::vector<OutputId>* moved = nullptr);
 
-// The elements that follow each other in the output do so in the source.
+// True if adjacent elements of the output are adjacent in the source.
 bool reads_in_rows(const Program& program, const ProgramJob& job);
 
 // XXH3-128 over all columns; equal on every machine.
 Hash128 hash_of(const Program& program);
 
-// The jobs of an output of a canonical program: [first, last) in jobs.
+// The jobs [first, last) of an output of a canonical program.
 struct JobRange {
   std::size_t first = 0, last = 0;
 };
 JobRange jobs_of(const Program& program, OutputId output);
 
-// Every byte of every output is written exactly once, every byte that is read lies in its source,
-// dtypes and counts agree, and the program is canonical. Takes nothing for granted: the program may
-// have come from anywhere.
+// Proves that every byte of every output is written exactly once, that every byte read is inside
+// its source, that dtypes and counts agree, and that the program is canonical. Makes no assumptions
+// about the program.
 Status prove(const Program& program);
 
 }  // namespace shw

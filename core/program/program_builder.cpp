@@ -15,7 +15,7 @@ Program canonical(Program program, std::vector<OutputId>* moved) {
 void ProgramBuilder::expect(std::size_t sources, std::size_t outputs, std::size_t numbers) {
   program_.sources.reserve(sources);
   program_.outputs.reserve(outputs);
-  program_.jobs.reserve(outputs);  // nearly every output is one job
+  program_.jobs.reserve(outputs);  // nearly every output has one job
   program_.pool.reserve(numbers);
   job_numbers_.reserve(numbers);
 }

@@ -17,7 +17,7 @@ auto place_of(const ProgramFrame::Output& output) {
   return std::tuple(output.offset, output.length, output.tensor);
 }
 
-// Two numbers or three: a call of memmove for them takes longer than they do.
+// Copies two or three numbers: a call of memmove would take longer.
 std::int64_t* put(std::int64_t* at, ExtentsView numbers) {
   for (std::int64_t number : numbers) *at++ = number;
   return at;
@@ -42,8 +42,8 @@ void ProgramFrame::set_sources(std::vector<ProgramSource> rows, std::vector<Sour
   program_.sources = std::move(rows);
 }
 
-// By file with counting: most formats lay tensors out one behind the other, and nothing is left to
-// sort. Else each file for itself.
+// Counting sort by file: most formats store tensors in sequence, so nothing is left to sort.
+// Otherwise each file is sorted separately.
 std::vector<OutputId> ProgramFrame::in_order(
     std::size_t count, const std::function<Output(std::size_t)>& output_of) const {
   using Standing = decltype(place_of({}));
@@ -72,13 +72,13 @@ std::vector<OutputId> ProgramFrame::in_order(
     std::sort(order.begin() + begin[file], order.begin() + begin[file + 1], before);
     return {};
   };
-  static_cast<void>(each_in_parallel(program_.names.size(), sort_file));
+  static_cast<void>(parallel_for(program_.names.size(), sort_file));
   for (std::uint32_t o = 0; o < count; ++o) moved[order[o]] = OutputId{o};
   return moved;
 }
 
-// The tables as long as they will be. Memory that nobody has used yet comes page by page, which
-// takes as long as filling it in: by several threads.
+// Allocates the final tables. Page faults of new memory take as long as filling it, so several
+// threads touch it.
 void ProgramFrame::make_room(std::size_t count,
                              const std::function<Output(std::size_t)>& output_of) {
   std::size_t jobs = 0, numbers = 0;
@@ -87,7 +87,7 @@ void ProgramFrame::make_room(std::size_t count,
     jobs += output.jobs;
     numbers += std::size_t{3} * output.ndim * (1 + output.jobs);
   }
-  static_cast<void>(each_in_parallel(3, [&](std::size_t table) -> Status {
+  static_cast<void>(parallel_for(3, [&](std::size_t table) -> Status {
     if (table == 0) program_.pool.resize(numbers);
     if (table == 1) program_.jobs.resize(jobs);
     if (table == 2) program_.outputs.resize(count);
@@ -124,7 +124,7 @@ std::vector<OutputId> ProgramFrame::set_outputs(
 
 void ProgramFrame::fill(OutputId output, ExtentsView shape, const Box& box,
                         std::vector<NewJob>& jobs) {
-  // Row-major order of where they begin is lexicographic order.
+  // Row-major order of their begins is lexicographic order.
   if (jobs.size() > 1)
     std::sort(jobs.begin(), jobs.end(),
               [](const NewJob& a, const NewJob& b) { return a.box.offsets < b.box.offsets; });

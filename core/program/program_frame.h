@@ -1,6 +1,6 @@
-// A program of millions of rows, filled in by all threads at once. Where each row stands is known
-// before the first one is written: nothing is sorted, moved or held twice. What comes out is what a
-// ProgramBuilder makes of the same rows, to the hash, on any number of threads.
+// Builds a program with millions of rows in parallel. The position of each row is computed before
+// the first one is written, so that nothing is sorted, moved or copied. The result equals that of
+// ProgramBuilder for the same rows, to the hash, with any number of threads.
 //
 //   names, then sources, then outputs with the number of their jobs, then the jobs of each output
 #pragma once
@@ -17,12 +17,12 @@
 
 namespace shw {
 
-// A job of an output that has no place in a program yet.
+// A job that is not yet part of a program.
 struct NewJob {
   Box box;                            // in the output; not empty
-  SourceId source = SourceId::kNone;  // none: it is `constant`
+  SourceId source = SourceId::kNone;  // kNone: it is `constant`
   Dtype from = Dtype::kUnknown;       // of the source
-  std::int64_t first = 0;             // as ProgramBuilder::add_changed() takes them
+  std::int64_t first = 0;             // as in ProgramBuilder::add_changed()
   Extents strides = {};
   ProgramBuilder::Change change = {};
   std::array<std::uint64_t, 2> constant = {0, 0};
@@ -30,30 +30,30 @@ struct NewJob {
 
 class ProgramFrame {
  public:
-  // Of files and tensors that will be in it, in any order, as often as they come.
+  // `names`: all file and tensor names, in any order, possibly repeated.
   explicit ProgramFrame(std::vector<std::string> names);
   std::uint32_t name(std::string_view text) const;
 
-  // All that jobs read, with files by name(). `moved[i]` becomes where source i went; where all
-  // stay where they are, which is the case where they come in order, it becomes empty.
+  // Sets all sources that jobs read, with files given by name(). `moved[i]`: new id of source i;
+  // empty if no id changes, as for sources added in order.
   void set_sources(std::vector<ProgramSource> rows, std::vector<SourceId>& moved);
 
-  // An output and how many jobs fill it.
+  // An output and the number of its jobs.
   struct Output {
-    std::uint32_t file = 0, tensor = 0;  // by name()
+    std::uint32_t file = 0, tensor = 0;  // indices given by name()
     std::uint64_t offset = 0, length = 0;
     Dtype dtype = Dtype::kUnknown;
     std::uint32_t ndim = 0, jobs = 0;
   };
-  // Where output i went, which output_of(i) says the same of whenever, and in whatever thread, it
-  // is asked.
+  // Adds `count` outputs; output_of(i) must return equal values on every call and thread. Returns
+  // the new id of each output.
   std::vector<OutputId> set_outputs(std::size_t count,
                                     const std::function<Output(std::size_t)>& output_of);
 
-  // Once an output, from any thread. As many jobs as were said, which meet nowhere.
+  // Writes the jobs of an output: once per output, from any thread, as many as announced.
   void fill(OutputId output, ExtentsView shape, const Box& box, std::vector<NewJob>& jobs);
 
-  // An output that is filled stands there as it will, while others are still being filled.
+  // Outputs that are filled are final while others are still being filled.
   const Program& program() const { return program_; }
   JobRange jobs_of(OutputId output) const {
     const auto o = static_cast<std::size_t>(output);
@@ -68,7 +68,7 @@ class ProgramFrame {
   void make_room(std::size_t count, const std::function<Output(std::size_t)>& output_of);
 
   Program program_;
-  std::vector<std::uint32_t> first_job_;  // by output, and one more
+  std::vector<std::uint32_t> first_job_;  // by output, plus one
 };
 
 }  // namespace shw

@@ -7,8 +7,8 @@
 namespace shw {
 namespace {
 
-// Where a job begins in its output: jobs of one output stand in this order. Jobs have their numbers
-// in `of_jobs`.
+// Row-major index in its output at which a job begins: the sort key of the jobs of one output. The
+// numbers of the jobs are in `of_jobs`.
 std::int64_t first_index(const Program& program, ExtentsView of_jobs, const ProgramJob& job) {
   std::int64_t index = 0;
   ExtentsView sizes = program.sizes(program.output(job.output));
@@ -17,13 +17,13 @@ std::int64_t first_index(const Program& program, ExtentsView of_jobs, const Prog
   return index;
 }
 
-// Where a row stands, as far as 16 bytes say it. They stand beside each other while they are
-// sorted: asked for at every comparison, those of 3.5 million rows are as many misses of the cache.
+// A 16-byte sort key stored next to the row index: comparisons through the rows themselves would
+// cost a cache miss each, for 3.5 million rows.
 struct RowPlace {
   std::uint64_t major = 0, minor = 0;
 };
 
-// Rows in the order of their places, and where those are equal of `rest`.
+// Row indices sorted by key, then by `rest`.
 template <class PlaceOf, class Rest>
 std::vector<std::uint32_t> order_by(std::size_t rows, PlaceOf place_of, Rest rest) {
   struct Keyed {
@@ -45,8 +45,8 @@ std::vector<std::uint32_t> order_by(std::size_t rows, PlaceOf place_of, Rest res
   return order;
 }
 
-// Row i becomes what row order[i] was. In place, along the cycles of `order`, which is used up: of
-// 3.5 million jobs a second table would be 250 MB.
+// Permutes rows in place: row i becomes old row order[i]. Follows the cycles of `order`, which is
+// consumed; a copy of 3.5 million jobs would need 250 MB.
 template <class Row>
 void permute(std::vector<Row>& rows, std::vector<std::uint32_t>& order) {
   for (std::uint32_t start = 0; start < rows.size(); ++start) {
@@ -64,7 +64,7 @@ void permute(std::vector<Row>& rows, std::vector<std::uint32_t>& order) {
   }
 }
 
-// Names in use, sorted; `moved` maps the old ones to them.
+// Sorts the names in use; `moved` maps old to new indices.
 void sort_names(Program& program, std::vector<std::uint32_t>& moved) {
   std::vector<bool> used(program.names.size(), false);
   for (const ProgramSource& source : program.sources) used[source.file] = true;
@@ -95,9 +95,9 @@ void sort_outputs(Program& program, std::vector<OutputId>& moved) {
   permute(program.outputs, order);
 }
 
-// Where they begin is worked out once a job, not once a comparison.
+// The keys are computed once per job, not per comparison.
 void sort_jobs(Program& program, ExtentsView of_jobs) {
-  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // negative numbers stand first
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // negative numbers first
   const std::vector<ProgramJob>& rows = program.jobs;
   std::vector<std::uint32_t> order = order_by(
       rows.size(),
@@ -109,8 +109,8 @@ void sort_jobs(Program& program, ExtentsView of_jobs) {
   permute(program.jobs, order);
 }
 
-// The numbers of every output, then those of every job, and no others. What has been copied goes:
-// of 3.5 million jobs there is never more than half of it twice.
+// Rebuilds the pool: the numbers of the outputs, then those of the jobs. Copied parts are freed on
+// the way, so that at most half of 3.5 million jobs exist twice.
 void sort_pool(Program& program, std::vector<std::int64_t> of_jobs) {
   std::size_t count = 0;
   for (const ProgramOutput& row : program.outputs) count += std::size_t{3} * row.ndim;

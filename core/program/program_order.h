@@ -1,4 +1,4 @@
-// How the rows of a program stand: sorted by what they say, and nothing said twice.
+// The canonical order of program rows: sorted by content, without duplicates.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ inline auto key_of(const ProgramSource& source) {
                     source.chunk);
 }
 
-// Sorts them, each once. `moved[i]` becomes where source i went; where all stay where they are it
-// becomes empty.
+// Sorts and merges sources. `moved[i]`: new id of source i; empty if no id
+// changes.
 void put_in_order(std::vector<ProgramSource>& rows, std::vector<SourceId>& moved);
 
-// All of a program. `of_jobs`: the numbers that its jobs have, where those in its pool are of
-// outputs. `moved[i]` becomes where output i went; may be null.
+// Puts a whole program in canonical order. `of_jobs`: the numbers of the jobs, if the program's
+// pool holds those of outputs only. `moved[i]`: new id of output i; may be null.
 Program in_order(Program program, std::vector<std::int64_t> of_jobs, std::vector<OutputId>* moved);
 
 }  // namespace shw

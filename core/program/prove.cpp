@@ -1,4 +1,4 @@
-// What a program must be before anybody runs it. Every number is looked at before it is used.
+// The proof of a program before execution. Every number is checked before use.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// A coordinate, an extent or a file offset beyond this is made up; sums of two stay in int64.
+// No real coordinate, extent or file offset exceeds this; sums of two fit in int64.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
 
 struct Prover {
@@ -64,7 +64,7 @@ struct Prover {
     return {};
   }
 
-  // The payloads of a file follow each other.
+  // The payloads of a file must be in ascending order.
   Status check_order_of_output(std::size_t o) const {
     if (o == 0) return {};
     const ProgramOutput &last = program.outputs[o - 1], &next = program.outputs[o];
@@ -76,7 +76,7 @@ struct Prover {
     return {};
   }
 
-  // What the strides reach from `first`, the last element's bytes included.
+  // The byte range that the strides reach from `first`, including the last element.
   Status check_reach(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     const ProgramSource& source = program.source(job.source);
@@ -96,7 +96,7 @@ struct Prover {
                               program.names[source.file]));
   }
 
-  // Every hop is a cast, and none of them stands where nothing happens.
+  // Every hop must be a supported cast that changes the dtype.
   Status check_hops(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     bool scaled = job.op == ElementOp::kScale;
@@ -184,7 +184,7 @@ struct Prover {
     return check_elements(j);
   }
 
-  // Names and sources are sorted and needed, none is there twice.
+  // Names and sources must be sorted, used and distinct.
   bool has_sorted_rows() const {
     auto rising = [](const ProgramSource& a, const ProgramSource& b) {
       return std::tuple(a.input, a.file, a.offset, a.length, a.form, a.chunk) <
@@ -202,7 +202,7 @@ struct Prover {
     return true;
   }
 
-  // The pool holds the numbers of outputs, then of jobs, one after the other and no others.
+  // The pool must hold exactly the numbers of outputs, then of jobs, in sequence.
   bool has_sorted_pool() const {
     std::size_t next = 0;
     for (const ProgramOutput& out : program.outputs) {
@@ -216,7 +216,7 @@ struct Prover {
     return next == program.pool.size();
   }
 
-  // What nearly every tile is: one job, all of it.
+  // The common case: one job fills the whole output.
   bool is_filled_by_one(std::size_t o, std::size_t j) const {
     auto is_of = [&](std::size_t job) {
       return job < program.jobs.size() && static_cast<std::size_t>(program.jobs[job].output) == o;
@@ -225,7 +225,7 @@ struct Prover {
     return same(program.sizes(program.jobs[j]), program.sizes(program.outputs[o]));
   }
 
-  // Of outputs [first, last), whose jobs begin at `j`: leaves it behind the last of them.
+  // Checks outputs [first, last), whose jobs begin at `j`; sets `j` behind their last job.
   Status check_coverage(std::size_t first, std::size_t last, std::size_t& j) const {
     std::vector<Box> boxes;
     for (std::size_t o = first; o < last; ++o) {
@@ -239,7 +239,7 @@ struct Prover {
         boxes.push_back(
             {copy_of(program.at(program.jobs[j])), copy_of(program.sizes(program.jobs[j]))});
       for (std::size_t b = 1; b < boxes.size(); ++b) {
-        // Row-major order of where they begin is lexicographic order.
+        // Row-major order of their begins is lexicographic order.
         if (boxes[b - 1].offsets >= boxes[b].offsets)
           return refuse("job", begin + b, "does not stand where canonical order has it");
       }
@@ -256,7 +256,7 @@ struct Prover {
     return refuse("job", j, "does not stand where canonical order has it");
   }
 
-  // Jobs that stand output by output are found from each output on: by all threads.
+  // Jobs are grouped by output, so that all threads can check ranges of outputs.
   Status check_coverage() const {
     auto before = [](const ProgramJob& a, const ProgramJob& b) { return a.output < b.output; };
     if (!std::is_sorted(program.jobs.begin(), program.jobs.end(), before))
@@ -267,11 +267,11 @@ struct Prover {
     });
   }
 
-  // check(first, last) of all rows by some at a time. The error is that of the first wrong row.
+  // Runs check(first, last) on ranges of rows in parallel; returns the lowest error.
   template <class Check>
   static Status each_block(std::size_t rows, Check check) {
     constexpr std::size_t kAtOnce = 1 << 14;
-    return each_in_parallel((rows + kAtOnce - 1) / kAtOnce, [&](std::size_t block) -> Status {
+    return parallel_for((rows + kAtOnce - 1) / kAtOnce, [&](std::size_t block) -> Status {
       return check(block * kAtOnce, std::min((block + 1) * kAtOnce, rows));
     });
   }

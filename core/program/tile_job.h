@@ -1,5 +1,5 @@
-// What an executor is given: one box, from slab to slab. A plain value that a kernel takes as it
-// is.
+// The work of an executor on one box, from slab to slab. A plain value that kernels take as
+// argument.
 #pragma once
 
 #include "core/program/program.h"
@@ -9,11 +9,11 @@ namespace shw {
 struct TileJob {
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
-  LayoutPair layouts;                  // canonical, in bytes of the two slabs; the source's strides
-                                       // mean nothing for a constant
+  LayoutPair layouts;                  // canonical, bytes in the two slabs; source strides are
+                                       // undefined for constants
   std::uint64_t constant[2] = {0, 0};  // the bytes of an element
   Hops via{};
-  float factor = 1;  // of kScale
+  float factor = 1;  // for kScale
 };
 
 }  // namespace shw

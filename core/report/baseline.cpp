@@ -94,7 +94,7 @@ struct CountsOf {
 };
 
 // "kept elements", "pairs_looked_at": more of it is not graver.
-bool counts_what_is_well(std::string_view key) {
+bool higher_is_better(std::string_view key) {
   constexpr std::string_view kWords[] = {"kept", "looked_at", "compared", "agree"};
   return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view word) { return key.find(word) != key.npos; });
@@ -191,7 +191,7 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
                   [&](const std::string& subject) { return accepted.subjects.contains(subject); });
   if (!about_all || finding.subjects.empty() != accepted.subjects.empty()) return false;
   return std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
-    if (counts_what_is_well(evidence.first)) return true;
+    if (higher_is_better(evidence.first)) return true;
     if (!std::visit(IsPlaced{accepted, evidence.first}, evidence.second)) return false;
     auto now = std::visit(CountsOf{}, evidence.second);
     if (!now) return true;
@@ -297,7 +297,7 @@ std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& fi
                     [&](const Finding& finding) { return is_known(baseline, finding); }));
 }
 
-std::vector<std::string> gone_since(const Baseline& baseline, const CheckReport& report) {
+std::vector<std::string> fixed_since(const Baseline& baseline, const CheckReport& report) {
   if (!looks_at_as_much(report, baseline)) return {};
   std::map<std::string, std::set<std::string>> left;
   for (const auto& [rule, findings] : baseline.accepted) {

@@ -45,6 +45,6 @@ std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& fi
 
 // What the baseline has and nothing says any more, as "rule: subject". Nothing where the report
 // looked at less: nobody knows then.
-std::vector<std::string> gone_since(const Baseline& baseline, const CheckReport& report);
+std::vector<std::string> fixed_since(const Baseline& baseline, const CheckReport& report);
 
 }  // namespace shw

@@ -122,7 +122,7 @@ double none_of_these(const Explanation& explanation) {
 
 }  // namespace
 
-std::string words_of_what_was_read(const Explanation& explanation) {
+std::string text_of_what_was_read(const Explanation& explanation) {
   const auto& messages = explanation.parsed.messages;
   std::string out;
   std::size_t shown = std::min(messages.size(), kShownMessages);
@@ -167,14 +167,14 @@ std::string lead_of(const Explanation& explanation) {
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options) {
   if (explanation.hypotheses.empty())
-    return words_of_what_was_read(explanation) + "\n" +
+    return text_of_what_was_read(explanation) + "\n" +
            wrapped(
                "The two shapes are equal: this message is not what stopped the load. Paste the "
                "lines after it.",
                0, options.width) +
            "\n";
   std::string out = inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
-  out += words_of_what_was_read(explanation) + "\n";
+  out += text_of_what_was_read(explanation) + "\n";
   std::size_t first = likeliest(explanation);
   for (std::size_t i = 0; i < first; ++i) {
     if (i != 0)

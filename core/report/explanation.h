@@ -14,7 +14,7 @@ namespace shw {
 // Its parts, for a face that draws it. What was read, so that a person sees whether it was read
 // right, a line each; the one line that is read if no other is (of one hypothesis at least); whose
 // mistake it would be, empty where it may be either's; "likely", "possible", ...
-std::string words_of_what_was_read(const Explanation& explanation);
+std::string text_of_what_was_read(const Explanation& explanation);
 std::string lead_of(const Explanation& explanation);
 std::string_view wrong_side_words(WrongSide side);
 std::string_view likelihood_words(double share);

@@ -231,7 +231,7 @@ Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
   if (target.is_special)
     return fail(ErrorKind::kUsage, "HDF5 tables need a file, and this is a device or a pipe",
                 {path}, "name a file with --out");
-  HalfMadeFile half_made(target.path);
+  TempFile half_made(target.path);
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(half_made.path(), path));
   SHW_CHECK(writer.set_attributes("/", about(input)));
   Pairs subjects, buckets;

@@ -97,7 +97,7 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
     out["baseline"] = {{"file", context.baseline_file},
                        {"known", known},
                        {"new", report.findings.size() - known},
-                       {"gone", gone_since(*context.baseline, report)}};
+                       {"gone", fixed_since(*context.baseline, report)}};
   for (const PolicyAnswer& policy : context.policies)
     out["policy"].push_back({{"require", policy.require},
                              {"verdict", name(policy.verdict)},

@@ -3,8 +3,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/storage/filled.h"
-#include "core/facts/storage/gone.h"
-#include "core/model/named_only.h"
+#include "core/facts/storage/missing_data.h"
+#include "core/model/index_only_tensors.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
 #include "core/tensor/element_text.h"
@@ -33,7 +33,8 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
     out["length"] = item->length;
   }
   if (auto writer = checkpoint.writer(chunk)) out["writer"] = *writer;
-  if (std::string_view gone = why_gone(checkpoint, chunk); !gone.empty()) out["gone"] = gone;
+  if (std::string_view gone = missing_data_reason(checkpoint, chunk); !gone.empty())
+    out["gone"] = gone;
   auto transforms = checkpoint.transforms(chunk);
   if (!transforms.empty())
     out["transforms"] = std::vector<std::string>(transforms.begin(), transforms.end());
@@ -106,8 +107,9 @@ std::string info_to_json(const Checkpoint& checkpoint) {
   for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
   out["filled"] = {
       {"tensors", filled.tensors.size()}, {"elements", lost}, {"entries", filled.entries.size()}};
-  if (std::uint64_t gone = gone_tiles(checkpoint); gone != 0) out["gone"] = gone;
-  if (!named_only(checkpoint).empty()) out["named_only"] = named_only(checkpoint).size();
+  if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0) out["gone"] = gone;
+  if (!index_only_tensors(checkpoint).empty())
+    out["named_only"] = index_only_tensors(checkpoint).size();
   return dumped(out);
 }
 
@@ -125,14 +127,15 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
                       {"chunks", checkpoint.chunks(tensor).size()}});
     auto loss = losses.find(checkpoint.fqn(tensor));
     if (loss != losses.end()) listed.back()["filled"] = filled_json(*loss->second);
-    if (std::uint64_t gone = gone_tiles(checkpoint, tensor); gone != 0)
+    if (std::uint64_t gone = missing_chunk_count(checkpoint, tensor); gone != 0)
       listed.back()["gone"] = gone;
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
   Json out = {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
   // Who asks for some tensors does not ask for those of which nothing but the name is known.
   bool all = tensors.size() == checkpoint.tensor_count();
-  for (const StrayRecord& tensor : all ? named_only(checkpoint) : std::span<const StrayRecord>{})
+  for (const UnclaimedStorageRecord& tensor :
+       all ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{})
     out["named_only"].push_back(
         {{"fqn", tensor.fqn}, {"file", checkpoint.file(tensor.item.file).path}});
   return dumped(out);

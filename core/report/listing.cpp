@@ -8,8 +8,8 @@
 
 #include "core/base/checked.h"
 #include "core/facts/storage/filled.h"
-#include "core/facts/storage/gone.h"
-#include "core/model/named_only.h"
+#include "core/facts/storage/missing_data.h"
+#include "core/model/index_only_tensors.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
@@ -99,7 +99,7 @@ std::string filled_sum(const FilledReport& filled) {
 }
 
 ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
-  std::uint64_t gone = gone_tiles(checkpoint, tensor);
+  std::uint64_t gone = missing_chunk_count(checkpoint, tensor);
   std::string tiles = human_count(checkpoint.chunks(tensor).size());
   if (gone != 0) tiles += ", " + human_count(gone) + " gone";
   return {
@@ -110,7 +110,7 @@ ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // All that is known: the name, and that it cannot be read.
-ListedRow listed_row(const StrayRecord& tensor) {
+ListedRow listed_row(const UnclaimedStorageRecord& tensor) {
   return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
 }
 
@@ -207,8 +207,9 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
   const FilledReport filled = filled_in(checkpoint);
   std::vector<ListedRow> rows = listed_rows(checkpoint, order, filled);
   const bool all = order.size() == checkpoint.tensor_count();
-  const std::size_t named = all ? named_only(checkpoint).size() : 0;
-  for (std::size_t i = 0; i < named; ++i) rows.push_back(listed_row(named_only(checkpoint)[i]));
+  const std::size_t named = all ? index_only_tensors(checkpoint).size() : 0;
+  for (std::size_t i = 0; i < named; ++i)
+    rows.push_back(listed_row(index_only_tensors(checkpoint)[i]));
   const ListLines lines(rows, columns.empty() ? std::span(kAllColumns) : columns, style);
   std::string text;
   if (style.must_fit)
@@ -297,7 +298,7 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
     if (item) {
       text += fmt::format("{} at {}, {} bytes", printable(checkpoint.file(item->file).path),
                           item->offset, item->length);
-      std::string_view gone = why_gone(checkpoint, chunk);
+      std::string_view gone = missing_data_reason(checkpoint, chunk);
       if (!gone.empty()) text += "  " + inked(style, Ink::kRed, "gone: " + std::string(gone));
       text += "\n";
     } else {
@@ -406,9 +407,9 @@ std::string info_to_text(const Checkpoint& checkpoint, const TextStyle& style) {
           ", " + human_bytes(bytes) + " in the folder");
   if (std::string lost = filled_sum(filled_in(checkpoint)); !lost.empty())
     row("filled", inked(style, Ink::kGold, lost));
-  if (std::uint64_t gone = gone_tiles(checkpoint); gone != 0)
+  if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0)
     row("gone", inked(style, Ink::kRed, plural(gone, "tile") + " cannot be read"));
-  if (std::size_t named = named_only(checkpoint).size(); named != 0)
+  if (std::size_t named = index_only_tensors(checkpoint).size(); named != 0)
     row("gone", inked(style, Ink::kRed, plural(named, "tensor") + " known by name alone"));
   const Provenance& from = checkpoint.provenance();
   if (!from.save_id.empty()) row("save", printable(from.save_id));

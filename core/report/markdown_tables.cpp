@@ -106,7 +106,7 @@ std::string markdown_statistics(const ReportInput& input) {
   std::string table = table_head(titles, 1);
   const std::vector<std::size_t> order = gravest_first(input.statistics);
   std::size_t sick = 0;
-  for (const TensorStatistics& tensor : input.statistics) sick += sickness(tensor) < 3;
+  for (const TensorStatistics& tensor : input.statistics) sick += anomaly_rank(tensor) < 3;
   for (std::size_t i = 0; i < std::min(order.size(), kMostPastedRows); ++i) {
     const TensorStatistics& tensor = input.statistics[order[i]];
     const StatisticsCells cells = statistics_cells(tensor);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
-#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/checksum_mismatches.h"
 
 namespace shw {
 namespace {

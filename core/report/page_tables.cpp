@@ -52,7 +52,7 @@ std::string histogram_svg(const std::vector<PowerBucket>& buckets) {
 
 std::string statistics_row(const TensorStatistics& tensor) {
   StatisticsCells cells = statistics_cells(tensor);
-  const bool is_sick = sickness(tensor) < 3;
+  const bool is_sick = anomaly_rank(tensor) < 3;
   std::string name = "<code>" + escaped(clipped(tensor.fqn)) + "</code>";
   if (std::string why = statistics_caveat(tensor); !why.empty())
     name += "<br><span class=\"bad\">" + escaped(clipped(why)) + "</span>";

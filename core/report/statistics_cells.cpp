@@ -22,7 +22,7 @@ std::string short_element(const std::string& text) {
 
 }  // namespace
 
-int sickness(const TensorStatistics& tensor) {
+int anomaly_rank(const TensorStatistics& tensor) {
   const Statistics& s = tensor.statistics;
   if (!tensor.is_whole()) return 0;
   if (s.nan != 0) return 1;
@@ -74,7 +74,7 @@ std::vector<std::size_t> gravest_first(std::span<const TensorStatistics> tensors
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return sickness(tensors[a]) < sickness(tensors[b]);
+    return anomaly_rank(tensors[a]) < anomaly_rank(tensors[b]);
   });
   return order;
 }

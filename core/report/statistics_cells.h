@@ -23,7 +23,7 @@ StatisticsCells statistics_cells(const TensorStatistics& tensor);
 // What a person has to know before the numbers; empty where they are the tensor's.
 std::string statistics_caveat(const TensorStatistics& tensor);
 // 0 is not whole, 1 has NaN, 2 infinities, 3 is mostly denormal, 4 is nothing odd.
-int sickness(const TensorStatistics& tensor);
+int anomaly_rank(const TensorStatistics& tensor);
 // Which of them stand first.
 std::vector<std::size_t> gravest_first(std::span<const TensorStatistics> tensors);
 

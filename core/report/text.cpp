@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
 #include "core/rules/rules.h"
@@ -94,7 +94,7 @@ std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
     return "tensor";
   const std::string& first = finding.subjects.front();
   if (checkpoint.find(first)) return "tensor";
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     if (object.fqn == first) return "object";
   }
   return "file";
@@ -170,7 +170,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 // What every byte told a look at headers alone would not find again.
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
-  const bool gives_up = can_be_given_up(finding);
+  const bool gives_up = can_be_dropped(finding);
   // Nothing is repaired while a file is missing: the plan of it can be seen.
   std::string verb = finding.remedy && is_whole   ? "repair"
                      : finding.remedy || gives_up ? "plan"
@@ -192,7 +192,7 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       finding.remedy                            ? finding.remedy->text
       : where != nullptr && *where == "request" ? "Nothing to repair on disk."
       : undecided != nullptr                    ? "Undecided: " + *undecided + "."
-      : can_be_given_up(finding)
+      : can_be_dropped(finding)
           ? "No safe remedy but the file itself: copy it here from where it was "
             "written. What is left without it:"
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
@@ -212,7 +212,8 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
 
 std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
   std::set<std::string_view> names;
-  for (const StrayRecord& tensor : named_only(checkpoint)) names.insert(tensor.fqn);
+  for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint))
+    names.insert(tensor.fqn);
   return names;
 }
 
@@ -261,7 +262,7 @@ std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
 }
 
 std::string coverage(const CheckReport& report) {
-  if (std::string text = coverage_in_doubt(report); !text.empty()) return text;
+  if (std::string text = unchecked_coverage_text(report); !text.empty()) return text;
   // One rank's shard saved as the whole tensor is covered too.
   return worst_consequence(report.findings) == Consequence::kDataLost
              ? "coverage complete as recorded"
@@ -312,7 +313,7 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
 
 }  // namespace
 
-std::string coverage_in_doubt(const CheckReport& report) {
+std::string unchecked_coverage_text(const CheckReport& report) {
   std::string text;
   for (const auto& [place, words] : doubts_of_coverage(report))
     text += (text.empty() ? "" : ", ") + std::string(words);
@@ -348,7 +349,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
   }
   std::string notes;
   const bool is_whole = std::none_of(report.findings.begin(), report.findings.end(),
-                                     [](const Finding& one) { return can_be_given_up(one); });
+                                     [](const Finding& one) { return can_be_dropped(one); });
   for (const Finding& finding : report.findings) {
     if (finding.severity < options.least) continue;
     if (is_note(report, finding))

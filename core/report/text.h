@@ -25,7 +25,7 @@ struct TextOptions {
 // "DCP, torch 2.14 · 1,142 tensors · 64 ranks · 3.02 GB"
 std::string headline(const Checkpoint& checkpoint);
 // "coverage has gaps, files are gone"; empty where every tile and its bytes are there as recorded.
-std::string coverage_in_doubt(const CheckReport& report);
+std::string unchecked_coverage_text(const CheckReport& report);
 // Headline with the coverage, findings, and the closing line.
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
                           const TextOptions& options);

@@ -27,7 +27,7 @@ std::string context_to_text(const CheckReport& report, const CheckContext& conte
     out += printable(context.baseline_file) + " knows " +
            human_count(known_count(*context.baseline, report.findings)) + " of " +
            plural(report.findings.size(), "finding");
-    std::vector<std::string> gone = gone_since(*context.baseline, report);
+    std::vector<std::string> gone = fixed_since(*context.baseline, report);
     if (!gone.empty()) out += "; gone since: " + printable(some_of(gone));
     out += "\n";
   }

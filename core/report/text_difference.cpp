@@ -21,7 +21,7 @@ struct Family {
   std::vector<const TensorDifference*> members;
 };
 
-double badness(const TensorDifference& tensor) {
+double difference_rank(const TensorDifference& tensor) {
   if (!tensor.values) return 0;
   const ValueDifference& values = *tensor.values;
   if (values.elements.nan != 0) return 4;
@@ -33,8 +33,8 @@ double badness(const TensorDifference& tensor) {
 
 // Largest relative to what they are: 0.001 of a weight of 0.01 is more than of one of 10.
 bool is_worse(const TensorDifference* x, const TensorDifference* y) {
-  return std::pair(badness(*x), x->values ? x->values->elements.max_abs : 0) >
-         std::pair(badness(*y), y->values ? y->values->elements.max_abs : 0);
+  return std::pair(difference_rank(*x), x->values ? x->values->elements.max_abs : 0) >
+         std::pair(difference_rank(*y), y->values ? y->values->elements.max_abs : 0);
 }
 
 std::vector<Family> families_of(const CheckpointDifference& difference, DifferenceKind kind) {

@@ -82,7 +82,7 @@ std::string sum_of(std::span<const TensorStatistics> tensors, const TextStyle& s
                                     " mostly denormal"};
   for (int kind = 0; kind < 4; ++kind) {
     auto count = std::count_if(tensors.begin(), tensors.end(),
-                               [&](const auto& tensor) { return sickness(tensor) == kind; });
+                               [&](const auto& tensor) { return anomaly_rank(tensor) == kind; });
     if (count != 0)
       text += separator + human_count(static_cast<std::uint64_t>(count)) + kWords[kind];
   }
@@ -103,9 +103,9 @@ std::string statistics_to_text(std::span<const TensorStatistics> tensors, const 
   constexpr Ink kInks[] = {Ink::kRed, Ink::kRed, Ink::kGold, Ink::kGold, Ink::kPlain};
   for (std::size_t i : gravest_first(tensors)) {
     const TensorStatistics& tensor = tensors[i];
-    text +=
-        inked(style, kInks[sickness(tensor)], line_of(layout, printable(tensor.fqn), cells[i])) +
-        "\n";
+    text += inked(style, kInks[anomaly_rank(tensor)],
+                  line_of(layout, printable(tensor.fqn), cells[i])) +
+            "\n";
     std::string why = printable(statistics_caveat(tensor));
     if (!why.empty()) text += wrapped(why, 4, width) + "\n";
   }

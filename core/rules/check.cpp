@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "core/base/leave_behind.h"
+#include "core/base/destroy_in_background.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference/equal_tensors.h"
 #include "core/facts/states/states_spec.h"
@@ -77,7 +77,7 @@ struct Expectation {
   std::shared_ptr<const Spec> spec;
   const Checkpoint* reference = nullptr;
   NameMap names;
-  std::set<TensorId> doubted;  // CheckInput::doubted_in_reference
+  std::set<TensorId> doubted;  // CheckInput::untrusted_in_reference
   std::vector<Finding> refused;
 };
 
@@ -85,9 +85,9 @@ using States = std::shared_ptr<const std::vector<OptimizerState>>;
 
 // What the reference by itself is in doubt of. A trainer may save every step wrong in the same way:
 // that two steps agree proves nothing then, and that one is mended speaks against the other alone.
-Result<std::set<TensorId>> doubted_in_reference(const Checkpoint& checkpoint,
-                                                const CheckOptions& options, Depth depth,
-                                                const NameMap& names, Progress* progress) {
+Result<std::set<TensorId>> untrusted_in_reference(const Checkpoint& checkpoint,
+                                                  const CheckOptions& options, Depth depth,
+                                                  const NameMap& names, Progress* progress) {
   const Checkpoint& reference = *options.reference;
   CheckOptions alone;
   alone.depth = std::min({depth, default_depth(reference), Depth::kHeaders});
@@ -105,7 +105,7 @@ Result<std::set<TensorId>> doubted_in_reference(const Checkpoint& checkpoint,
   }
   std::set<TensorId> doubted;
   if (named.empty() && hinted.empty()) return doubted;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto other = names.in_reference[index_of(tensor)];
     if (!other) continue;
     std::string_view fqn = reference.fqn(*other);
@@ -126,7 +126,7 @@ std::shared_ptr<const Spec> with_held(const Checkpoint& checkpoint,
                                       const std::shared_ptr<const Spec>& spec, Spec held,
                                       Progress* progress) {
   std::shared_ptr<Spec> more;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (is_named(*spec, checkpoint, tensor)) continue;
     auto found = held.entries.find(checkpoint.fqn(tensor));
     if (found == held.entries.end()) continue;
@@ -162,7 +162,7 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   }
   out.reference = options.reference.get();
   out.names = std::move(names);
-  SHW_TRY(out.doubted, doubted_in_reference(checkpoint, options, depth, out.names, progress));
+  SHW_TRY(out.doubted, untrusted_in_reference(checkpoint, options, depth, out.names, progress));
   Spec held =
       spec_from_checkpoint(checkpoint, *options.reference, out.names, out.doubted, progress);
   if (out.spec != nullptr) {
@@ -180,7 +180,7 @@ struct Looked {
   std::vector<TensorTiling> tilings;  // most rules ask which tensors are tiled exactly
   ItemHeaders headers;                // what the items say about themselves
   DataChecks data;                    // whether their bytes are those that were written
-  std::map<TensorId, ReplicaDoubt> doubts;
+  std::map<TensorId, ReplicaMismatch> doubts;
   OwnEntries own_entries;
   std::optional<Integrity> integrity;
 };
@@ -220,9 +220,9 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
                    depth,
                    expected.reference,
                    expected.names.in_reference};
-  input.doubted_in_reference = expected.doubted;
+  input.untrusted_in_reference = expected.doubted;
   input.integrity = looked.integrity ? &*looked.integrity : nullptr;
-  input.replica_doubts = std::move(looked.doubts);
+  input.replica_mismatches = std::move(looked.doubts);
   input.own_entries = std::move(looked.own_entries);
   input.file_data = looked.data.files;
   input.progress = progress;
@@ -237,7 +237,7 @@ void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckIn
   auto opened = checkpoint.opening_findings();
   findings.assign(opened.begin(), opened.end());
   std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(findings));
-  settle_mesh(input, findings);
+  resolve_mesh(input, findings);
 }
 
 Status run_all(const Facts& facts, CheckReport& report) {
@@ -249,7 +249,7 @@ Status run_all(const Facts& facts, CheckReport& report) {
 }
 
 void conclude(const Facts& facts, CheckReport& report) {
-  settle_symptoms(report.findings);
+  demote_symptoms(report.findings);
   sort_findings(report.findings);
   for (Finding& finding : report.findings)
     finding.consequence = consequence_of(finding, facts.checkpoint);
@@ -285,7 +285,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   // Nobody waits until a quarter of a million headers are taken apart. What was found while it was
   // being stopped is no answer.
   auto stopped = [&] {
-    leave_behind(std::pair(std::move(looked.headers), std::move(looked.data)));
+    destroy_in_background(std::pair(std::move(looked.headers), std::move(looked.data)));
     return cancelled_error();
   };
   auto states =

@@ -53,7 +53,7 @@ NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& fin
   return names;
 }
 
-void settle_symptoms(std::vector<Finding>& findings) {
+void demote_symptoms(std::vector<Finding>& findings) {
   Causes causes;
   for (const Finding& finding : findings) {
     if (!is_cause(finding)) continue;

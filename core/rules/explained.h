@@ -25,6 +25,6 @@ NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& fin
 
 // What chunks and items look like after a cause that was found is no news: overlaps, gaps and
 // shapes of tensors that a cause names are only to know. Run once, after all rules.
-void settle_symptoms(std::vector<Finding>& findings);
+void demote_symptoms(std::vector<Finding>& findings);
 
 }  // namespace shw

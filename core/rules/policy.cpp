@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/base/words.h"
 #include "core/facts/states/optimizer_states.h"
-#include "core/facts/storage/gone.h"
+#include "core/facts/storage/missing_data.h"
 #include "core/facts/values/tensor_statistics.h"
 #include "core/formats/plain_value.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/rules/rules.h"
 #include "core/tiles/coverage.h"
 
@@ -43,11 +43,13 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progre
   constexpr std::string_view kName = "coverage";
   std::vector<std::string> broken;
   std::vector<TensorTiling> tilings = judge_tilings(checkpoint, progress);
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     bool exact = tilings[index_of(tensor)].tiling == Tiling::kExact;
-    if (!exact || gone_tiles(checkpoint, tensor) != 0) broken.emplace_back(checkpoint.fqn(tensor));
+    if (!exact || missing_chunk_count(checkpoint, tensor) != 0)
+      broken.emplace_back(checkpoint.fqn(tensor));
   }
-  for (const StrayRecord& stray : named_only(checkpoint)) broken.push_back(stray.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint))
+    broken.push_back(unclaimed.fqn);
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor",
                          " with elements in no tile, in several, or in a file that is gone",
@@ -91,7 +93,8 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
     else if (!tensor.is_whole() || can_be)
       open.push_back(tensor.fqn);
   }
-  for (const StrayRecord& stray : named_only(checkpoint)) open.push_back(stray.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint))
+    open.push_back(unclaimed.fqn);
   std::vector<std::string> opaque = opaque_objects(checkpoint, progress);
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor", " with NaN or infinities",
@@ -117,26 +120,26 @@ struct StatesSeen {
 };
 
 bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
-  return gone_tiles(checkpoint, tensor) == 0 &&
+  return missing_chunk_count(checkpoint, tensor) == 0 &&
          judge_tiling(checkpoint, tensor).tiling == Tiling::kExact;
 }
 
 StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
   StatesSeen seen;
   std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
-  for (const OptimizerState& state : until_cancelled(states, progress)) {
+  for (const OptimizerState& state : cancellable_range(states, progress)) {
     seen.kinds[state.key].insert(state.kind);
     if (state.parameter) seen.parameters.insert(*state.parameter);
     seen.all_placed = seen.all_placed && state.parameter;
     if (!is_there(checkpoint, state.state)) seen.gone.emplace_back(checkpoint.fqn(state.state));
   }
   // A state that is an object counts as there: what it holds is not looked at.
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     if (auto path = parse_state_fqn(object.fqn))
       seen.kinds[std::string(path->key)].insert(std::string(path->kind));
   }
-  for (const StrayRecord& stray : named_only(checkpoint)) {
-    if (parse_state_fqn(stray.fqn)) seen.gone.push_back(stray.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint)) {
+    if (parse_state_fqn(unclaimed.fqn)) seen.gone.push_back(unclaimed.fqn);
   }
   return seen;
 }

@@ -72,7 +72,7 @@ Expected expected_of(const CheckInput& input) {
   for (TensorId tensor : each_tensor(input)) {
     std::string_view fqn = input.checkpoint.fqn(tensor);
     const SpecEntry* layout = layout_of(input, fqn);
-    if (input.doubted_in_reference.contains(tensor))
+    if (input.untrusted_in_reference.contains(tensor))
       ++out.without_layout;
     else if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
@@ -133,8 +133,8 @@ void add_expectations(const CheckInput& input, List& out) {
     out.push_back(
         {"names and shapes of " + plural(expected.unnamed, "tensor"),
          by_reference ? "a reference or a spec that has them" : "a spec that names them"});
-  if (!input.doubted_in_reference.empty())
-    out.push_back({"shapes of " + plural(input.doubted_in_reference.size(), "tensor") +
+  if (!input.untrusted_in_reference.empty())
+    out.push_back({"shapes of " + plural(input.untrusted_in_reference.size(), "tensor") +
                        " of which the reference is in doubt itself",
                    "a reference that is sound, or --spec"});
   if (by_reference && !has_states(c, input) && has_states(*input.reference, input))
@@ -232,7 +232,8 @@ void add_own_entries(const CheckInput& input, List& out) {
   if (c.format().traits.index_of_rank == nullptr || c.directory() == nullptr) return;
   std::size_t entries = input.own_entries.not_compared, tensors = 0;
   if (input.depth == Depth::kMetadata) {
-    for (const ObjectRow& object : c.objects()) entries += object.of_other_ranks.empty() ? 0 : 1;
+    for (const NonTensorEntry& object : c.objects())
+      entries += object.of_other_ranks.empty() ? 0 : 1;
   }
   auto has_copies = [&](TensorId tensor) {
     for (ChunkId chunk : c.chunks(tensor)) {
@@ -359,7 +360,7 @@ void add_hints(const CheckInput& input, const std::vector<Finding>& findings, Li
       continue;
     const RuleHint& hint = rule_of(finding).hint;
     bool settled =
-        (input.spec != nullptr && input.doubted_in_reference.empty() && !hint.open_with_spec) ||
+        (input.spec != nullptr && input.untrusted_in_reference.empty() && !hint.open_with_spec) ||
         (input.depth == Depth::kData && !hint.open_at_data);
     if (!hint.what.empty() && !settled)
       out.push_back({std::string(hint.what), std::string(hint.needs), finding.rule});

@@ -79,14 +79,14 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
   finding.evidence.emplace_back(std::string(kTensors), tensors);
 }
 
-bool can_be_given_up(const Finding& finding) {
+bool can_be_dropped(const Finding& finding) {
   std::int64_t tensors = 0, files = 0;
   add_evidence(finding, kTensors, tensors);
   add_evidence(finding, "file_count", files);
   return tensors != 0 && files != 0 && !finding.remedy;
 }
 
-std::string what_is_lost(const std::vector<Finding>& findings) {
+std::string lost_data_text(const std::vector<Finding>& findings) {
   std::uint64_t without = 0, above_info = 0, losing = 0;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;

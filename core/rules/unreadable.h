@@ -39,10 +39,10 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
 
 // Of a file that is missing or cut off: what lay in it can be given up, and all else kept
 // (`--fill zero`).
-bool can_be_given_up(const Finding& finding);
+bool can_be_dropped(const Finding& finding);
 
 // What is lost, as far as the findings above info say: never more hopeful than one of them.
 // "Nothing is lost." only where each has a remedy that loses nothing.
-std::string what_is_lost(const std::vector<Finding>& findings);
+std::string lost_data_text(const std::vector<Finding>& findings);
 
 }  // namespace shw

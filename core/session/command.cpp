@@ -3,7 +3,7 @@
 namespace shw {
 
 OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
-  return {path, snapshot.said.spec, snapshot.said.against, snapshot.said.mesh};
+  return {path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
 }
 
 }  // namespace shw

@@ -32,24 +32,24 @@ std::vector<std::string> passed_over_for(const std::string& asked,
 
 Result<Change> run_open(const Snapshot&, const Command& command, Progress* progress) {
   const auto& c = as<OpenCommand>(command);
-  VerbOptions said;
-  said.checkpoint = verbs::expanded_path(c.path);
-  said.spec = verbs::expanded_path(c.spec);
-  said.against = verbs::expanded_path(c.against);
-  said.mesh = c.mesh;
-  const std::string asked = said.checkpoint;
-  SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::settle_steps(said, progress));
-  SHW_TRY(verbs::Opened opened, verbs::open(said, progress));
+  VerbOptions options;
+  options.checkpoint = verbs::expanded_path(c.path);
+  options.spec = verbs::expanded_path(c.spec);
+  options.against = verbs::expanded_path(c.against);
+  options.mesh = c.mesh;
+  const std::string asked = options.checkpoint;
+  SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
+  SHW_TRY(verbs::Opened opened, verbs::open(options, progress));
   bool can_undo = false;
   if (opened.checkpoint->directory() != nullptr) {
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  return [said = std::move(said), opened = std::move(opened), tensor = c.tensor, can_undo,
+  return [options = std::move(options), opened = std::move(opened), tensor = c.tensor, can_undo,
           passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
-    s.said = said;
+    s.options = options;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
     s.reference = opened.reference;
@@ -65,7 +65,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
   SHW_TRY(CheckReport made, verbs::check(opened_in(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
-    s.said.depth = depth;
+    s.options.depth = depth;
     s.report = report;
     s.plan = nullptr;
     // What a person has edited is kept for the plan that is made anew.
@@ -73,7 +73,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     if (edited && s.repaired == nullptr) s.edits_before = s.edits;
     s.edits = nullptr;
     s.outlook = nullptr;
-    s.said.plan.clear();
+    s.options.plan.clear();
     s.not_in_place.reset();
     s.finding.reset();
     if (report->findings.empty() || report->findings.front().severity == Severity::kInfo) return;
@@ -90,14 +90,14 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
     SHW_TRY(mesh, parse_mesh(text));
   }
   return [text, mesh](Snapshot& s) {
-    s.said.mesh = text;
+    s.options.mesh = text;
     s.mesh = mesh;
     s.report = nullptr;
     s.plan = nullptr;
     s.edits = nullptr;
     s.edits_before = nullptr;
     s.outlook = nullptr;
-    s.said.plan.clear();
+    s.options.plan.clear();
     s.not_in_place.reset();
     s.finding.reset();
   };
@@ -106,10 +106,10 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
 Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
-  VerbOptions said;
-  said.fill = as<PlanCommand>(command).fill;
-  SHW_CHECK(verbs::settle_steps(said, progress));
-  const std::string& fill = said.fill;
+  VerbOptions options;
+  options.fill = as<PlanCommand>(command).fill;
+  SHW_CHECK(verbs::resolve_newest_steps(options, progress));
+  const std::string& fill = options.fill;
   SHW_TRY(Plan made, verbs::plan(opened_in(before), *before.report, fill, progress));
   auto whole = shared(std::move(made));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
@@ -124,7 +124,7 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
 }
 
 Result<Change> run_verify(const Snapshot& before, const Command&, Progress* progress) {
-  const std::string& path = before.repaired ? before.repaired->output : before.said.checkpoint;
+  const std::string& path = before.repaired ? before.repaired->output : before.options.checkpoint;
   SHW_TRY(VerifyReport made, verbs::verify(path, progress));
   return [verified = shared(std::move(made))](Snapshot& s) { s.verified = verified; };
 }

@@ -45,7 +45,7 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_plan, run_plan},
     {"repair", "repair [device auto|cpu|cuda[:N]] [out PATH | in-place]", "Repairing", Lane::kJob,
      parse_repair, print_repair, run_repair},
-    {"verify", "verify", "Verifying", Lane::kBeside, parse_bare<VerifyCommand>, print_nothing,
+    {"verify", "verify", "Verifying", Lane::kConcurrent, parse_bare<VerifyCommand>, print_nothing,
      run_verify},
     {"undo", "undo", "Taking the repair back", Lane::kJob, parse_bare<UndoCommand>, print_nothing,
      run_undo},
@@ -69,8 +69,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_save_plan, run_save_plan},
     {"plan-load", "plan-load PATH", "Reading the plan", Lane::kQuick, parse_load_plan,
      print_load_plan, run_load_plan},
-    {"dry-run", "dry-run", "Working out what it takes", Lane::kBeside, parse_bare<DryRunCommand>,
-     print_nothing, run_dry_run},
+    {"dry-run", "dry-run", "Working out what it takes", Lane::kConcurrent,
+     parse_bare<DryRunCommand>, print_nothing, run_dry_run},
     {"target", "target [PATH]", "Looking at the place", Lane::kQuick, parse_target, print_target,
      run_target},
     {"resume", "resume FOLDER", "Going on with the repair", Lane::kJob, parse_resume, print_resume,
@@ -85,7 +85,7 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      parse_value_look, print_value_look, run_value_look},
     {"browse", "browse [FOLDER]", "Listing", Lane::kLook, parse_browse, print_browse, run_browse},
     {"go", "go back|forward", "", Lane::kNow, parse_go, print_go, nullptr},
-    {"compare", "compare [data] PATH", "Comparing", Lane::kBeside, parse_compare, print_compare,
+    {"compare", "compare [data] PATH", "Comparing", Lane::kConcurrent, parse_compare, print_compare,
      run_compare},
     {"difference", "difference N", "", Lane::kNow, parse_difference, print_difference,
      select_difference},
@@ -152,7 +152,8 @@ std::vector<Command> follow_up(const Snapshot& snapshot) {
                                          });
   }
   std::vector<Command> commands;
-  if (mendable && snapshot.plan == nullptr) commands.emplace_back(PlanCommand{snapshot.said.fill});
+  if (mendable && snapshot.plan == nullptr)
+    commands.emplace_back(PlanCommand{snapshot.options.fill});
   if (concerned && snapshot.filter.empty()) commands.emplace_back(FilterCommand{"finding:*"});
   return commands;
 }

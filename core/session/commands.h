@@ -16,12 +16,12 @@ namespace shw {
 
 // Who carries it out.
 enum class Lane : std::uint8_t {
-  kNow,     // the caller, at once: a change of the selection
-  kJob,     // the thread of long jobs, in order
-  kQuick,   // the same, told only where it takes longer than a person notices
-  kList,    // the thread of the list: only the last filter and the last order matter
-  kBeside,  // a thread of its own, beside the long job: it only reads
-  kLook,    // the thread that looks into files: of each kind only the last one matters
+  kNow,         // the caller, at once: a change of the selection
+  kJob,         // the thread of long jobs, in order
+  kQuick,       // the same, told only where it takes longer than a person notices
+  kList,        // the thread of the list: only the last filter and the last order matter
+  kConcurrent,  // a thread of its own, beside the long job: it only reads
+  kLook,        // the thread that looks into files: of each kind only the last one matters
 };
 
 struct CommandRow {

@@ -16,7 +16,7 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   auto compared = std::make_shared<verbs::ComparedCheckpoints>();
   compared->a = before.checkpoint;
   SHW_TRY(verbs::NewestStep other, verbs::newest_step(verbs::expanded_path(c.path), progress));
-  SHW_TRY(compared->b, open_beside(other.path, progress));
+  SHW_TRY(compared->b, open_to_compare(other.path, progress));
   CompareOptions options;
   options.data = c.data;
   SHW_TRY(compared->difference, compare_checkpoints(*compared->a, *compared->b, options, progress));

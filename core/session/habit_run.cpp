@@ -6,7 +6,7 @@
 #include "core/io/store.h"
 #include "core/session/command_run.h"
 #include "core/verbs/demo.h"
-#include "core/verbs/desk_report.h"
+#include "core/verbs/ui_report.h"
 
 namespace shw {
 
@@ -63,9 +63,9 @@ std::string print_report(const Command& command) {
 Result<Change> run_report(const Snapshot& before, const Command& command, Progress*) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
-  verbs::DeskReport wanted{opened_in(before), before.said,   *before.report,
-                           before.plan.get(), before.tensor, as<ReportCommand>(command).path};
-  SHW_TRY(verbs::WrittenReport written, verbs::write_desk_report(posix_store(), wanted));
+  verbs::UiReport wanted{opened_in(before), before.options, *before.report,
+                         before.plan.get(), before.tensor,  as<ReportCommand>(command).path};
+  SHW_TRY(verbs::WrittenReport written, verbs::write_ui_report(posix_store(), wanted));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
     s.written = made;
   };

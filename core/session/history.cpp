@@ -48,8 +48,8 @@ std::optional<Visit> History::go(int step) {
 
 std::optional<Visit> visit_of(const Snapshot& snapshot) {
   if (snapshot.checkpoint == nullptr) return std::nullopt;
-  Visit visit{snapshot.said.checkpoint, snapshot.said.spec, snapshot.said.against,
-              snapshot.said.mesh, ""};
+  Visit visit{snapshot.options.checkpoint, snapshot.options.spec, snapshot.options.against,
+              snapshot.options.mesh, ""};
   if (snapshot.tensor) visit.fqn = snapshot.checkpoint->fqn(*snapshot.tensor);
   return visit;
 }

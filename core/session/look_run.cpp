@@ -119,9 +119,9 @@ Result<Change> run_value_look(const Snapshot& before, const Command& command, Pr
   else
     look->error = std::move(values).error();
   if (look->values && before.compared != nullptr && before.compared->a == before.checkpoint) {
-    look->beside = verbs::values_beside(*before.checkpoint, *before.tensor, *before.compared->b,
-                                        *look->values, progress);
-    const auto& error = look->beside->error;
+    look->side_by_side = verbs::side_by_side_values(*before.checkpoint, *before.tensor,
+                                                    *before.compared->b, *look->values, progress);
+    const auto& error = look->side_by_side->error;
     if (error && error->kind == ErrorKind::kCancelled) return cancelled_error();
   }
   return Change([look = std::move(look)](Snapshot& s) { s.values = look; });

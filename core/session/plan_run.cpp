@@ -26,8 +26,8 @@ void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
   const PlanEdit& edit = edits->edit();
   s.plan = edit.plan;
   s.not_in_place = edit.not_in_place;
-  s.said.fill = edit.fill;
-  s.said.plan = edit.file;
+  s.options.fill = edit.fill;
+  s.options.plan = edit.file;
   s.outlook = nullptr;
   s.edits = std::move(edits);
   s.edits_before = nullptr;
@@ -101,11 +101,11 @@ Result<Change> run_load_plan(const Snapshot& before, const Command& command, Pro
 Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress*) {
   if (before.edits == nullptr) return not_planned();
   std::string path = verbs::expanded_path(as<SavePlanCommand>(command).path);
-  SHW_CHECK(verbs::save_plan(posix_store(), opened_in(before), before.said, *before.plan, path));
+  SHW_CHECK(verbs::save_plan(posix_store(), opened_in(before), before.options, *before.plan, path));
   return [path, saved = before.edits](Snapshot& s) {
     if (s.edits != saved) return;  // it was edited meanwhile: that one is not saved
     s.edits = with_file(*saved, path);
-    s.said.plan = path;
+    s.options.plan = path;
   };
 }
 

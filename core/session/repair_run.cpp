@@ -16,7 +16,7 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
   SHW_TRY(auto wrong, verbs::still_wrong(opened_in(before), made.output, depth, progress));
   std::erase_if(wrong, verbs::is_only_filled);
   SHW_TRY(auto certificate, verbs::certificate_of(made.output));
-  bool in_place = made.output == before.said.checkpoint;
+  bool in_place = made.output == before.options.checkpoint;
   if (before.checkpoint->directory() != nullptr)
     in_place = in_place || made.output == before.checkpoint->directory()->name();
   auto repaired = std::make_shared<const RepairResult>(std::move(made));
@@ -39,7 +39,7 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return not_planned();
   ApplyOptions options = as<RepairCommand>(command).options;
-  options.checkpoint = before.said.checkpoint;
+  options.checkpoint = before.options.checkpoint;
   options.out = verbs::expanded_path(options.out);
   options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(opened_in(before), *before.plan, options, progress));
@@ -59,7 +59,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::string folder = verbs::expanded_path(as<RollBackCommand>(command).folder);
   SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
-  std::string said = before.target ? before.target->said : std::string();
+  std::string said = before.target ? before.target->typed_path : std::string();
   auto target = std::make_shared<const verbs::RepairTarget>(
       verbs::look_at_target(posix_store(), opened_in(before), said));
   return [target](Snapshot& s) { s.target = target; };
@@ -67,14 +67,14 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
 
 // What lies there afterwards is another checkpoint: it is opened and checked as the first one was.
 Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
-  SHW_CHECK(verbs::undo(before.said.checkpoint));
-  SHW_TRY(Change opened, run_open(before, open_again(before, before.said.checkpoint), progress));
+  SHW_CHECK(verbs::undo(before.options.checkpoint));
+  SHW_TRY(Change opened, run_open(before, open_again(before, before.options.checkpoint), progress));
   Snapshot after = blank(before);
   opened(after);
   if (before.tensor) after.tensor = after.checkpoint->find(before.checkpoint->fqn(*before.tensor));
   Change checked = [](Snapshot&) {};
   if (before.report != nullptr) {
-    SHW_TRY(checked, run_check(after, CheckCommand{before.said.depth}, progress));
+    SHW_TRY(checked, run_check(after, CheckCommand{before.options.depth}, progress));
   }
   return [opened, checked, tensor = after.tensor](Snapshot& s) {
     opened(s);
@@ -85,7 +85,7 @@ Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progre
 
 Result<Change> run_commit(const Snapshot& before, const Command&, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  SHW_CHECK(verbs::commit(posix_store(), before.said.checkpoint));
+  SHW_CHECK(verbs::commit(posix_store(), before.options.checkpoint));
   return [](Snapshot& s) { s.can_undo = false; };
 }
 

@@ -61,8 +61,8 @@ class Session {
   void wait();
 
   std::shared_ptr<const Snapshot> snapshot() const;
-  JobState job() const;                  // the long job
-  std::vector<JobState> beside() const;  // those that only read, in the order they began
+  JobState job() const;                           // the long job
+  std::vector<JobState> concurrent_jobs() const;  // those that only read, in the order they began
   // Called on any thread after a snapshot was published; the window wakes up on it.
   void on_change(std::function<void()> callback);
 

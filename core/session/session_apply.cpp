@@ -35,7 +35,7 @@ bool Session::State::apply_now(const Command& command) {
   switch (row_of(command).lane) {
     case Lane::kJob:
     case Lane::kQuick:
-    case Lane::kBeside:
+    case Lane::kConcurrent:
       return false;
     case Lane::kList: {
       {
@@ -61,7 +61,7 @@ bool Session::State::apply_now(const Command& command) {
   } else if (const auto* release = std::get_if<ContinueCommand>(&command)) {
     each_job(release->verb, &RunningJob::go_on);
   } else {
-    carry_out(command, nullptr);
+    run_command(command, nullptr);
   }
   return true;
 }
@@ -85,7 +85,7 @@ Session::~Session() {
     state_->callback = nullptr;
     state_->jobs.clear();
     if (state_->job) state_->job->cancel();
-    for (RunningJob& each : state_->beside) each.cancel();
+    for (RunningJob& each : state_->concurrent) each.cancel();
     state_->list_progress->cancel();
     state_->look_progress->cancel();
   }
@@ -93,7 +93,7 @@ Session::~Session() {
   if (state_->job_thread.joinable()) state_->job_thread.join();
   {
     std::unique_lock lock(state_->mutex);
-    state_->changed.wait(lock, [&] { return state_->beside.empty(); });
+    state_->changed.wait(lock, [&] { return state_->concurrent.empty(); });
   }
   state_->join_ended();
   if (state_->list_thread.joinable()) state_->list_thread.join();
@@ -134,7 +134,7 @@ void Session::wait() {
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
     bool rests = state.job ? state.job->progress->paused.load() : state.jobs.empty();
-    for (const RunningJob& each : state.beside) rests = rests && each.progress->paused;
+    for (const RunningJob& each : state.concurrent) rests = rests && each.progress->paused;
     return rests && !state.list_wanted && !state.list_running && !state.look_wanted() &&
            !state.look_running;
   });
@@ -153,10 +153,10 @@ JobState Session::job() const {
   return job;
 }
 
-std::vector<JobState> Session::beside() const {
+std::vector<JobState> Session::concurrent_jobs() const {
   std::lock_guard lock(state_->mutex);
   std::vector<JobState> jobs;
-  for (RunningJob& each : state_->beside) jobs.push_back(each.state());
+  for (RunningJob& each : state_->concurrent) jobs.push_back(each.state());
   return jobs;
 }
 

@@ -29,13 +29,13 @@ bool stands_beside(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
   bool looks_deeper =
       check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
-  return looks_deeper || row_of(command).lane == Lane::kBeside;
+  return looks_deeper || row_of(command).lane == Lane::kConcurrent;
 }
 
 // The files that the others read are written.
 bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
   auto is_open = [&](const std::string& folder) {
-    return verbs::expanded_path(folder) == verbs::expanded_path(snapshot.said.checkpoint);
+    return verbs::expanded_path(folder) == verbs::expanded_path(snapshot.options.checkpoint);
   };
   if (const auto* repair = std::get_if<RepairCommand>(&command)) return repair->options.in_place;
   if (const auto* resume = std::get_if<ResumeCommand>(&command)) return is_open(resume->folder);
@@ -58,7 +58,7 @@ bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& 
   if (now.checkpoint != before.checkpoint) return false;
   if (std::holds_alternative<VerifyCommand>(command)) return now.repaired == before.repaired;
   bool checks = std::holds_alternative<CheckCommand>(command);
-  return !checks || (now.report == before.report && now.said.mesh == before.said.mesh);
+  return !checks || (now.report == before.report && now.options.mesh == before.options.mesh);
 }
 
 bool is_of(const Command& command, const std::string& verb) {
@@ -118,12 +118,12 @@ JobState RunningJob::state() {
 }
 
 // False where it failed: what was asked for after it was meant for its result.
-bool Session::State::carry_out(const Command& command, Progress* progress) {
+bool Session::State::run_command(const Command& command, Progress* progress) {
   // The old checkpoint stays until the new one is there, and for good where it cannot be opened.
   auto before = now();
   const auto* open = std::get_if<OpenCommand>(&command);
   if (open != nullptr && before->checkpoint == nullptr)
-    publish([&](Snapshot& s) { s.said.checkpoint = open->path; });
+    publish([&](Snapshot& s) { s.options.checkpoint = open->path; });
   bool repairs = std::holds_alternative<RepairCommand>(command) ||
                  std::holds_alternative<ResumeCommand>(command);
   // What is finished when it is stopped stays, and can be gone on with.
@@ -146,14 +146,14 @@ bool Session::State::carry_out(const Command& command, Progress* progress) {
   if (std::holds_alternative<CheckCommand>(command)) remember();
   if (now()->checkpoint != before->checkpoint) {
     std::lock_guard lock(mutex);
-    for (RunningJob& other : beside) other.cancel();  // nobody looks at theirs any more
+    for (RunningJob& other : concurrent) other.cancel();  // nobody looks at theirs any more
   }
   return true;
 }
 
 // On a thread of its own, which ends with it.
-void Session::State::carry_out_beside(std::list<RunningJob>::iterator mine,
-                                      const std::shared_ptr<const Snapshot>& before) {
+void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
+                                            const std::shared_ptr<const Snapshot>& before) {
   publish([](Snapshot& s) { s.error.reset(); });
   const Command& command = mine->command;
   auto change = row_of(command).run(*before, command, mine->progress.get());
@@ -172,22 +172,22 @@ void Session::State::carry_out_beside(std::list<RunningJob>::iterator mine,
   {
     std::lock_guard lock(mutex);
     ended.push_back(std::move(mine->thread));
-    beside.erase(mine);
+    concurrent.erase(mine);
   }
   publish([](Snapshot&) {});
 }
 
-void Session::State::begin_beside(Command command) {
-  for (RunningJob& other : beside) {
+void Session::State::begin_concurrent(Command command) {
+  for (RunningJob& other : concurrent) {
     if (other.command.index() != command.index()) continue;
     other.is_replaced = true;
     other.cancel();
   }
-  auto mine = beside.emplace(beside.end(), std::move(command));
-  auto run = [this, mine, before = snapshot] { carry_out_beside(mine, before); };
+  auto mine = concurrent.emplace(concurrent.end(), std::move(command));
+  auto run = [this, mine, before = snapshot] { run_concurrent_command(mine, before); };
   if (start_thread(mine->thread, run)) return;
   jobs.push_back(std::move(mine->command));  // then it waits for its turn
-  beside.erase(mine);
+  concurrent.erase(mine);
 }
 
 // By the thread of long jobs alone, and at the end: one that has ended may be the one that asks.
@@ -207,7 +207,7 @@ void Session::State::queue(std::deque<Command> commands) {
     for (Command& command : commands) {
       bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
       if (is_free && stands_beside(command, *snapshot))
-        begin_beside(std::move(command));
+        begin_concurrent(std::move(command));
       else
         jobs.push_back(std::move(command));
     }
@@ -226,7 +226,7 @@ void Session::State::run_jobs() {
       Command command = std::move(jobs.front());
       jobs.pop_front();
       if (stands_beside(command, *snapshot)) {
-        begin_beside(std::move(command));
+        begin_concurrent(std::move(command));
         continue;
       }
       job.emplace(std::move(command));
@@ -234,13 +234,13 @@ void Session::State::run_jobs() {
       next_is_held = false;
       progress = job->progress;
       if (changes_what_is_open(job->command, *snapshot)) {
-        for (RunningJob& other : beside) other.cancel();
-        changed.wait(lock, [&] { return stopping || beside.empty(); });
+        for (RunningJob& other : concurrent) other.cancel();
+        changed.wait(lock, [&] { return stopping || concurrent.empty(); });
         if (stopping) return;
       }
     }
     publish([](Snapshot& s) { s.error.reset(); });
-    bool done = carry_out(job->command, progress.get());
+    bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);
       if (!done) jobs.clear();
@@ -258,7 +258,7 @@ void Session::State::cancel(const std::string& verb) {
   if (runs) job->cancel();
   if (runs || verb.empty()) jobs.clear();
   std::erase_if(jobs, of_it);
-  for (RunningJob& each : beside) {
+  for (RunningJob& each : concurrent) {
     if (of_it(each.command)) each.cancel();
   }
   for (std::size_t kind = 0; kind < looks.size(); ++kind) {
@@ -272,7 +272,7 @@ void Session::State::each_job(const std::string& verb, void (RunningJob::*what)(
   {
     std::lock_guard lock(mutex);
     if (job && is_of(job->command, verb)) ((*job).*what)();
-    for (RunningJob& each : beside) {
+    for (RunningJob& each : concurrent) {
       if (is_of(each.command, verb)) (each.*what)();
     }
   }
@@ -283,10 +283,11 @@ void Session::State::each_job(const std::string& verb, void (RunningJob::*what)(
 void Session::State::remember() {
   auto snapshot_now = now();
   if (recent_file.empty() || snapshot_now->report == nullptr) return;
-  const VerbOptions& said = snapshot_now->said;
+  const VerbOptions& verb_options = snapshot_now->options;
   const CheckReport& report = *snapshot_now->report;
-  verbs::RecentPlace place{posix_store().resolved(said.checkpoint).value_or(said.checkpoint),
-                           said.spec, said.against, said.mesh};
+  verbs::RecentPlace place{
+      posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
+      verb_options.spec, verb_options.against, verb_options.mesh};
   place.verdict = report.verdict == Verdict::kClean      ? "clean"
                   : report.verdict == Verdict::kFindings ? "findings"
                                                          : "undecided";
@@ -303,7 +304,7 @@ void Session::State::remember() {
 void Session::State::look_at_what_is_left(const Command& command) {
   auto before = now();
   if (before->checkpoint == nullptr) return;
-  std::string out = before->target ? before->target->said : std::string();
+  std::string out = before->target ? before->target->typed_path : std::string();
   if (const auto* repair = std::get_if<RepairCommand>(&command)) out = repair->options.out;
   auto looked = run_target(*before, TargetCommand{out}, nullptr);
   if (looked) publish(*looked);

@@ -49,11 +49,11 @@ struct Session::State {
   std::function<void()> callback;
   bool stopping = false;
 
-  std::deque<Command> jobs;        // that wait
-  std::optional<RunningJob> job;   // on the thread of long jobs
-  bool next_is_held = false;       // one that was paused when it ended: the next one goes on held
-  std::list<RunningJob> beside;    // a thread each
-  std::vector<std::thread> ended;  // of jobs that stood beside, not yet joined
+  std::deque<Command> jobs;          // that wait
+  std::optional<RunningJob> job;     // on the thread of long jobs
+  bool next_is_held = false;         // one that was paused when it ended: the next one goes on held
+  std::list<RunningJob> concurrent;  // a thread each
+  std::vector<std::thread> ended;    // of jobs that stood beside, not yet joined
 
   History history;
   std::string recent_file;  // empty: nothing is remembered
@@ -99,10 +99,10 @@ struct Session::State {
   // The long jobs, and what stands beside them (session_jobs.cpp).
   void run_jobs();
   void queue(std::deque<Command> commands);
-  bool carry_out(const Command& command, Progress* progress);
-  void begin_beside(Command command);  // under the lock
-  void carry_out_beside(std::list<RunningJob>::iterator mine,
-                        const std::shared_ptr<const Snapshot>& before);
+  bool run_command(const Command& command, Progress* progress);
+  void begin_concurrent(Command command);  // under the lock
+  void run_concurrent_command(std::list<RunningJob>::iterator mine,
+                              const std::shared_ptr<const Snapshot>& before);
   void join_ended();
   // Of one verb, or of all where it is empty.
   void cancel(const std::string& verb);

@@ -17,12 +17,12 @@
 #include "core/verbs/browse.h"
 #include "core/verbs/bytes_window.h"
 #include "core/verbs/certificate_list.h"
-#include "core/verbs/desk_report.h"
 #include "core/verbs/diff.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/slice_values.h"
 #include "core/verbs/tile_values.h"
+#include "core/verbs/ui_report.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -35,8 +35,8 @@ struct BytesLook {
 
 struct ValuesLook {
   std::optional<verbs::SliceValues> values;
-  std::optional<verbs::ValuesBeside> beside;  // where another checkpoint is compared with
-  std::optional<Error> error;                 // why there are none
+  std::optional<verbs::SideBySideValues> side_by_side;  // where another checkpoint is compared with
+  std::optional<Error> error;                           // why there are none
 };
 
 // An error message, and what it can mean.
@@ -50,7 +50,7 @@ using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>
 
 struct Snapshot {
   std::uint64_t revision = 0;
-  VerbOptions said;  // by the person: what was opened, beside what, and how it is to be filled
+  VerbOptions options;  // by the person: what was opened, beside what, and how it is to be filled
   std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
   std::shared_ptr<const Spec> spec;              // null without
   std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without

@@ -17,8 +17,8 @@
 
 #include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/json.h"
-#include "core/base/leave_behind.h"
 #include "core/io/source.h"
 #include "core/spec/spec_key_names.h"
 
@@ -217,7 +217,7 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source,
   spec.source = source;
   for (const auto& [fqn, value] : document.items()) {
     if (is_cancelled(progress)) {
-      leave_behind(std::pair(std::move(document), std::move(spec)));
+      destroy_in_background(std::pair(std::move(document), std::move(spec)));
       return cancelled_error();
     }
     if (is_remark(fqn, value)) continue;

@@ -7,8 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/until_cancelled.h"
 #include "core/model/state_names.h"
 #include "core/spec/alike_names.h"
 
@@ -27,7 +27,7 @@ using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // not
 
 ByName by_plain_name(const Checkpoint& checkpoint, const Progress* progress) {
   ByName out;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto [found, added] = out.try_emplace(plain_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();
   }
@@ -79,14 +79,14 @@ std::optional<Replacement> common_replacement(const std::vector<std::string>& al
                                               std::size_t least, const Progress* progress) {
   // A rest of a name that two tensors there share says nothing.
   std::unordered_map<std::string, std::optional<std::string>> first_parts;
-  for (const std::string& name : until_cancelled(alone_there, progress)) {
+  for (const std::string& name : cancellable_range(alone_there, progress)) {
     each_cut(name, [&](const std::string& first, const std::string& rest) {
       auto [found, added] = first_parts.try_emplace(rest, first);
       if (!added) found->second.reset();
     });
   }
   std::map<Replacement, std::size_t> votes;
-  for (const std::string& name : until_cancelled(alone, progress)) {
+  for (const std::string& name : cancellable_range(alone, progress)) {
     bool voted = false;
     each_cut(name, [&](const std::string& first, const std::string& rest) {
       auto found = first_parts.find(rest);
@@ -120,7 +120,7 @@ namespace {
 
 std::vector<std::string_view> all_names(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<std::string_view> names;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress))
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress))
     names.push_back(checkpoint.fqn(tensor));
   return names;
 }
@@ -129,7 +129,7 @@ std::vector<std::string_view> all_names(const Checkpoint& checkpoint, const Prog
 std::set<NameChange> known_changes(const Checkpoint& checkpoint, const Checkpoint& reference,
                                    const NameMap& map, const Progress* progress) {
   std::set<NameChange> known;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const auto other = map.in_reference[index_of(tensor)];
     if (!other || checkpoint.fqn(tensor) == reference.fqn(*other)) continue;
     NameChange change = name_change(checkpoint.fqn(tensor), reference.fqn(*other));
@@ -144,12 +144,12 @@ void match_left_over(const Checkpoint& checkpoint, const Checkpoint& reference,
                      const std::vector<bool>& taken, NameMap& map, const Progress* progress) {
   std::vector<NamedShape> here, there;
   std::vector<TensorId> ids_here, ids_there;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (map.in_reference[index_of(tensor)]) continue;
     here.push_back({checkpoint.fqn(tensor), checkpoint.shape(tensor)});
     ids_here.push_back(tensor);
   }
-  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(reference.tensors(), progress)) {
     if (taken[index_of(tensor)]) continue;
     there.push_back({reference.fqn(tensor), reference.shape(tensor)});
     ids_there.push_back(tensor);
@@ -171,20 +171,20 @@ NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference
     taken[index_of(other)] = true;
     map.in_reference[index_of(tensor)] = other;
   };
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto other = reference.find(checkpoint.fqn(tensor))) take(tensor, *other);
   }
   ByName here = by_plain_name(checkpoint, progress), there = by_plain_name(reference, progress);
-  for (const auto& [name, tensor] : until_cancelled(here, progress)) {
+  for (const auto& [name, tensor] : cancellable_range(here, progress)) {
     if (!tensor || map.in_reference[index_of(*tensor)]) continue;
     if (auto other = find_in(there, name)) take(*tensor, *other);
   }
 
   std::vector<std::string> alone, alone_there, found, found_there;
-  for (const auto& [name, tensor] : until_cancelled(here, progress)) {
+  for (const auto& [name, tensor] : cancellable_range(here, progress)) {
     if (tensor) (map.in_reference[index_of(*tensor)] ? found : alone).push_back(name);
   }
-  for (const auto& [name, tensor] : until_cancelled(there, progress)) {
+  for (const auto& [name, tensor] : cancellable_range(there, progress)) {
     if (tensor) (taken[index_of(*tensor)] ? found_there : alone_there).push_back(name);
   }
   // One that is left over beside others in place is gone, and another is new.
@@ -192,7 +192,7 @@ NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference
   if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
       begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))
     return map;
-  for (const std::string& name : until_cancelled(alone, progress)) {
+  for (const std::string& name : cancellable_range(alone, progress)) {
     if (!name.starts_with(replacement->here)) continue;
     auto other = find_in(there, replacement->there + name.substr(replacement->here.size()));
     if (other) take(*here[name], *other);
@@ -218,7 +218,7 @@ Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& refere
   std::vector<std::string_view> name_here(reference.tensor_count());
   std::set<TensorId> left_out;
   bool has_states = false;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     std::string_view fqn = checkpoint.fqn(tensor);
     has_states = has_states || parse_state_fqn(fqn).has_value();
     auto other = names.in_reference[index_of(tensor)];
@@ -226,7 +226,7 @@ Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& refere
     name_here[index_of(*other)] = fqn;
     if (doubted.contains(tensor)) left_out.insert(*other);
   }
-  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(reference.tensors(), progress)) {
     std::string_view renamed = name_here[index_of(tensor)];
     std::string_view fqn = renamed.empty() ? reference.fqn(tensor) : renamed;
     if (!is_whole(reference, tensor) || left_out.contains(tensor)) continue;

@@ -16,9 +16,9 @@
 namespace shw {
 namespace {
 
-// torch goes through float for every narrow type, from double too (c10::BFloat16(float)). So does
-// this: some elements at a time become float side by side, and those become what is wanted; both
-// loops are free of branches (float_steps.h), so that the compiler does several elements at once.
+// torch converts every narrow type by way of float, also from double (c10::BFloat16(float)), and so
+// does this code: blocks of elements are converted to float and then to the target type. Both loops
+// are branch-free (float_steps.h), so that the compiler vectorises them.
 constexpr std::int64_t kCastAtOnce = 256;
 
 // --- to float
@@ -83,7 +83,7 @@ SHW_CPU_CLONES void note_floats(const float* in, std::uint8_t* out_of_range, std
     out_of_range[i] |= static_cast<std::uint8_t>(is_out_of_range<form>(in[i]));
 }
 
-// Doubles that no float is near: from half a step beyond the largest one on.
+// Marks doubles that are at least half a step beyond the largest float.
 SHW_CPU_CLONES void note_doubles(const std::byte* in, std::uint8_t* out_of_range,
                                  std::int64_t count) {
   constexpr std::uint64_t kFirst = 0x47EFFFFFF0000000u, kInfinity = 0x7FF0000000000000u;
@@ -98,7 +98,7 @@ SHW_CPU_CLONES void note_doubles(const std::byte* in, std::uint8_t* out_of_range
 struct Access {
   void (*widen)(const std::byte*, float*, std::int64_t) = nullptr;
   void (*narrow)(const float*, std::byte*, std::int64_t) = nullptr;
-  void (*note)(const float*, std::uint8_t*, std::int64_t) = nullptr;  // null: it holds every float
+  void (*note)(const float*, std::uint8_t*, std::int64_t) = nullptr;  // null: represents all floats
   float largest = std::numeric_limits<float>::max();
   bool has_infinity = true;
 };
@@ -132,7 +132,7 @@ Access access(Dtype dtype) {
   }
 }
 
-// Elements from or to places that are not side by side.
+// Copies elements from or to strided places.
 void move_apart(const std::byte* source, std::int64_t source_stride, std::byte* target,
                 std::int64_t target_stride, std::int64_t count, std::size_t size) {
   for (std::int64_t i = 0; i < count; ++i)
@@ -187,7 +187,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
     }
     reader.widen(in, values.data(), now);
     if (out_of_range != nullptr) {
-      // By way of float, to float64 too: nobody casts from float64 to itself.
+      // By way of float, to float64 too: float64 to float64 is never cast.
       if (from == Dtype::kFloat64) note_doubles(in, out_of_range + done, now);
       if (writer.note != nullptr) writer.note(values.data(), out_of_range + done, now);
     }

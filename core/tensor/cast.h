@@ -1,4 +1,4 @@
-// Elements of one dtype as another, as torch's copy_ makes them.
+// Casts between dtypes with the results of torch's copy_.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 namespace shw {
 
 bool can_cast(Dtype from, Dtype to);
-// `count` elements, the next one `source_stride` and `target_stride` bytes further; they may lie
-// unaligned. can_cast() holds, and the dtypes differ. Of `out_of_range`, a byte an element, those
-// become 1 whose number `to` cannot say (is_out_of_range in convert.h); null: nobody asks.
+// Casts `count` elements with strides in bytes; elements may be unaligned. Requires can_cast() and
+// different dtypes. If `out_of_range` is not null, it holds one byte per element, which is set to 1
+// where `to` cannot represent the value (is_out_of_range in convert.h).
 void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
               std::byte* target, std::int64_t target_stride, std::int64_t count,
               std::uint8_t* out_of_range = nullptr);
-// Whether no number of `from` is out of range in `to`. can_cast() holds.
+// True if `to` can represent every value of `from`. Requires can_cast().
 bool holds_all_of(Dtype to, Dtype from);
-// "what is beyond 448 becomes 448". It does not hold all of some other dtype.
+// "what is beyond 448 becomes 448", for dtypes that cannot represent all values of another.
 std::string out_of_range_in_words(Dtype to);
-// kUnsupported where there is no such cast: floating point to floating point only, or the same.
+// Casts contiguous elements. kUnsupported unless both dtypes are floating point or equal.
 // `out_of_range` as in cast_row().
 Result<std::vector<std::byte>> cast_elements(Dtype from, std::span<const std::byte> bytes, Dtype to,
                                              std::uint8_t* out_of_range = nullptr);

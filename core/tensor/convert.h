@@ -1,8 +1,8 @@
-// Scalar conversions between float and the narrow floating point types, as torch 2.15 makes them
-// (c10/util: BFloat16.h, Half.h, Float8_*.h, float4_e2m1fn_x2): round to nearest, ties to even.
-// What is out of range becomes infinity where the type has one, its largest number in e4m3fn (where
-// torch before 2.15 made NaN; so do infinities) and in e2m1fn, and NaN in the others. Integer
-// arithmetic only, so that CPU and CUDA agree to the bit; no call that a kernel could not make.
+// Scalar conversions between float and the narrow floating point types, as in torch 2.15 (c10/util:
+// BFloat16.h, Half.h, Float8_*.h, float4_e2m1fn_x2): round to nearest, ties to even. Out-of-range
+// values become infinity if the type has one, the largest number in e4m3fn (NaN before torch 2.15;
+// also for infinities) and in e2m1fn, and NaN in the others. Only integer arithmetic and no library
+// calls, so that CPU and CUDA give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace shw {
 
 enum class NarrowSpecials : std::uint8_t {
-  kIeee,    // infinities and NaNs in the last exponent
+  kIeee,    // the last exponent encodes infinities and NaNs
   kFn,      // all ones is NaN, no infinity
-  kFnuz,    // only 0b1000... is NaN: no infinity, no negative zero
-  kFinite,  // neither
-  kE8m0,    // an exponent alone, 255 is NaN, no sign, no zero
+  kFnuz,    // only 0b1000... is NaN; no infinity, no negative zero
+  kFinite,  // no infinity and no NaN
+  kE8m0,    // exponent only: 255 is NaN, no sign, no zero
 };
 
 struct NarrowFloat {
@@ -52,7 +52,7 @@ struct RealBits<double> {
   static constexpr int kMantissa = 52, kBias = 1023, kMaxExponent = 2047;
 };
 
-// The value of a code; exact in float and in double.
+// Decodes a code of the narrow type; exact in float and in double.
 template <NarrowFloat form, class Real = float>
 SHW_HOST_DEVICE constexpr Real from_narrow(std::uint32_t code) {
   using Traits = RealBits<Real>;
@@ -95,7 +95,7 @@ SHW_HOST_DEVICE constexpr Real from_narrow(std::uint32_t code) {
   }
   int target = unbiased + Traits::kBias;
   if (target <= 0) {
-    // Below the normal numbers of float: bfloat16's subnormals and the smallest e8m0.
+    // Below float's normal numbers: subnormals of bfloat16 and the smallest e8m0 values.
     fraction |= Bits{1} << Traits::kMantissa;
     return __builtin_bit_cast(Real, sign | (fraction >> (1 - target)));
   }
@@ -103,7 +103,7 @@ SHW_HOST_DEVICE constexpr Real from_narrow(std::uint32_t code) {
                             sign | (static_cast<Bits>(target) << Traits::kMantissa) | fraction);
 }
 
-// The code of the largest number.
+// The code of the largest finite number.
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr std::uint32_t largest_code() {
   constexpr std::uint32_t all_ones = (1u << (form.exponent_bits + form.mantissa_bits)) - 1;
@@ -112,15 +112,15 @@ SHW_HOST_DEVICE constexpr std::uint32_t largest_code() {
                                                 : all_ones;
 }
 
-// No number of the type is near: it lies beyond the largest one by half a step, or is an infinity
-// that the type has not. What becomes of it then is not its value any more.
+// True if the value is at least half a step above the largest number of the type, or an infinity
+// that the type does not have. The cast then changes the value.
 template <NarrowFloat form, class Real = float>
 SHW_HOST_DEVICE constexpr bool is_out_of_range(Real value) {
   using Bits = typename RealBits<Real>::Bits;
   constexpr int mantissa = RealBits<Real>::kMantissa;
   constexpr Bits infinity = Bits{RealBits<Real>::kMaxExponent} << mantissa;
   constexpr std::uint32_t largest = largest_code<form>();
-  // The tie goes to the even one.
+  // A tie is rounded to the even code.
   constexpr Bits first = __builtin_bit_cast(Bits, from_narrow<form, Real>(largest)) +
                          (Bits{1} << (mantissa - 1 - form.mantissa_bits)) + (1 - (largest & 1));
   constexpr Bits last = infinity - (form.specials == NarrowSpecials::kIeee ? 1 : 0);
@@ -149,7 +149,7 @@ SHW_HOST_DEVICE constexpr std::uint32_t narrow_overflow(std::uint32_t sign, bool
   return sign | magnitude;
 }
 
-// The nearest code, ties to even.
+// Encodes to the nearest code, ties to even.
 template <NarrowFloat form, class Real = float>
 SHW_HOST_DEVICE constexpr std::uint32_t to_narrow(Real value) {
   using Traits = RealBits<Real>;
@@ -161,22 +161,22 @@ SHW_HOST_DEVICE constexpr std::uint32_t to_narrow(Real value) {
   bool is_nan = exponent == Traits::kMaxExponent && fraction != 0;
 
   if constexpr (form.specials == NarrowSpecials::kE8m0) {
-    // The sign is dropped; a tie goes up, because the bit above it is the implied one.
+    // e8m0 has no sign; a tie rounds up, because the bit above it is the implied one.
     if (exponent == Traits::kMaxExponent) return 255;
     int code = exponent - Traits::kBias + form.bias;
     bool up = fraction >= Bits{1} << (Traits::kMantissa - 1);
-    // A subnormal of the source has no implied bit: its tie goes down.
+    // Subnormals of the source have no implied bit: a tie rounds down.
     if (exponent == 0) up = fraction > Bits{1} << (Traits::kMantissa - 1);
     code += up ? 1 : 0;
     return code < 0 ? 0u : code > 255 ? 255u : static_cast<std::uint32_t>(code);
   } else {
     std::uint32_t sign = static_cast<std::uint32_t>(bits >> (sizeof(Real) * 8 - 1)) << (width - 1);
     if (exponent == Traits::kMaxExponent) return narrow_overflow<form>(sign, is_nan);
-    // significand * 2^(power - kMantissa)
+    // value = significand * 2^(power - kMantissa)
     Bits significand = exponent == 0 ? fraction : fraction | (Bits{1} << Traits::kMantissa);
     int power = (exponent == 0 ? 1 : exponent) - Traits::kBias;
     if (significand == 0) return form.specials == NarrowSpecials::kFnuz ? 0u : sign;
-    // Source subnormals of float can be subnormals of bfloat16: bring the leading bit up first.
+    // Subnormals of float may be subnormals of bfloat16: normalise them first.
     while ((significand & (Bits{1} << Traits::kMantissa)) == 0) {
       significand <<= 1;
       --power;
@@ -188,8 +188,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t to_narrow(Real value) {
     Bits rest = significand & ((Bits{1} << drop) - 1);
     Bits half = Bits{1} << (drop - 1);
     if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
-    // In a normal number `kept` has the implied bit, worth one exponent step; rounding that carries
-    // into the next exponent is right by itself.
+    // In a normal number `kept` includes the implied bit, which adds one exponent step; a rounding
+    // carry into the exponent is then correct as well.
     std::int64_t magnitude = static_cast<std::int64_t>(kept);
     if (power >= lowest)
       magnitude += static_cast<std::int64_t>(power + form.bias - 1) << form.mantissa_bits;

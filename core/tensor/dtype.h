@@ -49,11 +49,11 @@ enum class Dtype : std::uint8_t {
 
 struct DtypeInfo {
   Dtype dtype;
-  std::string_view name;           // "bfloat16": torch.<name>, the spec's and our own word
-  std::uint32_t size;              // bytes of one stored element
-  std::string_view safetensors;    // "BF16", empty where safetensors has none
-  std::string_view storage_class;  // "BFloat16Storage": legacy torch storage (v2 rebuild), empty
-                                   // where only v3 exists
+  std::string_view name;           // "bfloat16": the name in torch, in specs and in our JSON
+  std::uint32_t size;              // bytes per stored element
+  std::string_view safetensors;    // "BF16"; empty if safetensors lacks the type
+  std::string_view storage_class;  // "BFloat16Storage", the legacy class (v2 rebuild); empty
+                                   // if the type exists only in v3
 };
 
 const DtypeInfo& info(Dtype dtype);
@@ -68,11 +68,11 @@ inline bool is_complex(Dtype dtype) {
          dtype == Dtype::kBcomplex32;
 }
 
-// "bfloat16" or "torch.bfloat16"; aliases float, half, double, long, int, short as torch has them.
+// Parses "bfloat16" or "torch.bfloat16" and torch's aliases float, half, double, long, int, short.
 std::optional<Dtype> dtype_from_torch(std::string_view text);
 std::optional<Dtype> dtype_from_safetensors(std::string_view text);
 std::optional<Dtype> dtype_from_storage_class(std::string_view text);
-// As a person may write it: torch's words, safetensors', and fp32, bf16, in any case.
+// Parses user input: names of torch and safetensors, and fp32, bf16, in any case.
 std::optional<Dtype> dtype_from_person(std::string_view text);
 
 }  // namespace shw

@@ -13,19 +13,19 @@
 namespace shw {
 namespace {
 
-// Numbers that are looked at together: they stay in the first cache as doubles.
+// Elements per block: as doubles they fit in the first-level cache.
 constexpr std::size_t kTogether = 512;
-// What is looked at side by side: a compiler takes several at once.
+// Elements per vector step.
 constexpr std::size_t kLanes = 8;
 
 struct Numbers {
   std::array<double, kTogether> a, b;
 };
 
-// Codes of floats stand in the order of their magnitudes, the sign before them.
+// Codes of floats are ordered by magnitude; the sign bit comes first.
 std::uint64_t steps(std::uint64_t a, std::uint64_t b, std::uint64_t sign) {
   std::uint64_t x = a & ~sign, y = b & ~sign;
-  // Both signs: through zero. Two magnitudes are below 2^63 each.
+  // Different signs: the way leads through zero. Both magnitudes are below 2^63.
   if ((a & sign) != (b & sign)) return x + y;
   return x < y ? y - x : x - y;
 }
@@ -35,7 +35,7 @@ std::uint64_t sign_of_codes(Dtype dtype) {
   return std::uint64_t{1} << (8 * size_of(dtype) - 1);
 }
 
-// What is left of the numbers after the last element is no element.
+// Fills the unused end of the block with zeros.
 void fill_rest(Numbers& numbers, std::size_t count) {
   std::fill(numbers.a.begin() + static_cast<std::ptrdiff_t>(count), numbers.a.end(), 0);
   std::fill(numbers.b.begin() + static_cast<std::ptrdiff_t>(count), numbers.b.end(), 0);
@@ -47,7 +47,7 @@ std::size_t first_apart(const std::byte* a, const std::byte* b, std::size_t widt
   return static_cast<std::size_t>(std::mismatch(a, a + bytes, b).first - a) / width;
 }
 
-// One by one: where there is a NaN or an infinity.
+// Element by element, for blocks with a NaN or an infinity.
 template <class Bits>
 void add_odd_floats(std::uint64_t sign, const std::byte* a, const std::byte* b,
                     const Numbers& numbers, std::size_t count, ElementDifference& out) {
@@ -66,13 +66,13 @@ void add_odd_floats(std::uint64_t sign, const std::byte* a, const std::byte* b,
   }
 }
 
-// What a pass without a branch finds, where all is finite.
+// Result of a branch-free pass over finite elements.
 template <class Step>
 struct PlainFloats {
   Step differing = 0, bits_only = 0, max_steps = 0;
 };
 
-// Zero alone has two codes.
+// Zero is the only value with two codes.
 template <class Bits, class Step>
 [[gnu::always_inline]] inline PlainFloats<Step> compare_plain(Step sign, const std::byte* a,
                                                               const std::byte* b) {
@@ -103,7 +103,7 @@ SHW_CPU_CLONES PlainFloats<std::uint32_t> compare_singles(std::uint32_t sign, co
   return compare_plain<std::uint32_t, std::uint32_t>(sign, a, b);
 }
 
-// x - x is 0 of what is finite, and NaN of all else.
+// x - x is 0 for finite x and NaN otherwise.
 SHW_CPU_CLONES bool are_finite(const Numbers& numbers) {
   std::array<double, kLanes> odd{};
   for (std::size_t i = 0; i < kTogether; i += kLanes) {
@@ -130,7 +130,7 @@ template <class Bits>
 void add_floats(Dtype dtype, const std::byte* a, const std::byte* b, const Numbers& numbers,
                 std::size_t count, ElementDifference& out) {
   const std::uint64_t sign = sign_of_codes(dtype);
-  // What is not filled to the end is left to the plain loop.
+  // Incomplete blocks use the plain loop.
   if (count != kTogether || !are_finite(numbers))
     return add_odd_floats<Bits>(sign, a, b, numbers, count, out);
   out.max_abs = std::max(out.max_abs, largest_distance(numbers));
@@ -152,7 +152,7 @@ void add_whole(const std::byte* a, const std::byte* b, std::size_t count, Elemen
     Whole x = code_at<Whole>(a, i), y = code_at<Whole>(b, i);
     if (x == y) continue;
     ++out.differing;
-    // Of the larger less the smaller, modulo 2^64: it fits for every pair.
+    // Larger minus smaller modulo 2^64 fits for every pair.
     auto high = static_cast<std::uint64_t>(std::max(x, y));
     auto low = static_cast<std::uint64_t>(std::min(x, y));
     out.max_whole = std::max(out.max_whole, high - low);
@@ -205,7 +205,7 @@ void add_whole_numbers(Dtype dtype, const std::byte* a, const std::byte* b, std:
   }
 }
 
-// `numbers`: of a float dtype.
+// `numbers` must come from a float dtype.
 void add_together(Dtype dtype, const std::byte* a, const std::byte* b, const Numbers& numbers,
                   std::size_t count, ElementDifference& out) {
   const std::size_t width = size_of(dtype);
@@ -216,8 +216,8 @@ void add_together(Dtype dtype, const std::byte* a, const std::byte* b, const Num
   if (width == 1) add_floats<std::uint8_t>(dtype, a, b, numbers, count, out);
 }
 
-// Said as vectors: left to itself the compiler turns the loop inside out, and it takes three times
-// as long.
+// Explicit vectors: the compiler's own vectorisation of the outer loop takes three times as
+// long.
 using Four = double __attribute__((vector_size(32)));
 struct Lanes {
   Four ab{}, aa{}, bb{};

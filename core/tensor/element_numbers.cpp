@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// Every code of a float of at most two bytes, as its number.
+// Table of all codes of a float type of at most two bytes.
 template <NarrowFloat form>
 const float* numbers_of_codes() {
   static const std::vector<float> numbers = [] {

@@ -1,4 +1,4 @@
-// Elements of a dtype as doubles, many at once.
+// Converts elements of a dtype to doubles, many per call.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ Bits code_at(const std::byte* elements, std::size_t i) {
 
 using ToNumbers = void (*)(const std::byte*, std::size_t, double*);
 
-// Null where elements of the dtype are no numbers.
+// Null if elements of the dtype are not numbers.
 ToNumbers to_numbers(Dtype dtype);
 
 }  // namespace shw

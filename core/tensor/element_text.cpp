@@ -1,4 +1,4 @@
-// The values of elements as text: the shortest that reads back as the same bits.
+// Shortest text of an element that parses back to the same bits.
 #include <array>
 #include <bit>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 std::string special_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-  // JSON readers take "-0" for an integer, and an integer has no negative zero.
+  // JSON readers parse "-0" as an integer, which has no negative zero.
   if (value == 0) return std::signbit(value) ? "-0.0" : "0";
   return {};
 }
@@ -30,7 +30,7 @@ std::string real_text(Real value) {
   return {text.data(), end.ptr};
 }
 
-// A decimal of few digits: digits * 10^exponent, written as to_chars writes doubles.
+// digits * 10^exponent as a double, written as to_chars writes doubles.
 double parse(const std::string& digits, int exponent) {
   std::string text = digits + "e" + std::to_string(exponent);
   double value = 0;
@@ -49,9 +49,9 @@ std::string incremented(std::string digits) {
   return "1" + digits;
 }
 
-// Doubles are wider than the type, so its own shortest text is looked for: the first precision at
-// which the decimal just below or just above the value comes back as the same code, read as a
-// double and also by way of float (as torch does).
+// Finds the shortest text for types narrower than double: the first precision at which the decimal
+// just below or above the value converts back to the same code, both from double and by way of
+// float (as torch does).
 template <NarrowFloat form>
 std::string narrow_text(std::uint32_t code) {
   double value = from_narrow<form, double>(code);
@@ -60,7 +60,7 @@ std::string narrow_text(std::uint32_t code) {
   auto reads_back = [&](double read) {
     double with_sign = value < 0 ? -read : read;
     if (form.specials != NarrowSpecials::kE8m0 && is_out_of_range<form, double>(with_sign))
-      return false;  // 500 is cast to e4m3fn's 448, but is no text of it
+      return false;  // 500 would cast to e4m3fn's 448 but is not its text
     return to_narrow<form, double>(with_sign) == code &&
            to_narrow<form, float>(static_cast<float>(with_sign)) == code;
   };

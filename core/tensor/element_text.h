@@ -1,4 +1,4 @@
-// One element as text.
+// Formats one element as text.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// Element `index` of row-major little-endian bytes as the shortest text that reads back exactly;
-// "NaN", "Infinity", "-Infinity"; "true"/"false"; complex as "[re, im]". `quoted` values (NaN,
-// infinities) are JSON strings at the edge.
+// Element `index` of row-major little-endian bytes as the shortest text that parses back to the
+// same bits; "NaN", "Infinity", "-Infinity"; "true"/"false"; complex as "[re, im]". Values with
+// `quoted` set (NaN, infinities) are written as strings in JSON.
 std::string element_text(Dtype dtype, BytesView bytes, std::size_t index);
 
 }  // namespace shw

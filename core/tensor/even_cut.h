@@ -1,4 +1,4 @@
-// Where torch.chunk cuts a dimension.
+// The split of a dimension by torch.chunk.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace shw {
 
-// Part `index` of `extent` cut into `parts`; empty parts begin at `extent` (torch >= 2.8).
+// Part `index` of `extent` split into `parts`; empty parts begin at `extent` (torch >= 2.8).
 struct EvenCut {
   std::int64_t offset = 0, size = 0;
 };
 inline EvenCut even_cut(std::int64_t extent, std::int64_t parts, std::int64_t index) {
-  // ceil without a sum that may leave int64.
+  // Rounds up without an intermediate sum that could overflow.
   const std::int64_t step = extent / parts + (extent % parts != 0 ? 1 : 0);
   const auto start = checked_mul(step, index);
   if (!start || *start >= extent) return {extent, 0};

@@ -1,6 +1,6 @@
-// The numbers of a box or a shape, one a dim. Millions of them are held and moved, and hardly a
-// tensor has more than four dims: up to four lie in the object itself, 40 bytes with no allocation
-// (a std::vector takes 24 and an allocation of 32 for two). It has the names that std::vector has.
+// A vector of int64 with inline storage for four dims, which few tensors exceed. Millions are
+// stored: 40 bytes without allocation, where std::vector needs 24 bytes and an allocation of 32 for
+// two dims. The interface is that of std::vector.
 #pragma once
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class Extents {
     clear();
     resize(count, value);
   }
-  // `first` and `last` are not of this object.
+  // [first, last) must not point into this object.
   template <std::forward_iterator Iterator>
   void assign(Iterator first, Iterator last) {
     const auto count = static_cast<size_type>(std::distance(first, last));
@@ -166,16 +166,16 @@ class Extents {
   void release() noexcept {
     if (!is_here()) delete[] there_;
   }
-  // All four, whatever they are: two moves of 16 bytes, where counting them would be a call.
+  // Copies all four slots: two 16-byte moves are cheaper than a call with a count.
   void copy_here(const Extents& other) noexcept {
     size_ = other.size_;
     std::memcpy(here_, other.here_, sizeof here_);
   }
-  // What `other` has, into what has nothing; `other` has nothing then.
+  // Moves the contents of `other` into this empty object; `other` is empty afterwards.
   void take(Extents& other) noexcept {
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, kHere);
-    std::memcpy(here_, other.here_, sizeof here_);  // or `there_`, which lies in them
+    std::memcpy(here_, other.here_, sizeof here_);  // or the pointer in the same place
   }
 
   std::uint32_t size_ = 0, capacity_ = kHere;

@@ -25,7 +25,7 @@ constexpr WordWeights word_weights(int sum) {
 
 alignas(64) constexpr WordWeights kWordWeights[2] = {word_weights(0), word_weights(1)};
 
-// Two words of a block that change places must show in both sums.
+// Swapping two words of a block must change both sums.
 constexpr bool are_distinct(const WordWeights& weights) {
   for (std::size_t i = 0; i < kBlock; ++i) {
     if (weights[i] >> 26 != 0 || weights[i] % 2 == 0) return false;
@@ -41,7 +41,7 @@ struct BlockSums {
   std::uint64_t a = 0, b = 0;
 };
 
-// Of one whole block; the compiler does several words at once.
+// Sums of one whole block; the compiler vectorises over words.
 template <class Word>
 [[gnu::always_inline]] inline BlockSums block_sums(const std::byte* words) {
   BlockSums sums;
@@ -54,8 +54,8 @@ template <class Word>
   return sums;
 }
 
-// What add_block adds, of block after block, taken modulo p once for several: that saves a fifth of
-// the time. A product of a weight and a sum is below 2^125, what is folded below 2^68.
+// Accumulates add_block over several blocks and reduces modulo p once, which saves a fifth of the
+// time. A product of weight and sum is below 2^125, the folded value below 2^68.
 class ManyBlocks {
  public:
   static constexpr std::uint64_t kUnfolded = 4;
@@ -113,7 +113,7 @@ Fingerprint blocks_of(std::size_t word_size, const std::byte* words, std::uint64
   }
 }
 
-// Words [first, first + count), all of one block.
+// Adds words [first, first + count), all of one block.
 template <class Word>
 void add_part(Fingerprint& to, const std::byte* words, std::uint64_t first, std::uint64_t count) {
   BlockSums sums;
@@ -140,7 +140,7 @@ void add_part(Fingerprint& to, const std::byte* words, std::size_t word_size, st
   }
 }
 
-// Elements one after the other in the tensor, but not in memory: put side by side in parts.
+// Gathers elements that are consecutive in the tensor but strided in memory into a buffer.
 class Gathered {
  public:
   Gathered(Fingerprint& to, std::size_t size) : to_(to), size_(size) {}
@@ -200,7 +200,7 @@ void add_run(Fingerprint& to, const std::byte* elements, std::size_t element_siz
 
 namespace {
 
-// The dim along which elements lie side by side in memory, where that is not the tensor's own.
+// The dim along which elements are contiguous in memory if it is not the tensor's last one.
 int turned_dim(const LayoutPair& pair, std::size_t size) {
   const int last = pair.source.ndim - 1;
   if (last < 1 || pair.target.stride[last] != 1 || pair.source.stride[last] == 0) return -1;
@@ -210,10 +210,10 @@ int turned_dim(const LayoutPair& pair, std::size_t size) {
   return -1;
 }
 
-// Rows of memory that are columns of the tensor, where these begin at one place of their blocks:
-// row `c` holds word `first + c` of `count` blocks, one a column. So the sums of all of them grow
-// side by side, row by row, and nothing has to be turned. As many as leave half of a first-level
-// cache to the rows.
+// Column blocks: rows in memory are columns of the tensor, and all columns start at the same
+// position in their blocks. Row c holds word first + c of `count` blocks, so the sums of all
+// blocks grow row by row without a transpose. The size leaves half of a first-level cache to the
+// rows.
 constexpr std::size_t kColumns = 1024;
 struct ColumnSums {
   std::array<std::uint64_t, kColumns> a{}, b{};
@@ -248,7 +248,7 @@ SHW_CPU_CLONES void columns_of_4(ColumnSums& sums, const std::byte* words, std::
   sum_columns<std::uint32_t>(sums, words, stride, first, rows, count);
 }
 
-// `across` runs along memory, `row` along the tensor.
+// `across` is contiguous in memory, `row` in the tensor.
 void add_columns(Fingerprint& to, const std::byte* elements, const PairDim& across,
                  const PairDim& row, std::int64_t index, std::size_t size) {
   auto* sum = size == 1 ? columns_of_1 : size == 2 ? columns_of_2 : columns_of_4;
@@ -272,8 +272,8 @@ void add_columns(Fingerprint& to, const std::byte* elements, const PairDim& acro
   }
 }
 
-// Elements whose rows in memory are columns of the tensor: turned in squares that stay in the cache
-// on both sides, where one row after the other would miss it at every element.
+// Transposes elements in squares that fit in the cache on both sides; row by row would miss the
+// cache at every element.
 class Turned {
  public:
   Turned(Fingerprint& to, const std::byte* elements, std::size_t size)
@@ -359,7 +359,7 @@ std::optional<Fingerprint> fingerprint_of_hex(std::string_view text) {
   Fingerprint out;
   std::from_chars(text.data(), text.data() + kDigits, out.a, 16);
   std::from_chars(text.data() + kDigits, text.data() + 2 * kDigits, out.b, 16);
-  // One text a fingerprint: whatever else was written there does not come back.
+  // Only canonical text is accepted: parsing and formatting must give the same text.
   bool is_one = out.a < kFingerprintPrime && out.b < kFingerprintPrime && to_hex(out) == text;
   return is_one ? std::optional(out) : std::nullopt;
 }

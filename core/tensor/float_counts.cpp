@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// Bits are signed: without their sign bit they are never negative, and signed numbers compare
-// faster.
+// Bits are signed integers: without the sign bit they are never negative, and signed comparisons
+// are faster.
 template <class Bits, int mantissa_bits>
 struct Borders {
   static constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
@@ -26,8 +26,8 @@ template <class Bits>
   return static_cast<Bits>(bits & std::numeric_limits<Bits>::max());
 }
 
-// Whether all of them are normal, as almost all numbers of a model are: one comparison each. What
-// is less than the least normal number wraps around to be more than all of them.
+// True if all elements are normal, as nearly all weights are; one comparison per element. Values
+// below the least normal number wrap around to large ones.
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline bool are_normal(const std::byte* at, std::size_t size) {
   using Of = Borders<Bits, mantissa_bits>;
@@ -44,8 +44,8 @@ template <class Bits, int mantissa_bits>
   return others == 0;
 }
 
-// Without branches and in counters as wide as an element, so that a compiler can do several at
-// once; a counter of 16 bits holds 4 KiB of elements.
+// Branch-free, with counters as wide as an element, so that the compiler vectorises; a 16-bit
+// counter is enough for 4 KiB.
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline FloatCounts count(BytesView bytes) {
   constexpr std::size_t kAtOnce = 4096 / sizeof(Bits);

@@ -1,5 +1,5 @@
-// What kinds of numbers a float tensor is made of: whole numbers that add up, so that the order of
-// elements, tiles and threads does not matter.
+// Counts kinds of values in a float tensor (zeros, NaNs, denormals ...). Counts are integers, so
+// the order of elements, chunks and threads does not matter.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ struct FloatCounts {
   friend bool operator==(const FloatCounts&, const FloatCounts&) = default;
 };
 
-// IEEE 754 and bfloat16, little-endian: float64, float32, float16, bfloat16.
+// True for little-endian float64, float32, float16 and bfloat16.
 bool can_be_counted(Dtype dtype);
 
-// Takes the bytes of elements as they come; an element may lie in two parts.
+// Counts elements from a byte stream; an element may be split over two calls.
 class FloatCounter {
  public:
   explicit FloatCounter(Dtype dtype) : dtype_(dtype) {}
@@ -40,7 +40,7 @@ class FloatCounter {
 
   Dtype dtype_;
   FloatCounts counts_;
-  std::array<std::byte, 8> begun_{};  // of an element
+  std::array<std::byte, 8> begun_{};  // bytes of an incomplete element
   std::size_t held_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// What a cast does to one element, without branches: a compiler does several at once, and a kernel
-// does the same to the bit. What they give is from_narrow() and to_narrow() of convert.h, code by
-// code (tests/core/tensor/cast_test.cpp); NaNs are written out, because processors differ in which
-// one they make.
+// Branch-free casts of one element, so that compilers can vectorise them and kernels give equal
+// bits. The results equal from_narrow() and to_narrow() of convert.h for every code
+// (tests/core/tensor/cast_test.cpp). NaN results are written explicitly, because processors produce
+// different ones.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ SHW_HOST_DEVICE constexpr bool is_float_nan(std::uint32_t bits) {
   return (bits & ~kFloatSign) > kFloatInfinity;
 }
 
-// A code as a float. In whole numbers where it is subnormal: multiplying one would stop a CPU for
-// long.
+// Decodes a code to float. Subnormals use integer arithmetic, because float operations on them are
+// slow on CPUs.
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr float widened(std::uint32_t code) {
   constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
@@ -52,7 +52,7 @@ SHW_HOST_DEVICE constexpr float widened(std::uint32_t code) {
   }
 }
 
-// The magnitude of the nearest code, ties to even, before anything is too large for it.
+// The magnitude of the nearest code, ties to even, before the check for overflow.
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr std::uint32_t rounded_magnitude(std::uint32_t magnitude) {
   constexpr int shift = 23 - form.mantissa_bits;
@@ -60,8 +60,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t rounded_magnitude(std::uint32_t magnitud
   constexpr std::uint32_t rebias = static_cast<std::uint32_t>(127 - form.bias)
                                    << form.mantissa_bits;
   std::uint32_t normal = ((magnitude + half + ((magnitude >> shift) & 1)) >> shift) - rebias;
-  if constexpr (form.exponent_bits == 8) return normal;  // its subnormals are float's
-  // Below its normal numbers: the addition rounds to a multiple of the smallest of them.
+  if constexpr (form.exponent_bits == 8) return normal;  // such types share float's exponent range
+  // Subnormals of the type: the addition rounds to a multiple of the smallest one.
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - form.bias) << 23;
   constexpr std::uint32_t magic = static_cast<std::uint32_t>(151 - form.bias - form.mantissa_bits)
                                   << 23;
@@ -69,7 +69,7 @@ SHW_HOST_DEVICE constexpr std::uint32_t rounded_magnitude(std::uint32_t magnitud
   return magnitude < smallest_normal ? subnormal : normal;
 }
 
-// The nearest code of a float, ties to even.
+// Encodes a float to the nearest code, ties to even.
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr std::uint32_t narrowed(float value) {
   constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
@@ -93,8 +93,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t narrowed(float value) {
   }
 }
 
-// As x86 and Arm convert by themselves: a NaN keeps its sign and what fits of its payload, and is
-// quiet.
+// The conversion of x86 and Arm hardware: a NaN keeps its sign and the upper bits of its payload,
+// and becomes quiet.
 SHW_HOST_DEVICE constexpr float float_of_double(double value) {
   const auto bits = __builtin_bit_cast(std::uint64_t, value);
   const bool is_nan = (bits & ~(std::uint64_t{1} << 63)) > std::uint64_t{0x7FF} << 52;
@@ -109,8 +109,8 @@ SHW_HOST_DEVICE constexpr double double_of_float(float value) {
   return is_float_nan(bits) ? __builtin_bit_cast(double, nan) : static_cast<double>(value);
 }
 
-// One rounding to float32, as torch multiplies. Of two NaNs the value's; infinity times zero is
-// what x86 makes of it.
+// Product rounded once to float32, as in torch. For two NaNs the value's NaN is returned; infinity
+// times zero gives the NaN of x86.
 SHW_HOST_DEVICE constexpr float scaled(float value, float factor) {
   const float product = value * factor;
   const std::uint32_t of_value = bits_of_float(value), of_factor = bits_of_float(factor);

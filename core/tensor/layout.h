@@ -1,8 +1,8 @@
-// Where elements lie in memory: a shape with a stride in bytes for every dimension, and the byte of
-// the first element. Source and destination of a copy are two layouts of one shape: every repair is
-// such a pair and what happens to each element on the way (spec/gpu.md B3).
+// Layout of elements in memory: a shape, a byte stride per dimension, and the byte offset of the
+// first element. A copy is a pair of layouts of one shape (source and target); every repair is a
+// list of such pairs with an element conversion.
 //
-// No standard container and no dynamic memory: a kernel takes these as they are.
+// No containers and no dynamic memory, so that kernels can take these types as arguments.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace shw {
 
-// Of a canonical pair. A box of a row-major array that takes more after folding is worked off in
-// parts (each_canonical_pair): nobody has saved one so far.
+// Maximum dimensions of a canonical pair. Boxes that need more are processed in parts
+// (each_canonical_pair); no known checkpoint has one.
 inline constexpr int kLayoutDims = 8;
-// What can be folded: torch allows 64 dimensions.
+// Maximum dimensions before canonicalisation: torch allows 64.
 inline constexpr int kFoldDims = 64;
 
 struct Layout {
   std::int32_t ndim = 0;
   std::int64_t shape[kLayoutDims] = {};
-  std::int64_t stride[kLayoutDims] = {};  // in bytes; may be negative, and 0 repeats an element
+  std::int64_t stride[kLayoutDims] = {};  // in bytes; may be negative; 0 repeats an element
   std::int64_t offset = 0;                // in bytes
   friend constexpr bool operator==(const Layout&, const Layout&) = default;
 };
@@ -31,8 +31,8 @@ SHW_HOST_DEVICE constexpr std::int64_t elements(const Layout& layout) {
   return count;
 }
 
-// The byte where the element of that row-major index begins: what every fast path is tested
-// against.
+// Byte offset of the element with this row-major index: the reference for all fast
+// paths.
 SHW_HOST_DEVICE constexpr std::int64_t byte_of(const Layout& layout, std::int64_t index) {
   std::int64_t at = layout.offset;
   for (int d = layout.ndim; d-- > 0;) {
@@ -42,22 +42,22 @@ SHW_HOST_DEVICE constexpr std::int64_t byte_of(const Layout& layout, std::int64_
   return at;
 }
 
-// A dimension of a pair of layouts.
+// One dimension of a pair of layouts.
 struct PairDim {
-  std::int64_t size = 1, source = 0, target = 0;  // strides in bytes
+  std::int64_t size = 1, source = 0, target = 0;  // element count, and both strides in bytes
 };
-// A pair before it fits into layouts.
+// A pair with up to kFoldDims dimensions.
 struct PairDims {
   int ndim = 0;
   PairDim dims[kFoldDims] = {};
-  std::int64_t source = 0, target = 0;  // offsets
+  std::int64_t source = 0, target = 0;  // byte offsets
 };
 
 SHW_HOST_DEVICE constexpr std::int64_t magnitude(std::int64_t value) {
   return value < 0 ? -value : value;
 }
 
-// A dimension that runs backwards through the target runs forwards afterwards.
+// Reverses dimensions with a negative target stride, so that the target runs forwards.
 SHW_HOST_DEVICE constexpr void turn_forwards(PairDims& pair) {
   for (int d = 0; d < pair.ndim; ++d) {
     PairDim& dim = pair.dims[d];
@@ -74,9 +74,9 @@ SHW_HOST_DEVICE constexpr bool goes_before(const PairDim& a, const PairDim& b) {
   return magnitude(a.source) > magnitude(b.source);
 }
 
-// The same copy in as few dimensions as it takes: dimensions of one element go, the others stand by
-// their stride in the target, widest first, and neighbours that are one run on both sides are one
-// dimension. A pair without elements becomes one dimension of size 0.
+// Reduces a pair to the fewest dimensions: drops dimensions of size 1, sorts by target stride
+// (largest first) and merges neighbours that are contiguous on both sides. A pair without elements
+// becomes one dimension of size 0.
 SHW_HOST_DEVICE constexpr void canonicalise(PairDims& pair) {
   int kept = 0;
   for (int d = 0; d < pair.ndim; ++d) {
@@ -111,8 +111,8 @@ struct LayoutPair {
   Layout source, target;
 };
 
-// The innermost kLayoutDims dimensions of a canonical pair, standing at `index` of the others
-// (row-major; 0 where there are none).
+// The innermost kLayoutDims dimensions of a canonical pair at position `index` of the outer ones
+// (row-major; 0 if there are none).
 SHW_HOST_DEVICE constexpr LayoutPair innermost(const PairDims& pair, std::int64_t index) {
   int outer = pair.ndim > kLayoutDims ? pair.ndim - kLayoutDims : 0;
   LayoutPair out;
@@ -132,8 +132,8 @@ SHW_HOST_DEVICE constexpr LayoutPair innermost(const PairDims& pair, std::int64_
   return out;
 }
 
-// Calls visit(LayoutPair) once, or once for every index of the dimensions that a layout cannot
-// hold.
+// Calls visit(LayoutPair) once, or once per position of the outer dimensions if there are more than
+// kLayoutDims.
 template <class Visit>
 constexpr void each_canonical_pair(PairDims pair, Visit visit) {
   canonicalise(pair);

@@ -1,6 +1,6 @@
-// What counts the elements of tensors as their bytes pass, wherever it does so: on a core
-// (StatisticsCounter), or on a device (core/exec/device_numbers.h). The sums are the same to the
-// bit.
+// Interface for counting elements from a byte stream, on a CPU core
+// (StatisticsCounter) or on a device (core/exec/device_numbers.h). All implementations
+// give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace shw {
 
-// For one thread.
+// Not thread-safe.
 class NumberCounter {
  public:
   virtual ~NumberCounter() = default;
-  // What was added before and not taken is forgotten.
+  // Starts a tensor; discards anything that was added and not taken.
   virtual void begin(Dtype dtype) = 0;
-  // Bytes of elements, in any parts.
+  // Adds bytes of elements; parts may split elements.
   virtual void add(BytesView bytes) = 0;
   virtual void add_zeros(std::uint64_t bytes) = 0;
-  // All since begin(), which has to be called again. The bytes were whole elements. An error is of
-  // what counts, never of what was counted.
+  // Returns the sums since begin(), which must be called again before the next add(). Requires that
+  // whole elements were added. Errors come from the device, not from the data.
   virtual Result<StatisticsSums> take() = 0;
 };
 
-// Bytes of elements of one dtype, which are to be counted.
+// An amount of elements of one dtype to count.
 struct NumberLoad {
   Dtype dtype = Dtype::kUnknown;
   std::uint64_t bytes = 0;
@@ -35,7 +35,7 @@ struct NumberLoad {
 
 using MakeNumberCounter = std::function<std::unique_ptr<NumberCounter>()>;
 
-// On a core of the CPU.
+// A counter on one CPU core.
 std::unique_ptr<NumberCounter> cpu_number_counter();
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// Any float of at most 64 bits taken apart: sign, whole magnitude and power of two. For codes and
-// tables; a pass over elements has its own loop.
+// Splits any float of up to 64 bits into sign, integer magnitude and power of two. For single codes
+// and tables; loops over elements have their own code.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace shw {
 inline constexpr NarrowFloat kFloat32Form{8, 23, 127, NarrowSpecials::kIeee};
 inline constexpr NarrowFloat kFloat64Form{11, 52, 1023, NarrowSpecials::kIeee};
 
-// Of the dtypes whose element is one float.
+// nullopt for dtypes whose element is not a single float.
 inline std::optional<NarrowFloat> float_form(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat64:
@@ -39,7 +39,7 @@ inline std::optional<NarrowFloat> float_form(Dtype dtype) {
   }
 }
 
-// The smallest positive number is 2^this: every finite one is a multiple of it.
+// 2^unit_exponent is the smallest positive number: all finite values are multiples of it.
 constexpr int unit_exponent(const NarrowFloat& form) {
   return (form.specials == NarrowSpecials::kE8m0 ? 0 : 1) - form.bias - form.mantissa_bits;
 }

@@ -82,7 +82,7 @@ Box whole(ExtentsView shape) {
 
 Extents row_major_strides(ExtentsView sizes) {
   Extents strides(sizes.size(), 1);
-  // An empty shape may have extents whose product leaves int64; its strides are never used.
+  // An empty shape may have extents whose product overflows; its strides are never used.
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (std::size_t d = sizes.size(); d-- > 1;)
     strides[d - 1] = checked_mul(strides[d], std::max<std::int64_t>(sizes[d], 1)).value_or(kMost);

@@ -14,7 +14,7 @@ namespace shw {
 
 using ExtentsView = std::span<const std::int64_t>;
 
-// torch allows 64 dimensions (c10 kDimVectorStaticSize is 5, the hard limit 64): more than that is
+// torch's limit is 64 dimensions (c10 kDimVectorStaticSize is 5, the hard limit is 64); more is
 // damage.
 inline constexpr std::size_t kMaxDims = 64;
 
@@ -27,15 +27,15 @@ struct Box {
 
 bool same(ExtentsView a, ExtentsView b);
 Extents copy_of(ExtentsView view);
-// Elements of a box or shape; nothing where an extent is negative or the product leaves int64.
+// Number of elements of a box or shape; nullopt if an extent is negative or on int64 overflow.
 std::optional<std::int64_t> volume(ExtentsView sizes);
 bool is_empty(const Box& box);
-// Offsets and sizes agree in rank with `shape`, are not negative and end inside it.
+// True if offsets and sizes have the rank of `shape`, are not negative and end inside it.
 bool lies_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape);
 std::optional<Box> intersect(const Box& a, const Box& b);
 // `a` minus `b` as disjoint boxes, at most 2 * ndim of them.
 std::vector<Box> subtract(const Box& a, const Box& b);
-// The whole of `shape` as one box.
+// The box that covers all of `shape`.
 Box whole(ExtentsView shape);
 // Row-major strides in elements.
 Extents row_major_strides(ExtentsView sizes);

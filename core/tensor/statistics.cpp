@@ -21,7 +21,7 @@ std::uint64_t sign_bit(Dtype dtype) {
   return std::uint64_t{1} << (size_of(dtype) * 8 - 1);
 }
 
-// A key back to the bits that it was made from.
+// Inverse of order_key().
 std::uint64_t bits_of_key(Dtype dtype, std::uint64_t key) {
   if (auto form = float_form(dtype)) {
     if (form->specials == NarrowSpecials::kE8m0) return key;
@@ -38,7 +38,7 @@ std::string text_of_key(Dtype dtype, std::uint64_t key) {
   return element_text(dtype, BytesView(bytes).first(size_of(dtype)), 0);
 }
 
-// Both halves of a complex number and of a packed pair of floats may be -0.
+// Both halves of a complex number or packed pair may be -0.
 bool is_opaque_zero(Dtype dtype, std::uint64_t bits) {
   switch (dtype) {
     case Dtype::kComplex32:
@@ -58,7 +58,7 @@ void add_order(StatisticsSums& sums, std::uint64_t key) {
   sums.greatest = std::max(sums.greatest, key);
 }
 
-// `power`: of the unit's powers of two the one that the magnitude is counted in.
+// `power`: the power of two by which the magnitude is scaled, in units.
 void add_magnitude(StatisticsSums& sums, bool negative, std::uint64_t magnitude, int power,
                    std::uint64_t count) {
   auto side = static_cast<std::size_t>(negative);
@@ -101,9 +101,9 @@ void add_integer(StatisticsSums& sums, std::uint64_t bits, std::uint64_t count) 
     add_magnitude(sums, negative, magnitude, 0, count);
 }
 
-// |sum| / count.
+// Computes |sum| / count.
 double mean_of(const StatisticsSums& sums, std::uint64_t count, int unit) {
-  // 128 bits more than whole units: the quotient then has at least 64.
+  // 128 extra bits, so that the quotient has at least 64.
   constexpr int kMore = 128;
   bool negative = is_less(sums.sums[0], sums.sums[1]), inexact = false;
   WideInteger sum = sums.sums[negative ? 1 : 0];
@@ -113,7 +113,7 @@ double mean_of(const StatisticsSums& sums, std::uint64_t count, int unit) {
   return negative ? -magnitude : magnitude;
 }
 
-// The root of (count * squares - sum * sum), divided by count.
+// Computes sqrt(count * squares - sum * sum) / count.
 double deviation_of(const StatisticsSums& sums, std::uint64_t count, int unit) {
   bool inexact = false;
   bool negative = is_less(sums.sums[0], sums.sums[1]);
@@ -122,7 +122,7 @@ double deviation_of(const StatisticsSums& sums, std::uint64_t count, int unit) {
   WideInteger spread = product(sums.squares, wide(count));
   subtract(spread, product(sum, sum));
   if (spread.is_zero()) return 0;
-  // A root of 129 or 130 bits: divided by the count it still has 65.
+  // The root has 129 or 130 bits; after the division at least 65 remain.
   constexpr int kBits = 260;
   int missing = kBits - bit_length(spread);
   int half = missing >= 0 ? missing / 2 : -((1 - missing) / 2);

@@ -1,16 +1,16 @@
-// What the numbers of a tensor are like, exactly: sums are whole numbers as wide as it takes, so
-// that they add up in any order, on any number of threads and over any tiles, to the same bits. The
-// mean and the deviation are made from them once, at the end, and are the doubles nearest to the
-// true ones.
+// Exact statistics of a tensor. Sums are integers of unlimited width, so that parts
+// add up in any order, over any threads and chunks, to equal bits. Mean and
+// deviation are computed once at the end and are the doubles nearest to the exact
+// results.
 //
-//   elements   those that were given; nan, infinite, zero (of either sign), denormal of them
-//   least,     of all elements that are not NaN, infinities among them, in the order of their
-//   greatest   values with -0 below +0
-//   mean, std  of the finite elements; std is the population's: divided by their number
-//   histogram  of the finite elements that are not zero, by sign and power of two
+//   elements   count; also nan, infinite, zero (of either sign) and denormal elements
+//   least,     minimum and maximum over all elements that are not NaN, infinities included;
+//   greatest   -0 is below +0
+//   mean, std  over finite elements; std is the population's, divided by their number
+//   histogram  of finite non-zero elements, by sign and power of two
 //
-// Whole numbers and bool (0 or 1) are neither NaN nor infinite nor denormal. Of complex, packed,
-// quantised and opaque dtypes only elements and zeros are counted.
+// Integers and bool (0 or 1) are never NaN, infinite or denormal. For complex,
+// packed, quantised and opaque dtypes only elements and zeros are counted.
 #pragma once
 
 #include <array>
@@ -28,32 +28,32 @@ namespace shw {
 enum class NumberKind : std::uint8_t { kFloat, kInteger, kOpaque };
 NumberKind number_kind(Dtype dtype);
 
-// The elements of one dtype, added up.
+// Running sums for elements of one dtype.
 struct StatisticsSums {
   explicit StatisticsSums(Dtype of = Dtype::kUnknown) : dtype(of) {}
 
   Dtype dtype;
   std::uint64_t elements = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
-  // Of the elements that are not NaN, as keys that stand in the order of the values.
+  // Minimum and maximum without NaN, as keys in value order (order_key).
   std::uint64_t least = ~std::uint64_t{0}, greatest = 0;
-  // Of the finite ones, in units of the smallest number of the dtype, by sign; and of its square.
+  // Sums of the finite elements by sign, and of squares, in units of the dtype's smallest number.
   std::array<WideInteger, 2> sums;
   WideInteger squares;
-  // How many lie in [2^n, 2^(n+1)) units, by sign.
+  // Number of elements in [2^n, 2^(n+1)) units, by sign.
   std::array<std::vector<std::uint64_t>, 2> by_power;
 
   StatisticsSums& operator+=(const StatisticsSums& other);
   friend bool operator==(const StatisticsSums&, const StatisticsSums&) = default;
 };
 
-// `count` elements of these bits, one by one: what is fast is tested against it. Not for dtypes
-// wider than 8 bytes.
+// Adds `count` elements with equal bits: the reference that fast counters are tested against. Only
+// for dtypes up to 8 bytes.
 void add_elements(StatisticsSums& sums, std::uint64_t bits, std::uint64_t count);
-// A float's key; NaN has none.
+// Maps a float to an integer in value order; undefined for NaN.
 std::uint64_t order_key(Dtype dtype, std::uint64_t bits);
 
 struct PowerBucket {
-  int sign = 1;      // or -1
+  int sign = 1;      // 1 or -1
   int exponent = 0;  // 2^exponent <= |x| < 2^(exponent + 1)
   std::uint64_t count = 0;
   friend bool operator==(const PowerBucket&, const PowerBucket&) = default;
@@ -62,13 +62,13 @@ struct PowerBucket {
 struct Statistics {
   NumberKind kind = NumberKind::kOpaque;
   std::uint64_t elements = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
-  std::string least, greatest;  // as element_text() writes them; empty where there is none
+  std::string least, greatest;  // formatted by element_text(); empty if there is no value
   std::optional<double> mean, std;
-  std::vector<PowerBucket> histogram;  // from the most negative to the most positive
+  std::vector<PowerBucket> histogram;  // from the most negative to the most positive bucket
   friend bool operator==(const Statistics&, const Statistics&) = default;
 };
 Statistics statistics_of(const StatisticsSums& sums);
-// Its least and greatest alone, where not all are NaN.
+// Minimum and maximum as text; requires an element that is not NaN.
 std::pair<std::string, std::string> range_text(const StatisticsSums& sums);
 
 }  // namespace shw

@@ -2,7 +2,7 @@
 
 namespace shw {
 
-void add(Packer& packer, const StatisticsSums& sums) {
+void add(Encoder& packer, const StatisticsSums& sums) {
   for (std::uint64_t number : {sums.elements, sums.nan, sums.infinite, sums.denormal, sums.zero,
                                sums.least, sums.greatest})
     packer.add(number);
@@ -11,7 +11,7 @@ void add(Packer& packer, const StatisticsSums& sums) {
   for (const auto& counts : sums.by_power) packer.add(counts);
 }
 
-Result<StatisticsSums> take_sums(Unpacker& words, Dtype dtype) {
+Result<StatisticsSums> take_sums(Decoder& words, Dtype dtype) {
   StatisticsSums sums(dtype);
   for (std::uint64_t* number : {&sums.elements, &sums.nan, &sums.infinite, &sums.denormal,
                                 &sums.zero, &sums.least, &sums.greatest}) {

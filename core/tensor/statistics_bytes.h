@@ -1,13 +1,13 @@
-// Sums as bytes, for processes that add up parts of one tensor.
+// Encodes sums as bytes, for ranks that each count parts of a tensor.
 #pragma once
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/tensor/statistics.h"
 
 namespace shw {
 
-void add(Packer& packer, const StatisticsSums& sums);
-// Of elements of `dtype`, whatever the bytes say: sums of another one do not add up.
-Result<StatisticsSums> take_sums(Unpacker& words, Dtype dtype);
+void add(Encoder& packer, const StatisticsSums& sums);
+// Decodes sums for `dtype`, which the caller gives: sums of different dtypes must not be added.
+Result<StatisticsSums> take_sums(Decoder& words, Dtype dtype);
 
 }  // namespace shw

@@ -11,14 +11,14 @@
 namespace shw {
 namespace {
 
-// Fewer elements are cheaper one by one (25 ns each) than by way of a table that is looked through
-// afterwards: 4 * 65,536 counters, 2 * 4096 of float64, 4 * 512 of float32.
+// Up to this many elements are added one by one (25 ns each), which is cheaper than scanning a
+// table: 4 * 65,536 counters, 2 * 4096 for float64, 4 * 512 for float32.
 std::size_t few(std::size_t width) {
   return width <= 2 ? 2048 : width == 8 ? 512 : 64;
 }
-// Small parts are joined until there are enough of them.
+// Small parts are joined into blocks of this size.
 constexpr std::size_t kStaged = 64 << 10;
-// 16 Ki floats of 32 bits: a block is looked at twice and stays in the cache.
+// 16 Ki floats: a block is scanned twice and stays in the cache.
 constexpr std::size_t kFloatBlock = 64 << 10;
 
 std::uint64_t load_bits(BytesView bytes, std::size_t at, std::size_t width) {
@@ -53,7 +53,7 @@ void StatisticsCounter::begin(Dtype dtype) {
 
 void StatisticsCounter::add_one_by_one(BytesView bytes) {
   Tables& t = *tables_;
-  if (t.width == 16) {  // complex128: two numbers that are zero, of either sign
+  if (t.width == 16) {  // complex128: both numbers are zero, of either sign
     for (std::size_t at = 0; at < bytes.size(); at += 16) {
       std::uint64_t both = load_bits(bytes, at, 8) | load_bits(bytes, at + 8, 8);
       ++t.sums.elements;

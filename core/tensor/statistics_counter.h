@@ -1,6 +1,6 @@
-// Adds up elements as they pass, as fast as their bytes come: each element goes into a table by its
-// bits (1 and 2 bytes) or by sign and exponent (wider floats), and the tables become sums once, at
-// the end. A counter is for one thread and kept for the next tensor: its tables take up to 1 MiB.
+// Counts elements at memory speed: each element increments a table entry selected by its bits (1
+// and 2 bytes) or by sign and exponent (wider floats); tables become sums once, at the end. Not
+// thread-safe; reuse a counter, because its tables take up to 1 MiB.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ class StatisticsCounter {
   StatisticsCounter(const StatisticsCounter&) = delete;
   StatisticsCounter& operator=(const StatisticsCounter&) = delete;
 
-  // What was added before and not taken is forgotten.
+  // Starts a tensor; discards anything that was added and not taken.
   void begin(Dtype dtype);
-  // Bytes of elements, in any parts.
+  // Adds bytes of elements; parts may split elements.
   void add(BytesView bytes);
   void add_zeros(std::uint64_t bytes);
-  // All since begin(), which has to be called again. The bytes were whole elements.
+  // Returns the sums since begin(), which must be called again. Requires whole elements.
   StatisticsSums take();
 
  private:

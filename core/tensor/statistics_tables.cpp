@@ -20,13 +20,13 @@ template <class Bits>
   return bits;
 }
 
-// The least and the greatest but NaN, in the order of keys, as signed numbers.
+// Minimum and maximum key without NaN, as signed integers.
 struct Range {
   std::int64_t least, greatest;
 };
 
-// Without branches, so that a compiler can do several at once. NaN has keys beyond the infinities':
-// one of them is passed over where it would win.
+// Branch-free, so that the compiler vectorises. Keys of NaN are beyond those of the infinities and
+// are masked out.
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline Range range(BytesView bytes) {
   constexpr Bits kMost = std::numeric_limits<Bits>::max(), kLeast = ~kMost;
@@ -36,7 +36,7 @@ template <class Bits, int mantissa_bits>
   for (std::size_t i = 0; i < size; ++i) {
     auto bits = bits_of<Bits>(bytes.data(), i);
     Bits key = bits ^ ((bits >> (sizeof(Bits) * 8 - 1)) & kMost);
-    // As masks: GCC 12 does not see through two choices in a row.
+    // Masks instead of two conditionals, which GCC 12 does not vectorise.
     Bits below = -static_cast<Bits>(key < ~kInfinity), above = -static_cast<Bits>(key > kInfinity);
     least = std::min(least, (key & ~below) | (kMost & below));
     greatest = std::max(greatest, (key & ~above) | (kLeast & above));
@@ -51,7 +51,7 @@ SHW_CPU_CLONES Range range_of_float64(BytesView bytes) {
   return range<std::int64_t, 52>(bytes);
 }
 
-// Numbers below the normal ones have many powers in one exponent.
+// Denormals have many powers of two in one exponent.
 template <class Bits, int mantissa_bits>
 void add_denormal_powers(BytesView bytes, StatisticsSums& sums) {
   std::array<std::array<std::uint64_t, 64>, 2> powers{};
@@ -71,7 +71,7 @@ void add_denormal_powers(BytesView bytes, StatisticsSums& sums) {
   }
 }
 
-// What a block holds beside normal numbers, and its least and greatest: the table does not know.
+// Counts special values of a block and its minimum and maximum, which the table lacks.
 template <class Bits, int mantissa_bits>
 void add_around(BytesView bytes, Range range, StatisticsSums& sums) {
   constexpr Bits kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
@@ -91,8 +91,8 @@ void add_around(BytesView bytes, Range range, StatisticsSums& sums) {
   if (counts.denormal != 0) add_denormal_powers<Bits, mantissa_bits>(bytes, sums);
 }
 
-// What one exponent holds. Exponent 0 are zeros and denormals, which were added as if they had the
-// implied bit of normal numbers; the last one, NaN and infinities, is counted elsewhere.
+// Adds the sums of one exponent. Exponent 0 holds zeros and denormals, which were added as if they
+// had the implied bit; the last exponent (NaN, infinities) is counted elsewhere.
 void add_bucket(StatisticsSums& sums, const NarrowFloat& form, std::size_t index,
                 ExponentBucket bucket) {
   const auto last = (1 << form.exponent_bits) - 1;
@@ -192,8 +192,8 @@ void Float32Table::scatter(BytesView bytes) {
     put(0, bits_of<std::uint32_t>(bytes.data(), i));
 }
 
-// Into wider sums, before these overflow.
-void Float32Table::settle() {
+// Moves entries into wide sums before they overflow.
+void Float32Table::finalize() {
   constexpr std::uint64_t kSum = (std::uint64_t{1} << 40) - 1;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
@@ -208,20 +208,20 @@ void Float32Table::settle() {
 }
 
 void Float32Table::add(BytesView bytes, StatisticsSums& sums) {
-  // Squares of 48 bits: 2^16 of them in one entry.
+  // Squares have 48 bits: an entry holds 2^16 of them.
   constexpr std::size_t kMost = std::size_t{1} << 16;
   std::uint64_t zeros = sums.zero;
   add_around<std::uint32_t, 23>(bytes, range_of_float32(bytes), sums);
   std::size_t size = bytes.size() / 4;
   if (sums.zero - zeros == size) return;
-  if (pending_ + size > kMost) settle();
+  if (pending_ + size > kMost) finalize();
   scatter(bytes);
   pending_ += size;
 }
 
 void Float32Table::move_to(StatisticsSums& sums) {
   if (pending_ == 0) return;
-  settle();
+  finalize();
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     add_bucket(sums, kFloat32Form, i, buckets_[i]);
     buckets_[i] = ExponentBucket{};

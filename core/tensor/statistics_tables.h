@@ -1,4 +1,4 @@
-// The tables of StatisticsCounter, one for each way in which elements are told apart.
+// The tables of StatisticsCounter, one class per kind of dtype.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// How often each code of 16 bits came; single bytes go in pairs. Several tables in turn, so that
+// Counts 16-bit codes; single bytes are counted in pairs. Uses several tables in turn, so that
 // equal neighbours (zeros, constants) do not wait for each other's store.
 class CodeTable {
  public:
@@ -22,13 +22,13 @@ class CodeTable {
 
  private:
   static constexpr std::size_t kTables = 4;
-  // A cache line more: at the same place of a page a load would wait for another table's store.
+  // One extra cache line: stores at equal page offsets would block loads of the other tables.
   static constexpr std::size_t kStride = 0x10000 + 16;
   std::vector<std::uint32_t> counts_;
-  std::uint64_t pending_ = 0;  // elements, in counters of 32 bits
+  std::uint64_t pending_ = 0;  // elements held in 32-bit counters
 };
 
-// Of one sign and exponent: how many, and the sums of their magnitudes and squares.
+// Per sign and exponent: number of elements, sum of magnitudes and sum of squares.
 struct ExponentBucket {
   std::uint64_t count = 0;
   Uint128 magnitudes = 0, squares = 0;
@@ -38,18 +38,18 @@ class Float32Table {
  public:
   Float32Table() : entries_(kTables * kStride), buckets_(kCodes) {}
   void clear();
-  // At most 2^16 elements.
+  // At most 2^16 elements per call.
   void add(BytesView bytes, StatisticsSums& sums);
   void move_to(StatisticsSums& sums);
 
  private:
   static constexpr std::size_t kTables = 4, kCodes = 1 << 9, kStride = kCodes + 4;
-  // count * 2^40 + sum of magnitudes, and sum of squares: of at most 2^16 elements.
+  // count * 2^40 + sum of magnitudes, and sum of squares, for at most 2^16 elements.
   struct Entry {
     std::uint64_t packed = 0, squares = 0;
   };
   void scatter(BytesView bytes);
-  void settle();
+  void finalize();
 
   std::vector<Entry> entries_;
   std::vector<ExponentBucket> buckets_;
@@ -65,7 +65,7 @@ class Float64Table {
 
  private:
   static constexpr std::size_t kTables = 2, kCodes = 1 << 12, kStride = kCodes + 2;
-  // count * 2^84 + sum of magnitudes, and sum of squares: of at most 2^22 elements.
+  // count * 2^84 + sum of magnitudes, and sum of squares, for at most 2^22 elements.
   struct Entry {
     Uint128 packed = 0, squares = 0;
   };
@@ -75,7 +75,7 @@ class Float64Table {
   std::size_t pending_ = 0;
 };
 
-// int32, int64, uint32, uint64.
+// For int32, int64, uint32 and uint64.
 void add_integers(BytesView bytes, StatisticsSums& sums);
 
 }  // namespace shw

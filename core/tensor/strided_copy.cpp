@@ -13,7 +13,7 @@ namespace {
 template <std::size_t kItem>
 void copy_plane(const std::byte* source, std::byte* target, const PairDim& rows,
                 const PairDim& columns) {
-  // 32 x 32 elements: both sides of a transposed tile stay in the first-level cache.
+  // 32 x 32 elements: both sides of a transposed block fit in the first-level cache.
   constexpr std::int64_t kTile = 32;
   for (std::int64_t row = 0; row < rows.size; row += kTile) {
     for (std::int64_t column = 0; column < columns.size; column += kTile) {
@@ -71,7 +71,7 @@ bool is_row_major(ExtentsView sizes, ExtentsView strides) {
   std::int64_t expected = 1;
   for (std::size_t d = sizes.size(); d-- > 0;) {
     if (sizes[d] == 0) return true;
-    // A dimension of one element is never stepped along, so its stride says nothing.
+    // The stride of a dimension of size 1 is never used.
     if (sizes[d] != 1 && strides[d] != expected) return false;
     auto next = checked_mul(expected, sizes[d]);
     if (!next) return false;
@@ -100,7 +100,7 @@ PairDims pair_of(ExtentsView sizes, ExtentsView source_strides, std::int64_t sou
 
 namespace {
 
-// A pair as loops around a run of bytes or a plane of elements.
+// A pair as outer loops around a byte run or a plane of elements.
 struct Loops {
   int ndim = 0;
   PairDim dims[kLayoutDims] = {};
@@ -124,7 +124,7 @@ Loops loops_of(const LayoutPair& pair, std::size_t item_size) {
     return loops;
   }
   loops.columns = last;
-  // The dimension along which the source is dense shares the tiles with the target's.
+  // The dimension that is contiguous in the source is blocked together with the target's.
   auto dense = std::min_element(
       loops.dims, loops.dims + loops.ndim,
       [](const PairDim& a, const PairDim& b) { return magnitude(a.source) < magnitude(b.source); });
@@ -174,7 +174,7 @@ void copy_strided(const StridedSource& source, const StridedTarget& target, Exte
   PairDims pair =
       pair_of(sizes, source.strides, source.offset * item, target.strides, target.offset * item);
   for (int d = 0; d < pair.ndim; ++d) {
-    // A dimension of one element is never stepped along: its stride may be any number.
+    // The stride of a dimension of size 1 may be any number.
     PairDim& dim = pair.dims[d];
     dim = dim.size == 1 ? PairDim{} : PairDim{dim.size, dim.source * item, dim.target * item};
   }

@@ -32,7 +32,7 @@ TileFingerprint::TileFingerprint(ExtentsView shape, const Box& tile, std::size_t
   at_.assign(outer, 0);
 }
 
-// To where the next run begins.
+// Advances to the next run.
 void TileFingerprint::step() {
   done_ = 0;
   for (std::size_t d = at_.size(); d-- > 0;) {

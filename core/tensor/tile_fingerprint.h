@@ -1,5 +1,5 @@
-// The fingerprint of a tile whose elements come one after the other, row-major: by their index in
-// the whole tensor, in as long runs as there are.
+// Fingerprint of a chunk from its row-major byte stream. Elements are added in runs that are
+// contiguous in the tensor.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace shw {
 
-// Adds the elements of a box, row-major. `strides`, in elements, and `first`, where its first
-// element stands, say which ones of the tensor they are; the tensor may count its elements along
-// them in another order than row-major.
+// Adds a row-major box. `first` and `strides` (in elements) give the tensor index
+// of its elements; the tensor may number its elements in another order than
+// row-major.
 void add_box(Fingerprint& to, ExtentsView sizes, BytesView elements, std::size_t element_size,
              ExtentsView strides, std::int64_t first);
 
 class TileFingerprint {
  public:
-  // `tile` lies in `shape`; both are checked.
+  // `tile` must lie in `shape`; both are checked.
   TileFingerprint(ExtentsView shape, const Box& tile, std::size_t element_size);
-  // The next bytes; an element may lie in two parts.
+  // Adds the next bytes; an element may be split over two calls.
   void add(BytesView bytes);
   void add_zeros(std::uint64_t bytes);
   const Fingerprint& value() const { return value_; }
@@ -32,11 +32,11 @@ class TileFingerprint {
   void step();
 
   std::size_t size_;
-  std::uint64_t run_ = 1;         // elements that follow each other in the tensor
-  std::uint64_t done_ = 0;        // of the run
-  std::uint64_t left_ = 0;        // of the tile
-  Extents at_, sizes_, strides_;  // of the dims outside of a run; strides in elements of the tensor
-  std::uint64_t first_ = 0;       // where the run begins
+  std::uint64_t run_ = 1;         // elements per contiguous run in the tensor
+  std::uint64_t done_ = 0;        // elements of the current run
+  std::uint64_t left_ = 0;        // remaining elements of the chunk
+  Extents at_, sizes_, strides_;  // dims outside a run; strides in tensor elements
+  std::uint64_t first_ = 0;       // tensor index where the run begins
   std::array<std::byte, 16> begun_{};
   std::size_t held_ = 0;
   Fingerprint value_;

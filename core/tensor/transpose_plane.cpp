@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kVector = 16;  // bytes that every processor moves at once
+constexpr std::int64_t kVector = 16;  // vector width in bytes that all processors have
 
 template <class Item>
 struct VectorOf {
@@ -18,7 +18,7 @@ struct VectorOf {
 template <class Item>
 using Vector = typename VectorOf<Item>::Type;
 
-// The first, or the last, halves of both, one element from each in turn.
+// Interleaves the lower, or the upper, halves of two vectors.
 template <class Item, std::size_t... I>
 [[gnu::always_inline]] inline Vector<Item> zipped_low(Vector<Item> a, Vector<Item> b,
                                                       std::index_sequence<I...>) {
@@ -30,8 +30,8 @@ template <class Item, std::size_t... I>
   return __builtin_shufflevector(a, b, ((I + sizeof...(I)) / 2 + I % 2 * sizeof...(I))...);
 }
 
-// A square of as many rows as a vector has elements. Zipping row i with row i + half doubles how
-// many elements of one column stand side by side: after log2(count) rounds each row is a column.
+// Transposes a square with one row per vector element. Interleaving row i with row i + half doubles
+// the number of adjacent elements of a column; after log2(count) rounds each row is a column.
 template <class Item>
 [[gnu::always_inline]] inline void turn_vectors(const std::byte* source, std::int64_t source_stride,
                                                 std::byte* target, std::int64_t target_stride) {
@@ -65,7 +65,7 @@ PairDim first_of(const PairDim& dim, std::int64_t size) {
   return {size, dim.source, dim.target};
 }
 
-// What is left beside whole vectors goes element by element.
+// The remainder beside whole vectors is copied element by element.
 template <class Item>
 void turn_square(const std::byte* source, std::byte* target, const PairDim& rows,
                  const PairDim& columns) {
@@ -83,8 +83,8 @@ void turn_square(const std::byte* source, std::byte* target, const PairDim& rows
                   first_of(rows, rows.size - whole_rows), columns);
 }
 
-// Lines of one square of both sides, asked for while the one before it is turned: rows lie on other
-// pages, and no processor guesses where the next one begins.
+// Prefetches the next square on both sides while the current one is transposed: rows are on
+// different pages, which hardware prefetchers do not follow.
 void fetch_square(const std::byte* source, std::byte* target, const PairDim& rows,
                   const PairDim& columns, std::int64_t row_bytes) {
   constexpr std::int64_t kLine = 64;
@@ -98,7 +98,7 @@ void fetch_square(const std::byte* source, std::byte* target, const PairDim& row
 
 template <class Item>
 void turn(const std::byte* source, std::byte* target, const PairDim& rows, const PairDim& columns) {
-  // Lines and pages of both sides stay in the first-level cache until they are used up.
+  // Cache lines and pages of both sides stay in the first-level cache.
   constexpr std::int64_t kSquare = 64, kBytes = kSquare * std::int64_t{sizeof(Item)};
   for (std::int64_t r = 0; r < rows.size; r += kSquare) {
     const PairDim across = first_of(rows, std::min(kSquare, rows.size - r));

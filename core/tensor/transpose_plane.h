@@ -1,4 +1,4 @@
-// A plane of elements turned: rows of the source become columns of the target.
+// Transposes a two-dimensional plane of elements.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace shw {
 
-// True where along `rows` the source, and along `columns` the target, holds its elements of
-// `item_size` bytes side by side, and the other two strides are positive: what turn_plane can do.
+// True if the source is contiguous along `rows`, the target along `columns`, and the other two
+// strides are positive: the requirements of turn_plane.
 bool is_turned(const PairDim& rows, const PairDim& columns, std::size_t item_size);
 
-// Copies the plane; strides in bytes. `item_size` is 1, 2 or 4: wider elements gain nothing over
-// one by one.
+// Transposes the plane; strides in bytes. `item_size` must be 1, 2 or 4: wider elements gain
+// nothing over a plain loop.
 void turn_plane(const std::byte* source, std::byte* target, const PairDim& rows,
                 const PairDim& columns, std::size_t item_size);
 

@@ -72,7 +72,7 @@ WideInteger product(const WideInteger& a, const WideInteger& b) {
   for (std::size_t i = 0; i < a.words.size(); ++i) {
     std::uint64_t carry = 0;
     for (std::size_t j = 0; j < b.words.size(); ++j) {
-      // At most (2^64 - 1)^2 + 2 (2^64 - 1): it fits.
+      // At most (2^64 - 1)^2 + 2 (2^64 - 1), which fits in 128 bits.
       Uint128 sum = Uint128{a.words[i]} * b.words[j] + out.words[i + j] + carry;
       out.words[i + j] = static_cast<std::uint64_t>(sum);
       carry = static_cast<std::uint64_t>(sum >> kWordBits);
@@ -135,7 +135,7 @@ double nearest_double(const WideInteger& number, bool inexact, int exponent) {
   int lowest_bit = std::max(exponent + bit_length(number) - kMantissa, kLowest);
   int drop = lowest_bit - exponent;
   if (drop <= 0) return std::ldexp(static_cast<double>(number.words.front()), exponent);
-  // One bit more than is kept: the one that decides.
+  // Keeps one extra bit for rounding.
   WideInteger kept = shifted(number, 1 - drop, inexact);
   std::uint64_t bits = kept.is_zero() ? 0 : kept.words.front();
   bool up = (bits & 1) != 0 && (inexact || (bits & 2) != 0);

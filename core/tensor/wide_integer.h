@@ -1,5 +1,5 @@
-// Whole numbers without a sign and without an end: what exact sums of floats are kept in. A sum of
-// squares of float64 takes 4,300 bits; most take ten words.
+// Unsigned integers of unlimited width, for exact sums of floats. A sum of float64 squares needs
+// 4,300 bits; most sums need ten words.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace shw {
 
 __extension__ using Uint128 = unsigned __int128;
 
-// Least word first; the last word is not 0, so that equal numbers are equal vectors.
+// Least significant word first; the last word is not 0, so equal numbers are equal vectors.
 struct WideInteger {
   std::vector<std::uint64_t> words;
   bool is_zero() const { return words.empty(); }
@@ -24,18 +24,18 @@ bool is_less(const WideInteger& a, const WideInteger& b);
 // a += value * 2^bits
 void add(WideInteger& a, Uint128 value, int bits = 0);
 void add(WideInteger& a, const WideInteger& b);
-// a -= b, where b is not the larger one.
+// a -= b; requires b <= a.
 void subtract(WideInteger& a, const WideInteger& b);
 WideInteger product(const WideInteger& a, const WideInteger& b);
 
-// Rounded down; `inexact` becomes true where something was cut off, and stays as it is otherwise.
+// Quotient rounded down; sets `inexact` if there is a remainder, else leaves it unchanged.
 WideInteger quotient(const WideInteger& a, std::uint64_t divisor, bool& inexact);
 WideInteger square_root(const WideInteger& a, bool& inexact);
-// Of negative bits downwards.
+// Shifts left, or right for negative `bits`.
 WideInteger shifted(const WideInteger& a, int bits, bool& inexact);
 
-// (number + a part below one, if there is one) * 2^exponent as the nearest double, ties to even.
-// With such a part the number has at least 55 bits. The result is finite.
+// (number + a fraction below one if `inexact`) * 2^exponent as the nearest double, ties to even.
+// With a fraction the number must have at least 55 bits. The result is finite.
 double nearest_double(const WideInteger& number, bool inexact, int exponent);
 
 }  // namespace shw

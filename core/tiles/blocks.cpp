@@ -7,10 +7,10 @@
 namespace shw {
 namespace {
 
-// Longer runs than this make nothing faster: a write of 64 Ki elements is at least 64 KiB.
+// Longer runs are not faster: a write of 64 Ki elements has at least 64 KiB.
 constexpr std::int64_t kLongRun = 64 << 10;
 
-// Makes the run along `order`, fastest first, about `wanted` elements long, never more.
+// Extends the block along `order`, fastest first, to about `wanted` elements, never more.
 void lengthen(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t wanted) {
   std::int64_t inner = 1;
   for (std::int64_t dim : order) {
@@ -21,7 +21,7 @@ void lengthen(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t
   }
 }
 
-// At least one: an array without elements is not divided by.
+// At least one, because an array without elements would divide by zero.
 std::uint64_t steps_along(std::int64_t size, std::int64_t step) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>((size + step - 1) / step, 1));
 }

@@ -1,25 +1,25 @@
-// Cuts an array into blocks that fit into memory.
+// Splits an array into blocks that fit in memory.
 #pragma once
 
 #include "core/tensor/shape.h"
 
 namespace shw {
 
-// The sizes of blocks of at most `most` elements that an array of `sizes` is cut into. Where all
-// that goes into it lies in the array's own order, they are runs of the array. `inner_first` holds
-// the order of dims, fastest first, of something that lies in another order: blocks are then as
-// square as it takes for both sides to be read and written in long runs. May be empty.
+// Sizes of blocks with at most `most` elements for an array of `sizes`. With empty `inner_first`
+// the blocks are contiguous runs of the array. `inner_first` lists the dims of another layout of
+// the data, fastest first: blocks are then close to square, so that both sides are read and written
+// in long runs.
 Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_first);
 
-// Blocks one after the other, in the array's order: `block` is the first, then the next; false
-// after the last. An array without elements has none.
+// Iterates over the blocks in array order: `block` is the current one; next() returns false after
+// the last. An array without elements has no blocks.
 struct Blocks {
   Extents sizes, step;
   Box block = {};
   bool started = false;
   bool next();
   std::uint64_t count() const;
-  // The next one is block `index`, counted from 0; it must be there.
+  // Moves so that the next block is number `index`, counted from 0; it must exist.
   void go_to(std::uint64_t index);
 };
 

@@ -1,5 +1,5 @@
-// Do the chunks of a tensor cover it exactly once? The common answer, yes, is proved in one pass
-// over the chunks; what overlaps and what is missing is worked out only where the answer is no.
+// Checks that the chunks of a tensor cover it exactly once. The common case is proved in one pass
+// over the chunks; overlaps and gaps are computed only if that fails.
 #pragma once
 
 #include <cstddef>
@@ -14,53 +14,53 @@
 namespace shw {
 
 enum class Tiling : std::uint8_t {
-  kExact,      // every element lies in exactly one chunk
-  kInexact,    // something is missing, lies twice or lies outside
-  kMalformed,  // a chunk with another number of dimensions: nothing can be said
+  kExact,      // every element is in exactly one chunk
+  kInexact,    // there are gaps, overlaps or chunks outside
+  kMalformed,  // a chunk of another rank: coverage is undefined
 };
 
-// Boxes side by side: box i is [low[i * ndim + d], high[i * ndim + d]) in every dimension d.
+// Boxes in flat arrays: box i is [low[i * ndim + d], high[i * ndim + d]) in dimension d.
 struct FlatBoxes {
   std::size_t ndim = 0;
   std::vector<std::int64_t> low, high;
-  std::vector<std::uint32_t> source;  // which chunk of the tensor it is
+  std::vector<std::uint32_t> source;  // index of the chunk in its tensor
   std::size_t size() const { return source.size(); }
   void add(ExtentsView offsets, ExtentsView sizes, std::uint32_t from);
   Box box(std::size_t i) const;
 };
 
 struct Overlap {
-  std::uint32_t first = 0, second = 0;  // chunks of the tensor, counted from 0
-  Box box;                              // what both claim
+  std::uint32_t first = 0, second = 0;  // chunk indices in the tensor
+  Box box;                              // the elements in both
 };
 
 struct TilingDefects {
   std::vector<Box> gaps;          // disjoint, merged; at most kMaxGaps
-  std::int64_t missing = 0;       // elements in no chunk; saturates
+  std::int64_t missing = 0;       // number of elements in no chunk; saturates
   std::vector<Overlap> overlaps;  // each pair once; at most kMaxOverlaps
-  bool complete = true;           // false: too tangled or too many, there is more of the same
+  bool complete = true;           // false: the lists are truncated
 };
 inline constexpr std::size_t kMaxGaps = 100'000;
 inline constexpr std::size_t kMaxOverlaps = 4'096;
 
-// True if the boxes are the cells of a grid (each dimension cut at the same places everywhere) and
-// fill `shape`. False says nothing.
+// True if the boxes are the cells of a grid that fills `shape`. False is not a proof of the
+// opposite.
 bool is_full_grid(ExtentsView shape, const FlatBoxes& boxes);
-// All boxes lie inside `shape` and are not empty.
+// Requires that all boxes are non-empty and inside `shape`.
 TilingDefects find_defects(ExtentsView shape, const FlatBoxes& boxes);
 
 struct TensorTiling {
   Tiling tiling = Tiling::kExact;
-  TilingDefects defects;  // of kInexact
+  TilingDefects defects;  // for kInexact
 };
 TensorTiling judge_tiling(const Checkpoint& checkpoint, TensorId tensor);
-// One a tensor, in parallel; where it was cancelled nobody may look at them.
+// One entry per tensor, computed in parallel; incomplete if the job was cancelled.
 std::vector<TensorTiling> judge_tilings(const Checkpoint& checkpoint,
                                         const Progress* progress = nullptr);
-// The chunks of a tensor, cut at its borders, without empty ones.
+// The non-empty chunks of a tensor, clipped to its shape.
 FlatBoxes boxes_of(const Checkpoint& checkpoint, TensorId tensor);
 
-// Boxes that share a whole face become one; disjoint in, disjoint out.
+// Merges boxes that share a whole face; boxes must be disjoint and stay so.
 void merge_boxes(std::vector<Box>& boxes);
 
 }  // namespace shw

@@ -1,7 +1,7 @@
-// What overlaps and what is missing, by halving: the region is cut at a border of some box into
-// two, with the boxes that reach into each, until a region holds so few that all pairs can be
-// looked at. Layouts that ranks write are cut without splitting a box nearly always: n log n. A
-// hostile one costs kBudget box visits and is then called incomplete.
+// Finds overlaps and gaps by bisection: a region is split at a border of some box, with the boxes
+// that reach into each half, until so few boxes remain that all pairs can be compared. Layouts of
+// real savers are split without splitting boxes, in O(n log n). A hostile layout is cut off after
+// kBudget box visits and reported as incomplete.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -14,12 +14,12 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kFew = 8;              // boxes whose pairs are all looked at: 28 comparisons
-constexpr std::size_t kSample = 64;          // boxes that choose the cut
-constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 a box beyond
+constexpr std::size_t kFew = 8;              // boxes whose pairs are all compared: 28 comparisons
+constexpr std::size_t kSample = 64;          // boxes sampled to choose a split
+constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 more per box
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
-constexpr int kRounds = 24;             // of halving some 128 borders
-constexpr std::size_t kMaxDepth = 512;  // 20 halve a million boxes
+constexpr int kRounds = 24;             // bisection steps over about 128 borders
+constexpr std::size_t kMaxDepth = 512;  // 20 levels halve a million boxes
 
 struct Region {
   Extents low, high;
@@ -28,8 +28,8 @@ struct Region {
 struct Cut {
   std::size_t dim = 0;
   std::int64_t at = 0;
-  std::size_t split = std::numeric_limits<std::size_t>::max();  // sampled boxes cut in two
-  std::size_t uneven = 0;                                       // of the sampled boxes
+  std::size_t split = std::numeric_limits<std::size_t>::max();  // sampled boxes that would be split
+  std::size_t uneven = 0;                                       // imbalance between the halves
 };
 
 class Halving {
@@ -51,10 +51,10 @@ class Halving {
     return corners_[2 * (i * ndim_ + d) + 1];
   }
   bool covers(const Region& region, std::size_t i) const;
-  bool meet(std::size_t a, std::size_t b) const;
+  bool intersects(std::size_t a, std::size_t b) const;
   std::optional<Cut> choose(const Region& region, std::size_t first, std::size_t last,
                             std::size_t step);
-  void settle(const Region& region, std::size_t first, std::size_t last);
+  void finalize(const Region& region, std::size_t first, std::size_t last);
   void add_overlap(std::size_t a, std::size_t b);
   void add_rest(const Region& region, std::size_t first, std::size_t last);
   void add_gap(const std::int64_t* corners);
@@ -65,11 +65,11 @@ class Halving {
   const FlatBoxes& boxes_;
   const std::size_t ndim_;
   TilingDefects& out_;
-  std::vector<std::int64_t> corners_;  // low and high side by side: one miss of the cache a box
+  std::vector<std::int64_t> corners_;  // low and high interleaved: one cache miss per box
   std::vector<std::uint32_t> arena_;
   std::vector<std::int64_t> borders_;
-  // What is left of a region, box by box: where it begins in every dim, then where it ends. Kept
-  // from one region to the next, since there are millions.
+  // The uncovered parts of a region: begin, then end, in every dim. Reused between regions, of
+  // which there are millions.
   std::vector<std::int64_t> rest_, next_;
   std::unordered_set<std::uint64_t> pairs_;
   std::uint64_t visits_ = 0;
@@ -82,7 +82,7 @@ bool Halving::covers(const Region& region, std::size_t i) const {
   return true;
 }
 
-bool Halving::meet(std::size_t a, std::size_t b) const {
+bool Halving::intersects(std::size_t a, std::size_t b) const {
   bool apart = false;
   for (std::size_t d = 0; d < ndim_; ++d)
     apart |= std::min(high(a, d), high(b, d)) <= std::max(low(a, d), low(b, d));
@@ -117,8 +117,8 @@ void Halving::add_gap(const std::int64_t* corners) {
   out_.gaps.push_back(std::move(box));
 }
 
-// The last box of next_, at `at`, becomes the part of it before or behind the border; the other
-// part lies after it, and where is returned.
+// Shrinks the last box of next_ (at `at`) to the part before or behind the border, appends the
+// other part and returns its position.
 std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border, bool behind) {
   const std::size_t then = next_.size();
   next_.resize(then + 2 * ndim_);
@@ -129,14 +129,14 @@ std::size_t Halving::cut_off(std::size_t at, std::size_t d, std::int64_t border,
   return then;
 }
 
-// `from` without the box, behind what is in next_: as `subtract` cuts it (core/tensor/shape.h).
+// Appends `from` minus the box to next_, split as in `subtract` (core/tensor/shape.h).
 void Halving::take_out(const std::int64_t* from, std::size_t box) {
   const std::size_t start = next_.size();
   next_.insert(next_.end(), from, from + 2 * ndim_);
   for (std::size_t d = 0; d < ndim_; ++d) {
     if (low(box, d) >= from[ndim_ + d] || high(box, d) <= from[d]) return;
   }
-  std::size_t at = start;  // of what may still be cut
+  std::size_t at = start;  // start of the box that may be split further
   for (std::size_t d = 0; d < ndim_; ++d) {
     const std::int64_t begin = low(box, d), end = high(box, d);
     if (begin > next_[at + d]) at = cut_off(at, d, begin, false);
@@ -145,14 +145,14 @@ void Halving::take_out(const std::int64_t* from, std::size_t box) {
   next_.resize(at);
 }
 
-// All pairs, and what is left of the region.
-void Halving::settle(const Region& region, std::size_t first, std::size_t last) {
+// Compares all pairs of a small region and computes its uncovered rest.
+void Halving::finalize(const Region& region, std::size_t first, std::size_t last) {
   bool disjoint = true;
   for (std::size_t i = first; i < last; ++i) {
-    // Of pairs that nobody can be told of any more, one says enough.
+    // Above the reporting limit one more pair is enough.
     if (!disjoint && !out_.complete && out_.overlaps.size() >= kMaxOverlaps) break;
     for (std::size_t j = i + 1; j < last; ++j) {
-      if (!meet(arena_[i], arena_[j])) continue;
+      if (!intersects(arena_[i], arena_[j])) continue;
       disjoint = false;
       add_overlap(arena_[i], arena_[j]);
     }
@@ -160,8 +160,8 @@ void Halving::settle(const Region& region, std::size_t first, std::size_t last) 
   if (!disjoint || !is_filled(region, first, last)) add_rest(region, first, last);
 }
 
-// Disjoint parts whose volumes add up fill the region. Modulo 2^64: a false sum would need a region
-// of that volume, and then no answer is yes.
+// Disjoint parts fill a region if their volumes add up to its volume. Modulo 2^64 a wrong sum would
+// need a region of that volume, and such regions are never confirmed.
 bool Halving::is_filled(const Region& region, std::size_t first, std::size_t last) const {
   std::uint64_t whole_volume = 1, filled = 0;
   for (std::size_t d = 0; d < ndim_; ++d) {
@@ -180,7 +180,7 @@ bool Halving::is_filled(const Region& region, std::size_t first, std::size_t las
 }
 
 void Halving::add_rest(const Region& region, std::size_t first, std::size_t last) {
-  if (ndim_ == 0) {  // one element, which any box holds
+  if (ndim_ == 0) {  // a scalar: any box covers it
     if (first == last) add_gap(nullptr);
     return;
   }
@@ -195,7 +195,7 @@ void Halving::add_rest(const Region& region, std::size_t first, std::size_t last
   for (std::size_t at = 0; at < rest_.size(); at += width) add_gap(rest_.data() + at);
 }
 
-// What std::nth_element finds, whose branches are guessed wrong at every second number.
+// As std::nth_element, but branch-free: its branches are mispredicted at every second number.
 std::int64_t middle_of(std::span<std::int64_t> numbers) {
   std::size_t first = 0, last = numbers.size();
   const std::size_t middle = last / 2;
@@ -212,7 +212,7 @@ std::int64_t middle_of(std::span<std::int64_t> numbers) {
       equal += number == pivot ? 1 : 0;
     }
     if (middle >= less && middle < less + equal) return pivot;
-    if (middle >= less && less == first) break;  // the pivot is the least and would be so again
+    if (middle >= less && less == first) break;  // minimum as pivot again
     (middle < less ? last : first) = less;
   }
   auto at = numbers.begin() + static_cast<std::ptrdiff_t>(middle);
@@ -221,14 +221,14 @@ std::int64_t middle_of(std::span<std::int64_t> numbers) {
   return *at;
 }
 
-// The middle border of the dimension in which fewest boxes are cut in two; none where every box
-// looked at covers the region.
+// Chooses the median border of the dimension in which the fewest boxes are split; nullopt if every
+// sampled box covers the region.
 std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std::size_t last,
                                    std::size_t step) {
   std::optional<Cut> best;
   borders_.resize(2 * ((last - first) / step + 1));
   for (std::size_t d = 0; d < ndim_; ++d) {
-    // Without branches, here and below: what boxes do at a border nobody foretells.
+    // Branch-free, here and below: the comparisons are unpredictable.
     std::size_t count = 0;
     const std::int64_t begin = region.low[d], end = region.high[d];
     for (std::size_t i = first; i < last; i += step) {
@@ -245,7 +245,7 @@ std::optional<Cut> Halving::choose(const Region& region, std::size_t first, std:
       before += low(arena_[i], d) < cut.at ? 1 : 0;
       after += high(arena_[i], d) > cut.at ? 1 : 0;
     }
-    cut.split = before + after - all;  // each reaches to one side at least
+    cut.split = before + after - all;  // each box reaches to at least one side
     cut.uneven = before > after ? before - after : after - before;
     bool better =
         !best || cut.split < best->split || (cut.split == best->split && cut.uneven < best->uneven);
@@ -258,23 +258,23 @@ void Halving::visit(const Region& region, std::size_t first, std::size_t last, s
   std::size_t count = last - first;
   visits_ += count + 1;
   bool too_much = visits_ > std::max(kBudget, std::uint64_t{32} * boxes_.size());
-  // The lists of all open regions lie in the arena: 64 bytes a box at most.
+  // The lists of all open regions are in the arena: at most 64 bytes per box.
   if (too_much || depth > kMaxDepth || arena_.size() > 16 * boxes_.size() + 65'536) {
     out_.complete = false;
     return;
   }
-  if (count <= kFew) return settle(region, first, last);
+  if (count <= kFew) return finalize(region, first, last);
   auto cut = choose(region, first, last, count / kSample + 1);
   if (!cut) cut = choose(region, first, last, 1);
   for (std::size_t i = first; i < last; ++i) {
     if (!covers(region, arena_[i])) continue;
-    // Nothing is missing here, and every other box lies on this one.
+    // The region is covered by this box, so every other box overlaps it.
     for (std::size_t j = first; j < last; ++j) {
       if (j != i) add_overlap(arena_[i], arena_[j]);
     }
     return;
   }
-  if (!cut) return;  // every box covers the region: dealt with above
+  if (!cut) return;  // every box covers the region, handled above
   for (bool right : {false, true}) {
     Region half = region;
     (right ? half.low : half.high)[cut->dim] = cut->at;

@@ -9,14 +9,14 @@
 namespace shw {
 namespace {
 
-// The sum of the boxes' indicator functions equals that of the whole exactly where their mixed
-// differences do: a point of weight +1 or -1 at every corner of every box, summed where they meet.
-// Dimensions that every box spans fully drop out; in practice one to three are left.
+// The sum of the boxes' indicator functions equals that of the whole if their mixed differences are
+// equal: points of weight +1 or -1 at the corners of every box, summed where they coincide.
+// Dimensions that every box spans drop out; in practice one to three are left.
 constexpr std::size_t kMostCutDims = 8;
 
 struct Corners {
   std::size_t dims = 0;
-  std::vector<std::int64_t> points;  // `dims` numbers each
+  std::vector<std::int64_t> points;  // `dims` numbers per point
   std::vector<int> weights;
 
   void add(const Box& box, const std::vector<std::size_t>& cut, int sign) {
@@ -65,9 +65,9 @@ std::vector<std::size_t> cut_dims(std::span<const Box> boxes, ExtentsView shape)
   return cut;
 }
 
-// Boxes sorted by where they begin along `cut`, which lie side by side along the first of these
-// dimensions in slices of one thickness, each of which is cut like that along the next: what a mesh
-// leaves. Says nothing of other tilings.
+// `sorted`: boxes ordered by begin along `cut`. True if they form adjacent slices of equal
+// thickness along the first of these dimensions, each of which is split in the same way along the
+// next, as a mesh does. False is not a proof of the opposite.
 bool are_slices_of_slices(std::span<const Box* const> sorted, std::span<const std::size_t> cut,
                           ExtentsView shape) {
   if (cut.empty()) return sorted.size() == 1;
@@ -131,7 +131,7 @@ bool are_disjoint(std::span<const Box> boxes) {
   if (sorted.size() < 2) return true;
   std::size_t ndim = sorted.front().offsets.size();
   if (ndim == 0) return false;
-  // Sweep along the dimension with the most distinct begins: the fewest boxes are open at a time.
+  // Sweep along the dimension with the most distinct begins, which keeps the fewest boxes open.
   std::size_t along = 0, most = 0;
   for (std::size_t d = 0; d < ndim; ++d) {
     std::vector<std::int64_t> begins;
@@ -172,7 +172,7 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   }
   Box all = whole(shape);
   if (is_empty(all)) return kept.empty();
-  // Cheap, and it bounds the number of boxes that overlap before corners are made.
+  // Cheap, and bounds the number of overlaps before corners are computed.
   if (total_volume(kept) != volume(shape)) return false;
   std::vector<std::size_t> cut = cut_dims(kept, shape);
   if (is_cut_by_slices(kept, cut, shape)) return true;

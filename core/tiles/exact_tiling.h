@@ -1,5 +1,5 @@
-// Do boxes cover a shape exactly once? What is left over? Every plan is held against this before
-// it is believed.
+// Proves that boxes cover a shape exactly once, and computes the uncovered rest. Every plan is
+// checked with it.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace shw {
 
-// Every element of `shape` lies in exactly one box. Empty boxes are passed over. Exact: compares
-// the corners of the boxes, with signs, to those of the whole, O(n log n) where few dimensions are
-// cut. What a mesh leaves, slices of slices, needs no corners.
+// True if every element of `shape` is in exactly one box; empty boxes are ignored. Exact: compares
+// the signed corners of the boxes with those of the whole, O(n log n) if few dimensions are split.
+// Slices of slices, as a mesh makes them, are proved without corners.
 bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape);
 
-// No element lies in two boxes, all of which lie inside `shape`.
+// True if no element is in two boxes; all boxes must be inside `shape`.
 bool are_disjoint(std::span<const Box> boxes);
 
-// `shape` without the boxes, as disjoint boxes. Nothing where more than `limit` pieces are left.
+// `shape` minus the boxes, as disjoint boxes; nullopt if there are more than `limit`.
 std::optional<std::vector<Box>> complement(std::span<const Box> boxes, ExtentsView shape,
                                            std::size_t limit = 1'000'000);
 
-// Elements in all boxes together; nothing where that leaves int64.
+// Total number of elements of all boxes; nullopt on int64 overflow.
 std::optional<std::int64_t> total_volume(std::span<const Box> boxes);
 
 }  // namespace shw

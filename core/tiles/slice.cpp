@@ -11,7 +11,7 @@ namespace shw {
 LaidTensor saved_tiling(const Checkpoint& checkpoint, TensorId tensor) {
   LaidTensor tiling{copy_of(checkpoint.shape(tensor)), {}};
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    // A chunk of another rank cannot be drawn; the findings name it.
+    // A chunk of another rank cannot be drawn; a finding names it.
     if (checkpoint.offsets(chunk).size() != tiling.shape.size() ||
         checkpoint.sizes(chunk).size() != tiling.shape.size())
       continue;
@@ -32,7 +32,7 @@ std::vector<std::size_t> cuts_of(const LaidTensor& tiling) {
   return cuts;
 }
 
-// Dimensions in the order in which they deserve to be seen.
+// Dimensions by priority for display.
 std::vector<std::size_t> ranked_dims(const LaidTensor& saved, const LaidTensor* expected) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
@@ -84,7 +84,7 @@ TileSlice cut(const LaidTensor& tiling, const Slice& slice, std::size_t limit) {
     for (std::size_t d = 0; d < tiling.shape.size() && inside; ++d) {
       if (slice.shows(d)) continue;
       std::int64_t at = d < slice.at.size() ? slice.at[d] : 0;
-      // No sum: a hostile offset may be 2^62.
+      // No addition, because a hostile offset may be 2^62.
       inside = tile.box.offsets[d] <= at && at - tile.box.offsets[d] < tile.box.sizes[d];
     }
     if (!inside) continue;

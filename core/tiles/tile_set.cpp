@@ -9,19 +9,19 @@
 namespace shw {
 namespace {
 
-// offset + size of numbers that a file announced; saturates.
+// offset + size of numbers from a file; saturates.
 std::int64_t end_of(std::int64_t offset, std::int64_t size) {
   return checked_add(offset, size).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-// A table of cells may take four times the tiles; beyond that the tiles are no grid.
+// Cells per tile at most; a sparser table means that the tiles are not a grid.
 constexpr std::size_t kCellsPerTile = 4;
 
 }  // namespace
 
 void TileSet::add(ExtentsView offsets, ExtentsView sizes, std::uint32_t writer, TileStatus status,
                   ChunkId chunk) {
-  // A chunk of another rank than its tensor (rule chunk-rank) is drawn over what it does name.
+  // A chunk of another rank than its tensor (rule chunk-rank) is drawn with the dims that it has.
   for (std::size_t d = 0; d < ndim(); ++d) bounds_.push_back(d < offsets.size() ? offsets[d] : 0);
   for (std::size_t d = 0; d < ndim(); ++d) bounds_.push_back(d < sizes.size() ? sizes[d] : 1);
   writer_.push_back(writer);
@@ -52,7 +52,7 @@ void TileSet::seal() {
       for (std::size_t d = 0; d < ndim(); ++d) {
         auto cut = std::lower_bound(cuts_[d].begin(), cuts_[d].end(), offset(tile, d));
         cell = cell * cuts_[d].size() + static_cast<std::size_t>(cut - cuts_[d].begin());
-        // A tile that reaches over the next cut lies in several cells: no grid.
+        // A tile that crosses the next split would be in several cells: not a grid.
         grid = grid && (std::next(cut) == cuts_[d].end() ||
                         end_of(offset(tile, d), extent(tile, d)) <= *std::next(cut));
       }
@@ -103,14 +103,14 @@ std::optional<std::uint32_t> TileSet::find(ExtentsView point) const {
     }
     if (std::uint32_t tile = cells_[cell]; tile != 0 && holds(tile - 1, point)) return tile - 1;
   }
-  // Backwards from the last tile that begins at or before the point, while one may still reach it.
+  // Scans backwards from the last tile that begins at or before the point.
   auto after = std::upper_bound(
       by_offset_.begin(), by_offset_.end(), point[scan_dim_],
       [&](std::int64_t value, std::uint32_t tile) { return value < offset(tile, scan_dim_); });
   std::optional<std::uint32_t> found;
   std::size_t looked = 0;
   for (auto at = static_cast<std::size_t>(after - by_offset_.begin()); at-- > 0;) {
-    // A frame waits for this: 20,000 tiles over one another are damage, and any of them will do.
+    // Limits the time per frame: 20,000 overlapping tiles are damage, and any of them will do.
     if (furthest_end_[at] <= point[scan_dim_] || ++looked > 20'000) break;
     if (holds(by_offset_[at], point))
       found = std::min(found.value_or(by_offset_[at]), by_offset_[at]);
@@ -124,7 +124,7 @@ bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
   if (!item) return false;
   const FileRow& file = checkpoint.file(item->file);
-  if (checkpoint.directory() == nullptr) return true;  // columns only: nothing was looked at
+  if (checkpoint.directory() == nullptr) return true;  // no files to check
   if (file.kind != EntryKind::kFile || !file.safe || item->offset < 0 || item->length < 0)
     return false;
   auto offset = static_cast<std::uint64_t>(item->offset);

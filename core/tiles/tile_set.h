@@ -1,5 +1,5 @@
-// The boxes of one picture of one tensor, and which of them lies under a point. Built once a
-// tensor, outside any frame.
+// The tiles of one picture of one tensor, with a lookup by position. Built once per tensor and not
+// per frame.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace shw {
 
 inline constexpr std::uint32_t kNoWriter = std::numeric_limits<std::uint32_t>::max();
 
-// Ordered: where several tiles share a pixel, the worst one is shown.
+// In order of severity: if several tiles share a pixel, the worst is shown.
 enum class TileStatus : std::uint8_t { kFine, kMoved, kBad };
 
 class TileSet {
  public:
   explicit TileSet(ExtentsView shape) : shape_(shape.begin(), shape.end()) {}
-  // Boxes that leave the shape are kept: they are drawn where they claim to be.
+  // Boxes that leave the shape are kept and drawn where they claim to be.
   void add(ExtentsView offsets, ExtentsView sizes, std::uint32_t writer, TileStatus status,
            ChunkId chunk);
-  // After the last add: prepares find().
+  // Call after the last add(); prepares find().
   void seal();
 
   const Extents& shape() const { return shape_; }
@@ -50,30 +50,30 @@ class TileSet {
   TileStatus worst() const { return worst_; }
 
   bool crosses(std::uint32_t tile, const Slice& slice) const;
-  // The first tile that holds the point: a table of cells where the tiles form a grid, else a scan
-  // along the dim with the most cuts.
+  // The first tile that contains the point: by a cell table if the tiles form a grid, else by a
+  // scan along the most split dim.
   std::optional<std::uint32_t> find(ExtentsView point) const;
-  // Distinct offsets along a dim, sorted: the cuts.
+  // Sorted distinct offsets along a dim.
   const std::vector<std::int64_t>& cuts(std::size_t dim) const { return cuts_[dim]; }
 
  private:
   bool holds(std::uint32_t tile, ExtentsView point) const;
 
   Extents shape_;
-  std::vector<std::int64_t> bounds_;  // offsets then sizes, tile after tile
+  std::vector<std::int64_t> bounds_;  // per tile: offsets, then sizes
   std::vector<std::uint32_t> writer_;
   std::vector<TileStatus> status_;
   std::vector<ChunkId> chunk_;
   TileStatus worst_ = TileStatus::kFine;
 
   std::vector<std::vector<std::int64_t>> cuts_;
-  std::vector<std::uint32_t> cells_;  // grid of cuts, row-major: first tile in the cell + 1
+  std::vector<std::uint32_t> cells_;  // row-major grid: index + 1 of the first tile in each cell
   std::size_t scan_dim_ = 0;
   std::vector<std::uint32_t> by_offset_;    // tiles sorted along scan_dim_
-  std::vector<std::int64_t> furthest_end_;  // running maximum of their ends
+  std::vector<std::int64_t> furthest_end_;  // running maximum of the tiles' ends
 };
 
-// As recorded; kBad where a chunk leaves its tensor, or its bytes are not in the file.
+// Tiles as recorded; kBad if a chunk leaves its tensor or its bytes are not in the file.
 std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

@@ -8,7 +8,7 @@
 #include "core/base/result.h"
 #include "core/formats/box_reader.h"
 #include "core/program/program.h"
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 

@@ -48,7 +48,7 @@ std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
   auto before = [&](ChunkId a, ChunkId b) {
     return checkpoint.item(a)->offset < checkpoint.item(b)->offset;
   };
-  static_cast<void>(each_in_parallel(checkpoint.file_count(), [&](std::size_t file) -> Status {
+  static_cast<void>(parallel_for(checkpoint.file_count(), [&](std::size_t file) -> Status {
     auto first = chunks.begin() + begin[file], last = chunks.begin() + begin[file + 1];
     if (!std::is_sorted(first, last, before)) std::stable_sort(first, last, before);
     return {};
@@ -58,7 +58,7 @@ std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
 
 class Filling {
  public:
-  Filling(const Arrangement& all, const WantedForm& form, LoweredArrangement& lowered,
+  Filling(const TargetState& all, const WantedForm& form, LoweredTarget& lowered,
           Progress* progress)
       : all_(all), form_(form), lowered_(lowered), progress_(progress), parts_(all) {
     find_groups();
@@ -148,15 +148,15 @@ class Filling {
   template <class Visit>
   Status each_made(std::span<const MadeGroup> groups, Visit visit) const {
     const std::vector<std::span<const MadeGroup>> blocks = blocks_of(groups);
-    return each_in_parallel(
-        blocks.size(), [&](std::size_t b) -> Status { return each_made_of(blocks[b], visit); });
+    return parallel_for(blocks.size(),
+                        [&](std::size_t b) -> Status { return each_made_of(blocks[b], visit); });
   }
   template <class Visit>
   Status each_made_of(std::span<const MadeGroup> block, Visit visit) const {
     std::vector<std::unique_ptr<const IndexedTensor>> tensors;
     std::size_t most = 0;
     for (const MadeGroup& group : block) {
-      SHW_TRY(ArrangedTensor tensor, tensor_of_group(group));
+      SHW_TRY(TargetTensor tensor, tensor_of_group(group));
       tensors.push_back(std::make_unique<const IndexedTensor>(std::move(tensor)));
       most = std::max(most, group.size());
     }
@@ -174,9 +174,9 @@ class Filling {
     return first;
   }
 
-  Result<ArrangedTensor> tensor_of_group(const MadeGroup& group) const {
+  Result<TargetTensor> tensor_of_group(const MadeGroup& group) const {
     if (is_cancelled(progress_)) return cancelled_error();
-    return arranged_for(all_, all_.tensors[group.tensor], form_);
+    return target_for(all_, all_.tensors[group.tensor], form_);
   }
 
   std::vector<std::string> names() const {
@@ -228,9 +228,9 @@ class Filling {
     });
   }
 
-  const Arrangement& all_;
+  const TargetState& all_;
   const WantedForm& form_;
-  LoweredArrangement& lowered_;
+  LoweredTarget& lowered_;
   Progress* progress_;
   PartLowering parts_;
   std::vector<MadeGroup> groups_;
@@ -238,8 +238,8 @@ class Filling {
 
 }  // namespace
 
-Status fill_program(const Arrangement& all, const WantedForm& form, const NeededParts& needed,
-                    LoweredArrangement& lowered, Progress* progress) {
+Status fill_program(const TargetState& all, const WantedForm& form, const NeededParts& needed,
+                    LoweredTarget& lowered, Progress* progress) {
   Filling filling(all, form, lowered, progress);
   SHW_CHECK(filling.read_headers(needed));
   SHW_CHECK(filling.fill(needed));

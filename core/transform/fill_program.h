@@ -20,7 +20,7 @@ struct NeededParts {
 };
 
 // Fills in the program, and where its outputs are, of what is laid out.
-Status fill_program(const Arrangement& all, const WantedForm& form, const NeededParts& needed,
-                    LoweredArrangement& lowered, Progress* progress);
+Status fill_program(const TargetState& all, const WantedForm& form, const NeededParts& needed,
+                    LoweredTarget& lowered, Progress* progress);
 
 }  // namespace shw

@@ -5,17 +5,17 @@
 
 namespace shw {
 
-Result<ArrangedTensor> arranged_for(const Arrangement& all, const ArrangedEntry& entry,
-                                    const WantedForm& form) {
+Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
+                                const WantedForm& form) {
   if (!form.format->traits.one_piece) return tensor_of(all, entry);
-  ArrangedEntry in_one_piece = entry;
+  TargetEntry in_one_piece = entry;
   in_one_piece.tiling = WholeTiling{};
   return tensor_of(all, in_one_piece);
 }
 
-std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all) {
+std::vector<std::pair<std::string, Loss>> losses_after(const TargetState& all) {
   std::vector<std::pair<std::string, Loss>> losses;
-  for (const ArrangedEntry& entry : all.tensors) {
+  for (const TargetEntry& entry : all.tensors) {
     if (entry.made != nullptr) {
       if (!entry.made->loss().boxes.empty()) losses.emplace_back(entry.fqn, entry.made->loss());
     } else if (auto found = all.losses.find(entry.fqn); found != all.losses.end()) {

@@ -9,7 +9,7 @@
 #include "core/formats/format_writer.h"
 #include "core/model/format.h"
 #include "core/program/program.h"
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
@@ -20,7 +20,7 @@ struct WantedForm {
   std::string out;                 // the folder, as the metadata says it
 };
 
-struct LoweredArrangement {
+struct LoweredTarget {
   Outputs outputs;
   LaidOut laid_out;
   Program program;                        // canonical and proved
@@ -30,14 +30,14 @@ struct LoweredArrangement {
 
 // Every tensor covers its shape exactly once, or the error names the first that does not: a hole is
 // never filled by itself.
-Result<LoweredArrangement> lower_arrangement(const Arrangement& all, const WantedForm& form,
-                                             Progress* progress = nullptr);
+Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
+                                   Progress* progress = nullptr);
 
 // Tensors with elements that are not their own, with boxes of their new places.
-std::vector<std::pair<std::string, Loss>> losses_after(const Arrangement& all);
+std::vector<std::pair<std::string, Loss>> losses_after(const TargetState& all);
 
 // An entry in the tiles that the format can hold.
-Result<ArrangedTensor> arranged_for(const Arrangement& all, const ArrangedEntry& entry,
-                                    const WantedForm& form);
+Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
+                                const WantedForm& form);
 
 }  // namespace shw

@@ -90,7 +90,7 @@ NewJob constant_job(const Part& part, const FromConstant& constant, const Box& t
 
 }  // namespace
 
-PartLowering::PartLowering(const Arrangement& all) : all_(all), inputs_(all.inputs.size()) {}
+PartLowering::PartLowering(const TargetState& all) : all_(all), inputs_(all.inputs.size()) {}
 
 Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& chunks,
                              Progress* progress) {
@@ -261,7 +261,7 @@ Result<NewJob> PartLowering::job_of_part(const Part& part, const Box& tile) cons
 
 Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
                                ProgramBuilder::Change& change) const {
-  const ArrangedTensor& factors = *all_.factors[scaling.factors];
+  const TargetTensor& factors = *all_.factors[scaling.factors];
   Box one{cell, Extents(cell.size(), 1)};
   std::vector<Part> parts = parts_of_tile(factors, one);
   change.is_scaled = true;
@@ -270,7 +270,7 @@ Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
     change.factor_bits = constant->bits[0];
     return {};
   }
-  if (parts.size() != 1) return cannot_arrange(factors.fqn, "a factor of it lies nowhere");
+  if (parts.size() != 1) return cannot_make_target(factors.fqn, "a factor of it lies nowhere");
   SHW_TRY(NewJob job, job_of_part(parts.front(), one));
   change.factor = job.source;
   change.factor_at = job.first;

@@ -12,14 +12,14 @@
 #include "core/base/progress.h"
 #include "core/formats/box_reader.h"
 #include "core/program/program_frame.h"
-#include "core/transform/arrangement.h"
 #include "core/transform/check_origins.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
 class PartLowering {
  public:
-  explicit PartLowering(const Arrangement& all);
+  explicit PartLowering(const TargetState& all);
 
   // Reads the headers of chunks of an input, on every core. Once an input.
   Status prepare(std::uint32_t input, const std::vector<ChunkId>& chunks, Progress* progress);
@@ -75,7 +75,7 @@ class PartLowering {
   Status factor_at(const Scaling& scaling, const Extents& cell,
                    ProgramBuilder::Change& change) const;
 
-  const Arrangement& all_;
+  const TargetState& all_;
   std::vector<RowsOfInput> inputs_;
   std::vector<Row> rows_{};
   std::vector<std::int64_t> strides_{};

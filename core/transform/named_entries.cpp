@@ -15,10 +15,10 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> nothing_named(Arrangement& all, const std::string& pattern) {
+tl::unexpected<Error> nothing_named(TargetState& all, const std::string& pattern) {
   in_order(all);
   std::vector<std::string_view> names;
-  for (const ArrangedEntry& entry : all.tensors) names.push_back(entry.fqn);
+  for (const TargetEntry& entry : all.tensors) names.push_back(entry.fqn);
   return fail(ErrorKind::kUsage, "\"" + pattern + "\" names no tensor",
               Place{.file = {}, .tensor = pattern},
               did_you_mean_text(did_you_mean(pattern, names)));
@@ -72,7 +72,7 @@ tl::unexpected<Error> bad_step(std::string_view fqn, std::string why) {
   return fail(ErrorKind::kUsage, std::move(why), Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-EntryNames& names_of(Arrangement& all) {
+EntryNames& names_of(TargetState& all) {
   if (all.names) return *all.names;
   EntryNames& names = all.names.emplace();
   for (std::size_t i = 0; i < all.tensors.size(); ++i)
@@ -94,7 +94,7 @@ void put_in_order(std::vector<Entry>& entries, const std::vector<std::size_t>& o
 
 }  // namespace
 
-void in_order(Arrangement& all) {
+void in_order(TargetState& all) {
   if (!all.names) return;
   const bool tensors = all.names->any_gone(NamedKind::kTensor),
              objects = all.names->any_gone(NamedKind::kObject);
@@ -104,7 +104,7 @@ void in_order(Arrangement& all) {
   all.names.reset();
 }
 
-Result<std::size_t> entry_named(Arrangement& all, const std::string& fqn) {
+Result<std::size_t> entry_named(TargetState& all, const std::string& fqn) {
   if (auto found = names_of(all).find(NamedKind::kTensor, fqn)) return *found;
   return nothing_named(all, fqn);
 }
@@ -112,7 +112,7 @@ Result<std::size_t> entry_named(Arrangement& all, const std::string& fqn) {
 namespace {
 
 // Where each is a name, and their indices tell how they stand.
-std::optional<std::vector<std::size_t>> entries_called(Arrangement& all, const Patterns& names) {
+std::optional<std::vector<std::size_t>> entries_called(TargetState& all, const Patterns& names) {
   const EntryNames& known = names_of(all);
   if (names.size() > 1 && known.any_moved()) return std::nullopt;
   std::vector<std::size_t> entries;
@@ -128,7 +128,7 @@ std::optional<std::vector<std::size_t>> entries_called(Arrangement& all, const P
 
 }  // namespace
 
-Result<std::vector<std::size_t>> entries_named(Arrangement& all, const Patterns& patterns) {
+Result<std::vector<std::size_t>> entries_named(TargetState& all, const Patterns& patterns) {
   if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
   if (auto exact = entries_called(all, patterns)) return std::move(*exact);
   in_order(all);
@@ -153,13 +153,13 @@ Result<std::vector<std::size_t>> entries_named(Arrangement& all, const Patterns&
   return entries;
 }
 
-Result<ArrangedTensor> copy_of_entry(const Arrangement& all, std::size_t entry) {
-  SHW_TRY(ArrangedTensor tensor, tensor_of(all, all.tensors[entry]));
+Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry) {
+  SHW_TRY(TargetTensor tensor, tensor_of(all, all.tensors[entry]));
   tensor.fqn = all.tensors[entry].fqn;
   return tensor;
 }
 
-void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
+void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
   std::string& fqn = all.tensors[entry].fqn;
   // By many threads where it keeps its name (change_each): nothing that they share is written.
   if (fqn != tensor.fqn) {
@@ -172,43 +172,43 @@ void put_entry(Arrangement& all, std::size_t entry, ArrangedTensor tensor) {
   all.tensors[entry].made = std::make_shared<const PackedTensor>(std::move(tensor));
 }
 
-void rename_object(Arrangement& all, std::size_t object, std::string name) {
+void rename_object(TargetState& all, std::size_t object, std::string name) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);
   names.add(NamedKind::kObject, name, object);
   all.objects[object].fqn = std::move(name);
 }
 
-void remove_entry(Arrangement& all, std::size_t entry, std::vector<ArrangedEntry> instead) {
+void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> instead) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kTensor, all.tensors[entry].fqn, entry);
   names.set_gone(NamedKind::kTensor, entry, {all.tensors.size(), instead.size()});
   all.tensors[entry] = {};
-  for (ArrangedEntry& one : instead) {
+  for (TargetEntry& one : instead) {
     names.add(NamedKind::kTensor, one.fqn, all.tensors.size());
     all.tensors.push_back(std::move(one));
   }
 }
 
-void remove_object(Arrangement& all, std::size_t object) {
+void remove_object(TargetState& all, std::size_t object) {
   EntryNames& names = names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);
   names.set_gone(NamedKind::kObject, object, {});
   all.objects[object] = {};
 }
 
-Status change_each(Arrangement& all, const Patterns& patterns,
-                   const std::function<Status(ArrangedTensor&)>& change) {
+Status change_each(TargetState& all, const Patterns& patterns,
+                   const std::function<Status(TargetTensor&)>& change) {
   SHW_TRY(auto entries, entries_named(all, patterns));
-  return each_in_parallel(entries.size(), [&](std::size_t i) -> Status {
-    SHW_TRY(ArrangedTensor tensor, copy_of_entry(all, entries[i]));
+  return parallel_for(entries.size(), [&](std::size_t i) -> Status {
+    SHW_TRY(TargetTensor tensor, copy_of_entry(all, entries[i]));
     SHW_CHECK(change(tensor));
     put_entry(all, entries[i], std::move(tensor));
     return {};
   });
 }
 
-Result<std::size_t> dim_of(const ArrangedTensor& tensor, std::int64_t dim) {
+Result<std::size_t> dim_of(const TargetTensor& tensor, std::int64_t dim) {
   auto ndim = static_cast<std::int64_t>(tensor.shape.size());
   if (dim >= -ndim && dim < ndim) return static_cast<std::size_t>(dim < 0 ? dim + ndim : dim);
   return bad_step(tensor.fqn,
@@ -234,7 +234,7 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
   return fail(ErrorKind::kUsage, fmt::format("{} is no {}", value, name(dtype)));
 }
 
-Status check_boxes(const ArrangedTensor& tensor, const std::vector<Box>& boxes) {
+Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
     if (!lies_inside(box.offsets, box.sizes, tensor.shape)) {
       return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +

@@ -15,9 +15,9 @@
 namespace shw {
 namespace {
 
-class Packer {
+class TensorEncoder {
  public:
-  explicit Packer(std::string& out) : out_(out) {}
+  explicit TensorEncoder(std::string& out) : out_(out) {}
 
   void unsigned_number(std::uint64_t number) {
     for (; number >= 0x80; number >>= 7) out_.push_back(static_cast<char>(number | 0x80));
@@ -73,9 +73,9 @@ class Packer {
 };
 
 // Reads what a Packer wrote, and nothing else: it never left this process.
-class Unpacker {
+class Decoder {
  public:
-  explicit Unpacker(std::string_view in) : in_(in) {}
+  explicit Decoder(std::string_view in) : in_(in) {}
 
   std::uint64_t unsigned_number() {
     std::uint64_t number = 0;
@@ -151,12 +151,12 @@ class Unpacker {
 
 }  // namespace
 
-PackedTensor::PackedTensor(ArrangedTensor tensor) : without_tiles_(std::move(tensor)) {
-  const std::vector<ArrangedTile> tiles = std::exchange(without_tiles_.tiles, {});
+PackedTensor::PackedTensor(TargetTensor tensor) : without_tiles_(std::move(tensor)) {
+  const std::vector<TargetChunk> tiles = std::exchange(without_tiles_.tiles, {});
   const std::vector<Part> parts = std::exchange(without_tiles_.parts, {});
-  Packer packer(tiles_);
+  TensorEncoder packer(tiles_);
   packer.unsigned_number(tiles.size());
-  for (const ArrangedTile& tile : tiles) {
+  for (const TargetChunk& tile : tiles) {
     packer.box(tile.box);
     packer.unsigned_number(tile.writer);
   }
@@ -165,11 +165,11 @@ PackedTensor::PackedTensor(ArrangedTensor tensor) : without_tiles_(std::move(ten
   tiles_.shrink_to_fit();
 }
 
-ArrangedTensor PackedTensor::unpacked() const {
-  ArrangedTensor tensor = without_tiles_;
-  Unpacker unpacker(tiles_);
+TargetTensor PackedTensor::unpacked() const {
+  TargetTensor tensor = without_tiles_;
+  Decoder unpacker(tiles_);
   tensor.tiles.resize(unpacker.as<std::size_t>());
-  for (ArrangedTile& tile : tensor.tiles) {
+  for (TargetChunk& tile : tensor.tiles) {
     tile.box = unpacker.box();
     tile.writer = unpacker.as<std::uint32_t>();
   }

@@ -5,19 +5,19 @@
 
 #include <string>
 
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
 class PackedTensor {
  public:
-  explicit PackedTensor(ArrangedTensor tensor);
-  ArrangedTensor unpacked() const;
+  explicit PackedTensor(TargetTensor tensor);
+  TargetTensor unpacked() const;
   const Loss& loss() const { return without_tiles_.loss; }
 
  private:
-  ArrangedTensor without_tiles_;  // and without parts
-  std::string tiles_;             // then parts, as numbers (packed_tensor.cpp)
+  TargetTensor without_tiles_;  // and without parts
+  std::string tiles_;           // then parts, as numbers (packed_tensor.cpp)
 };
 
 }  // namespace shw

@@ -19,7 +19,7 @@ std::size_t distinct(std::vector<std::int64_t>& begins) {
 }
 
 // The dim with the most places where a part begins.
-std::size_t most_cut(const ArrangedTensor& tensor) {
+std::size_t most_cut(const TargetTensor& tensor) {
   std::size_t best = 0, most = 0;
   std::vector<std::int64_t> begins;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
@@ -35,7 +35,7 @@ std::size_t most_cut(const ArrangedTensor& tensor) {
 
 }  // namespace
 
-PartIndex::PartIndex(const ArrangedTensor& tensor) : tensor_(tensor) {
+PartIndex::PartIndex(const TargetTensor& tensor) : tensor_(tensor) {
   if (tensor.parts.size() < kFew || tensor.shape.empty()) return;
   index_.emplace(most_cut(tensor));
   for (std::uint32_t i = 0; i < tensor.parts.size(); ++i) index_->add(tensor.parts[i].box, i);

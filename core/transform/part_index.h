@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/transform/arrangement.h"
 #include "core/transform/box_index.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
 class PartIndex {
  public:
   // `tensor` must stay as it is for as long as this does.
-  explicit PartIndex(const ArrangedTensor& tensor);
-  const ArrangedTensor& tensor() const { return tensor_; }
+  explicit PartIndex(const TargetTensor& tensor);
+  const TargetTensor& tensor() const { return tensor_; }
   // What parts_of_tile() says.
   std::vector<Part> parts_of_tile(const Box& tile) const;
   // The same into `parts`; where the tile is one part as it stands, that one, and nothing there.
@@ -26,16 +26,16 @@ class PartIndex {
  private:
   const Part* whole_at(const Box& tile) const;
 
-  const ArrangedTensor& tensor_;
+  const TargetTensor& tensor_;
   std::optional<BoxIndex> index_;  // along the dim that is cut most often; none: all are near
 };
 
 // A tensor with its index: it stays where it is made.
 struct IndexedTensor {
-  explicit IndexedTensor(ArrangedTensor arranged) : tensor(std::move(arranged)), index(tensor) {}
+  explicit IndexedTensor(TargetTensor arranged) : tensor(std::move(arranged)), index(tensor) {}
   IndexedTensor(const IndexedTensor&) = delete;
   IndexedTensor& operator=(const IndexedTensor&) = delete;
-  const ArrangedTensor tensor;
+  const TargetTensor tensor;
   const PartIndex index;
 };
 

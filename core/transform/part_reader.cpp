@@ -78,7 +78,7 @@ Result<Extents> PartReader::read_raw(const Part& part, const Box& box, Bytes& to
 Result<const std::vector<float>*> PartReader::factors(std::uint32_t number) {
   auto [found, is_new] = factors_.try_emplace(number);
   if (!is_new) return &found->second;
-  const ArrangedTensor& tensor = *all_.factors[number];
+  const TargetTensor& tensor = *all_.factors[number];
   std::vector<float> values(static_cast<std::size_t>(volume(tensor.shape).value_or(0)));
   Extents strides = row_major_strides(tensor.shape);
   Bytes bytes;

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "core/formats/box_reader.h"
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
 class PartReader {
  public:
   // `decoded_bytes`: of all readers of inputs together (BoxReader).
-  explicit PartReader(const Arrangement& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
+  explicit PartReader(const TargetState& all, std::uint64_t decoded_bytes = kDecodedForBoxes)
       : all_(all), decoded_bytes_(decoded_bytes) {}
   // Of `box`, which lies in the part's: row-major, of the dtype that the part ends in. Of
   // `out_of_range`, a byte an element, those become 1 whose number is lost on the way
@@ -34,7 +34,7 @@ class PartReader {
                std::uint8_t* out_of_range);
   Result<const std::vector<float>*> factors(std::uint32_t number);
 
-  const Arrangement& all_;
+  const TargetState& all_;
   const std::uint64_t decoded_bytes_;
   std::vector<std::unique_ptr<BoxReader>> readers_;
   std::map<std::uint32_t, std::vector<float>> factors_;

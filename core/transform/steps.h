@@ -12,7 +12,7 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
@@ -33,7 +33,7 @@ struct RelabelStep {
 // Other tiles of the same tensor.
 struct RetileStep {
   Patterns tensors;
-  std::vector<ArrangedTile> tiles;  // none: one tile of all
+  std::vector<TargetChunk> tiles;  // none: one tile of all
 };
 struct ReshardStep {
   Patterns tensors;
@@ -135,30 +135,30 @@ std::string to_text(const Step& step);
 
 // Writes down in the steps that fill what is gone which files that is, so that they mean the same
 // when they are taken again and a file is back, or another one gone.
-void settle_gone(const Checkpoint& source, std::vector<Step>& steps);
+void resolve_missing(const Checkpoint& source, std::vector<Step>& steps);
 
 // Takes the steps in their order. An error names the step (from 1) and the tensor, and leaves
 // nothing half done that anybody sees.
-Result<Arrangement> take_steps(Arrangement all, const std::vector<Step>& steps,
-                               Progress* progress = nullptr);
+Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
+                                Progress* progress = nullptr);
 
 // --- one step each (take_*.cpp)
 
-Status take(Arrangement& all, const RelabelStep& step);
-Status take(Arrangement& all, const RetileStep& step);
-Status take(Arrangement& all, const ReshardStep& step);
-Status take(Arrangement& all, const PermuteDimsStep& step);
-Status take(Arrangement& all, const PermuteBlocksStep& step);
-Status take(Arrangement& all, const SplitStep& step);
-Status take(Arrangement& all, const ConcatStep& step);
-Status take(Arrangement& all, const PadStep& step);
-Status take(Arrangement& all, const TrimStep& step);
-Status take(Arrangement& all, const RenameStep& step);
-Status take(Arrangement& all, const DropStep& step);
-Status take(Arrangement& all, const CastStep& step);
-Status take(Arrangement& all, const FillStep& step);
-Status take(Arrangement& all, const MaskStep& step);
-Status take(Arrangement& all, const DequantiseStep& step);
-Status take(Arrangement& all, const RestoreStep& step);
+Status apply(TargetState& all, const RelabelStep& step);
+Status apply(TargetState& all, const RetileStep& step);
+Status apply(TargetState& all, const ReshardStep& step);
+Status apply(TargetState& all, const PermuteDimsStep& step);
+Status apply(TargetState& all, const PermuteBlocksStep& step);
+Status apply(TargetState& all, const SplitStep& step);
+Status apply(TargetState& all, const ConcatStep& step);
+Status apply(TargetState& all, const PadStep& step);
+Status apply(TargetState& all, const TrimStep& step);
+Status apply(TargetState& all, const RenameStep& step);
+Status apply(TargetState& all, const DropStep& step);
+Status apply(TargetState& all, const CastStep& step);
+Status apply(TargetState& all, const FillStep& step);
+Status apply(TargetState& all, const MaskStep& step);
+Status apply(TargetState& all, const DequantiseStep& step);
+Status apply(TargetState& all, const RestoreStep& step);
 
 }  // namespace shw

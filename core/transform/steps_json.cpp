@@ -50,7 +50,7 @@ struct StepWriter {
   void operator()(const RetileStep& step) const {
     out["tensors"] = step.tensors;
     out["tiles"] = StepJson::array();
-    for (const ArrangedTile& tile : step.tiles) {
+    for (const TargetChunk& tile : step.tiles) {
       out["tiles"].push_back(
           {{"offsets", tile.box.offsets}, {"sizes", tile.box.sizes}, {"writer", tile.writer}});
     }

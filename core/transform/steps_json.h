@@ -17,7 +17,7 @@ struct StepPlan {
   std::string checkpoint, fingerprint;
   struct Input {
     std::string checkpoint, fingerprint;
-    std::string said = {};  // the relative path that the plan has for it
+    std::string original_path = {};  // the relative path that the plan has for it
   };
   std::vector<Input> inputs = {};
   std::vector<Step> steps = {};

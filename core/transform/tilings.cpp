@@ -24,10 +24,10 @@ bool is_copy(const Mesh& mesh, const std::vector<Placement>& placements, std::in
   return false;
 }
 
-Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling& tiling,
-                                             const ArrangedTensor& tensor) {
+Result<std::vector<TargetChunk>> mesh_tiles(const Mesh& mesh, const MeshTiling& tiling,
+                                            const TargetTensor& tensor) {
   SHW_CHECK(check_no_partial(tiling.placements, tensor.fqn));
-  std::vector<ArrangedTile> tiles;
+  std::vector<TargetChunk> tiles;
   std::set<Extents> seen;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
     if (is_copy(mesh, tiling.placements, rank)) continue;
@@ -51,8 +51,9 @@ Result<std::vector<ArrangedTile>> mesh_tiles(const Mesh& mesh, const MeshTiling&
 Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn) {
   for (const Placement& placement : placements) {
     if (placement.kind == Placement::Kind::kPartial)
-      return cannot_arrange(fqn, "Partial leaves sums that nobody has added up: it cannot be saved",
-                            "use Replicate or Shard");
+      return cannot_make_target(fqn,
+                                "Partial leaves sums that nobody has added up: it cannot be saved",
+                                "use Replicate or Shard");
   }
   return {};
 }
@@ -67,24 +68,24 @@ tl::unexpected<Error> of_step(const MeshTiling& tiling, Error error) {
 
 }  // namespace
 
-Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTiling& tiling,
-                                           const ArrangedTensor& tensor) {
+Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTiling& tiling,
+                                          const TargetTensor& tensor) {
   if (const auto* mesh = std::get_if<MeshTiling>(&tiling)) {
     auto tiles = mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
     if (!tiles) return of_step(*mesh, std::move(tiles).error());
     return tiles;
   }
   if (std::holds_alternative<WholeTiling>(tiling))
-    return std::vector<ArrangedTile>{{whole(tensor.shape), 0}};
+    return std::vector<TargetChunk>{{whole(tensor.shape), 0}};
   return tensor.tiles;
 }
 
-Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& entry) {
-  ArrangedTensor tensor;
+Result<TargetTensor> tensor_of(const TargetState& all, const TargetEntry& entry) {
+  TargetTensor tensor;
   if (entry.made != nullptr) {
     tensor = entry.made->unpacked();
   } else {
-    SHW_TRY(tensor, arranged_tensor(all, 0, entry.as_saved));
+    SHW_TRY(tensor, target_tensor(all, 0, entry.as_saved));
   }
   if (!std::holds_alternative<std::monostate>(entry.tiling)) {
     SHW_TRY(tensor.tiles, tiles_of(all, entry.tiling, tensor));

@@ -6,20 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 namespace shw {
 
 // The tiles that `tiling` asks for. A tile that several ranks hold is written by the first of them,
 // as torch's DCP does; a rank without rows writes none.
-Result<std::vector<ArrangedTile>> tiles_of(const Arrangement& all, const NewTiling& tiling,
-                                           const ArrangedTensor& tensor);
+Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTiling& tiling,
+                                          const TargetTensor& tensor);
 
 // kUnsupported where one of them is Partial, which cannot be saved.
 Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn);
 
 // An entry as it stands now, its tiles included.
-Result<ArrangedTensor> tensor_of(const Arrangement& all, const ArrangedEntry& entry);
+Result<TargetTensor> tensor_of(const TargetState& all, const TargetEntry& entry);
 
 // Which placements a tensor gets, by its name: the first shell pattern that matches counts.
 struct PlacementRules {

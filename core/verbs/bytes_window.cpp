@@ -39,7 +39,7 @@ class RecordSearch {
       if ((c & 0xFFFFu) == 0 && is_cancelled(progress)) return cancelled_error();
       if (auto item = checkpoint_.item(ChunkId{c})) see(*item, ChunkId{c}, nullptr);
     }
-    for (const ObjectRow& object : checkpoint_.objects()) {
+    for (const NonTensorEntry& object : checkpoint_.objects()) {
       if (object.item) see(*object.item, std::nullopt, &object.fqn);
     }
     if (best_ && best_->chunk) best_->name = name_of(checkpoint_, *best_->chunk);

@@ -4,7 +4,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/spelling.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/report/text_words.h"
 #include "core/verbs/filter.h"
 
@@ -12,7 +12,7 @@ namespace shw {
 
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {
   if (auto tensor = checkpoint.find(fqn)) return *tensor;
-  for (const StrayRecord& tensor : named_only(checkpoint)) {
+  for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint)) {
     if (tensor.fqn == fqn)
       return fail(ErrorKind::kDamaged,
                   "the index places " + fqn +

@@ -19,27 +19,27 @@ bool is_one_of(std::string_view verb, std::span<const std::string_view> verbs) {
 
 }  // namespace
 
-std::string command_line(std::string_view verb, const VerbOptions& said) {
-  std::string text = "shardwright " + std::string(verb) + " " + shell_word(said.checkpoint);
+std::string command_line(std::string_view verb, const VerbOptions& options) {
+  std::string text = "shardwright " + std::string(verb) + " " + shell_word(options.checkpoint);
   auto add = [&](std::string_view option, const std::string& value) {
     if (!value.empty()) text += " " + std::string(option) + " " + shell_word(value);
   };
-  bool planned = verb == "repair" && !said.plan.empty();
+  bool planned = verb == "repair" && !options.plan.empty();
   if (is_one_of(verb, kLooking) && !planned) {
-    add("--spec", said.spec);
-    add("--against", said.against);
-    add("--mesh", said.mesh);
-    if (said.depth && verb != "gui") text += depth_option(*said.depth);
+    add("--spec", options.spec);
+    add("--against", options.against);
+    add("--mesh", options.mesh);
+    if (options.depth && verb != "gui") text += depth_option(*options.depth);
   }
   if (is_one_of(verb, kJudging)) {
-    add("--baseline", said.baseline);
-    add("--policy", said.policy);
+    add("--baseline", options.baseline);
+    add("--policy", options.policy);
   }
-  if (is_one_of(verb, kPlanning) && !planned) add("--fill", said.fill);
+  if (is_one_of(verb, kPlanning) && !planned) add("--fill", options.fill);
   if (verb == "repair") {
-    add("--plan", said.plan);
-    add("--out", said.out);
-    if (said.in_place) text += " --in-place";
+    add("--plan", options.plan);
+    add("--out", options.out);
+    if (options.in_place) text += " --in-place";
   }
   return text;
 }

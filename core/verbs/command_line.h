@@ -11,6 +11,6 @@ namespace shw {
 
 // "shardwright check step_9000 --spec spec.json": quoted for a shell, with every option that the
 // verb takes and that was given. Knows info, check, plan, repair, verify, undo, report and gui.
-std::string command_line(std::string_view verb, const VerbOptions& said);
+std::string command_line(std::string_view verb, const VerbOptions& verb_options);
 
 }  // namespace shw

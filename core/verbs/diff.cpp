@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/base/leave_behind.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
 
@@ -13,8 +13,8 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
   ComparedCheckpoints out;
   const std::array paths{&a, &b};
   const std::array opened{&out.a, &out.b};
-  auto both = each_in_parallel(paths.size(), [&](std::size_t i) -> Status {
-    SHW_TRY(*opened[i], open_beside(*paths[i], progress));
+  auto both = parallel_for(paths.size(), [&](std::size_t i) -> Status {
+    SHW_TRY(*opened[i], open_to_compare(*paths[i], progress));
     return {};
   });
   auto difference =
@@ -24,7 +24,7 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
     out.difference = std::move(*difference);
     return out;
   }
-  if (is_cancelled(progress)) leave_behind(std::move(out));
+  if (is_cancelled(progress)) destroy_in_background(std::move(out));
   return tl::unexpected<Error>(std::move(difference).error());
 }
 

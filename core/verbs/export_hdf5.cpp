@@ -8,14 +8,14 @@
 namespace shw::verbs {
 namespace {
 
-Result<std::string> output_of(const Opened& opened, const VerbOptions& said) {
-  if (!said.out.empty()) {
-    SHW_CHECK(check_output_place(opened, said, said.out));
-    return said.out;
+Result<std::string> output_of(const Opened& opened, const VerbOptions& verb_options) {
+  if (!verb_options.out.empty()) {
+    SHW_CHECK(check_output_place(opened, verb_options, verb_options.out));
+    return verb_options.out;
   }
-  SHW_TRY(std::string source, posix_store().resolved(said.checkpoint));
+  SHW_TRY(std::string source, posix_store().resolved(verb_options.checkpoint));
   const std::string out = without_trailing_slashes(source) + ".h5";
-  SHW_CHECK(check_output_place(opened, said, out));
+  SHW_CHECK(check_output_place(opened, verb_options, out));
   return out;
 }
 
@@ -62,10 +62,10 @@ void remember_doubts(const Checkpoint& checkpoint, ExportOptions& options) {
 
 }  // namespace
 
-Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& said, ExportOptions options,
-                             Progress* progress) {
-  SHW_TRY(options.out, output_of(opened, said));
-  auto found = check(opened, said.depth, progress);
+Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_options,
+                             ExportOptions options, Progress* progress) {
+  SHW_TRY(options.out, output_of(opened, verb_options));
+  auto found = check(opened, verb_options.depth, progress);
   if (!found && found.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(found).error());
   if (found) options.findings = std::move(found->findings);

@@ -8,7 +8,7 @@ namespace shw::verbs {
 
 // `options.out` may be empty: CHECKPOINT.h5. It never lies in the checkpoint. What a check finds
 // is told with the tensors that it names.
-Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& said, ExportOptions options,
-                             Progress* progress = nullptr);
+Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_options,
+                             ExportOptions options, Progress* progress = nullptr);
 
 }  // namespace shw::verbs

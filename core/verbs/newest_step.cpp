@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "core/base/encoder.h"
 #include "core/base/natural_order.h"
-#include "core/base/packed.h"
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/folder_kind.h"
@@ -157,7 +157,7 @@ Result<std::string> what_lacks(const std::string& path, Progress* progress) {
   CheckOptions options;
   options.depth = Depth::kMetadata;
   SHW_TRY(const CheckReport report, shw::check(**opened, options, progress));
-  if (std::string words = coverage_in_doubt(report); !words.empty()) return words;
+  if (std::string words = unchecked_coverage_text(report); !words.empty()) return words;
   for (const Finding& finding : (*opened)->opening_findings()) {
     if (finding.severity == Severity::kError) return finding.rule + ": " + finding.cause;
   }
@@ -178,14 +178,15 @@ struct Typed {
   std::array<std::string*, 3> all() { return {checkpoint, against, &fill}; }
 };
 
-Typed typed_in(VerbOptions& said) {
-  return {&said.checkpoint, &said.against,
-          said.fill.starts_with(kFrom) ? said.fill.substr(kFrom.size()) : std::string()};
+Typed typed_in(VerbOptions& verb_options) {
+  return {&verb_options.checkpoint, &verb_options.against,
+          verb_options.fill.starts_with(kFrom) ? verb_options.fill.substr(kFrom.size())
+                                               : std::string()};
 }
 
 using Settled = std::vector<NewestStep>;
 
-Result<Settled> settle_own(const std::vector<std::string>& asked, Progress* progress) {
+Result<Settled> resolve_own_step(const std::vector<std::string>& asked, Progress* progress) {
   Settled settled;
   for (const std::string& path : asked) {
     SHW_TRY(NewestStep step, newest_step(path, progress));
@@ -195,36 +196,36 @@ Result<Settled> settle_own(const std::vector<std::string>& asked, Progress* prog
 }
 
 Bytes packed(const Result<Settled>& settled) {
-  Packer words;
-  words.add(std::uint64_t{settled.has_value()});
+  Encoder payload;
+  payload.add(std::uint64_t{settled.has_value()});
   if (!settled) {
-    words.add(settled.error());
-    return words.take();
+    payload.add(settled.error());
+    return payload.take();
   }
   for (const NewestStep& step : *settled) {
-    words.add(std::string_view(step.asked));
-    words.add(std::string_view(step.path));
-    words.add(step.passed_over.size());
-    for (const std::string& passed : step.passed_over) words.add(std::string_view(passed));
+    payload.add(std::string_view(step.asked));
+    payload.add(std::string_view(step.path));
+    payload.add(step.passed_over.size());
+    for (const std::string& passed : step.passed_over) payload.add(std::string_view(passed));
   }
-  return words.take();
+  return payload.take();
 }
 
 Result<Settled> unpacked(BytesView bytes) {
-  Unpacker words(bytes);
-  SHW_TRY(const std::uint64_t is_settled, words.number());
+  Decoder payload(bytes);
+  SHW_TRY(const std::uint64_t is_settled, payload.number());
   if (is_settled == 0) {
-    SHW_TRY(Error error, words.error());
+    SHW_TRY(Error error, payload.error());
     return tl::unexpected<Error>(std::move(error));
   }
   Settled settled;
-  while (!words.is_at_end()) {
+  while (!payload.is_at_end()) {
     NewestStep step;
-    SHW_TRY(step.asked, words.text());
-    SHW_TRY(step.path, words.text());
-    SHW_TRY(std::uint64_t count, words.number());
+    SHW_TRY(step.asked, payload.text());
+    SHW_TRY(step.path, payload.text());
+    SHW_TRY(std::uint64_t count, payload.number());
     for (; count != 0; --count) {
-      SHW_TRY(std::string passed, words.text());
+      SHW_TRY(std::string passed, payload.text());
       step.passed_over.push_back(std::move(passed));
     }
     settled.push_back(std::move(step));
@@ -256,15 +257,17 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
               "`shardwright check` of one of them says more.");
 }
 
-Result<std::vector<NewestStep>> settle_steps(VerbOptions& said, Progress* progress, Team* team) {
-  Typed typed = typed_in(said);
+Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
+                                                     Team* team) {
+  Typed typed = typed_in(verb_options);
   std::vector<std::string> asked;
   for (const std::string* path : typed.all()) {
     if (stands_for_a_step(*path)) asked.push_back(*path);
   }
   if (asked.empty()) return Settled{};
-  auto settle = [&]() -> Result<Bytes> { return packed(settle_own(asked, progress)); };
-  SHW_TRY(const Bytes told, by_first(team, "which step is the newest", settle, progress));
+  auto settle = [&]() -> Result<Bytes> { return packed(resolve_own_step(asked, progress)); };
+  SHW_TRY(const Bytes told,
+          run_on_rank0_and_broadcast(team, "which step is the newest", settle, progress));
   SHW_TRY(Settled settled, unpacked(told));
   for (std::string* path : typed.all()) {
     for (const NewestStep& step : settled) {
@@ -273,7 +276,7 @@ Result<std::vector<NewestStep>> settle_steps(VerbOptions& said, Progress* progre
       break;
     }
   }
-  if (!typed.fill.empty()) said.fill = std::string(kFrom) + typed.fill;
+  if (!typed.fill.empty()) verb_options.fill = std::string(kFrom) + typed.fill;
   return settled;
 }
 

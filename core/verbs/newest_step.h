@@ -34,8 +34,8 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress = nul
 
 // In all that was said: CHECKPOINT, --against, --fill from:CHECKPOINT. All members of a team take
 // the first one's, however many steps are saved meanwhile.
-Result<std::vector<NewestStep>> settle_steps(VerbOptions& said, Progress* progress,
-                                             Team* team = nullptr);
+Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
+                                                     Team* team = nullptr);
 
 // "runs/@latest-complete is runs/step_9000; passed over, since not complete:
 //   step_10000: files are gone"

@@ -55,12 +55,13 @@ Status check_output_apart(const std::string& checkpoint, const std::string& out)
               kElsewhere);
 }
 
-Status check_output_place(const Opened& opened, const VerbOptions& said, const std::string& out) {
+Status check_output_place(const Opened& opened, const VerbOptions& options,
+                          const std::string& out) {
   if (!posix_store().exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent_of(out)},
                 "make the folder first, or choose another one with --out");
-  SHW_CHECK(check_apart(*opened.checkpoint, said.checkpoint, out));
-  if (opened.reference != nullptr) SHW_CHECK(check_apart(*opened.reference, said.against, out));
+  SHW_CHECK(check_apart(*opened.checkpoint, options.checkpoint, out));
+  if (opened.reference != nullptr) SHW_CHECK(check_apart(*opened.reference, options.against, out));
   return {};
 }
 

@@ -42,13 +42,13 @@ std::string expanded_path(std::string path) {
   return is_known && path.starts_with('~') ? expanded(path, without_trailing_slashes(home)) : path;
 }
 
-Status save_plan(Store& store, const Opened& opened, const VerbOptions& said, const Plan& plan,
-                 const std::string& wanted) {
+Status save_plan(Store& store, const Opened& opened, const VerbOptions& verb_options,
+                 const Plan& plan, const std::string& wanted) {
   SHW_TRY(const OutputTarget target, output_target(expanded_path(wanted)));
   const std::string& path = target.path;
   std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty()) return fail(ErrorKind::kUsage, "is no name of a file", {path});
-  SHW_CHECK(check_output_place(opened, said, path));
+  SHW_CHECK(check_output_place(opened, verb_options, path));
   std::string parent = parent_of(path);
   SHW_TRY(auto there, store.read_folder(parent));
   SHW_CHECK(check_replaces_a_plan(*there, name, path));
@@ -64,10 +64,11 @@ Result<Plan> read_plan_text(const Opened& opened, std::string_view json) {
   return plan_from_json(*opened.checkpoint, json, "the text");
 }
 
-RepairTarget look_at_target(const Store& store, const Opened& opened, const std::string& said) {
-  RepairTarget target{said};
+RepairTarget look_at_target(const Store& store, const Opened& opened,
+                            const std::string& typed_path) {
+  RepairTarget target{typed_path};
   ApplyOptions options;
-  options.out = expanded_path(said);
+  options.out = expanded_path(typed_path);
   auto output = output_of(store, *opened.checkpoint, options);
   if (!output) {
     target.refused = output.error();

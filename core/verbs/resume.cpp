@@ -19,7 +19,7 @@ namespace {
 Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   order.request = {};
-  std::string path = as_said(order.store, request.said, request.checkpoint);
+  std::string path = as_typed(order.store, request.said, request.checkpoint);
   SHW_TRY(auto checkpoint, open_checkpoint(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
   request.plan = {};
@@ -37,12 +37,12 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
 Result<RepairResult> resume_steps(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, kStepsVerb, order.partial));
   SHW_TRY(StepPlan plan, steps_from_json(request.plan, order.partial));
-  VerbOptions said;
-  said.checkpoint = as_said(order.store, request.said, request.checkpoint);
-  SHW_TRY(Opened opened, open(said, progress));
+  VerbOptions verb_options;
+  verb_options.checkpoint = as_typed(order.store, request.said, request.checkpoint);
+  SHW_TRY(Opened opened, open(verb_options, progress));
   ApplyOptions options;
   options.out = order.out;
-  options.checkpoint = said.checkpoint;
+  options.checkpoint = verb_options.checkpoint;
   options.partial = order.partial;
   options.memory = order.memory;
   options.device = order.device;
@@ -66,13 +66,13 @@ Error in_folder(Error error, const std::string& folder) {
 }
 
 Status check_nobody_makes_it(const Store& store, const std::string& partial) {
-  switch (made_by(store, partial)) {
-    case MadeBy::kNobody:
-    case MadeBy::kDeadProcess:
+  switch (owner_state(store, partial)) {
+    case OwnerState::kNobody:
+    case OwnerState::kDeadProcess:
       return {};
-    case MadeBy::kLiveProcess:
+    case OwnerState::kLiveProcess:
       return fail(ErrorKind::kUsage, "is being made right now", {partial});
-    case MadeBy::kUnknown:
+    case OwnerState::kUnknown:
       break;
   }
   return fail(ErrorKind::kUsage,
@@ -130,7 +130,7 @@ Result<std::string> out_of(const Store& store, const Begun& begun) {
   if (store.exists(out))
     return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
                 "take what is half made away with `resume --roll-back " + begun.partial + "`");
-  return as_said(store, begun.journal.header.out, out);
+  return as_typed(store, begun.journal.header.out, out);
 }
 
 Result<RepairResult> go_on(Store& store, Begun begun, const ResumeLimits& limits,

@@ -21,7 +21,7 @@ struct ResumeOrder {
   std::string partial;  // for FolderRun::partial
   std::string out;      // for FolderRun::out: as it was said, where that is still the place
   std::uint64_t memory = kDefaultMemory;
-  DeviceWish device = {};
+  DeviceOptions device = {};
   Team* team = nullptr;
 };
 // How a verb makes its run again from its request: a row of the table in resume.cpp.
@@ -34,7 +34,7 @@ struct ResumeRow {
 // What the rest of a run may take.
 struct ResumeLimits {
   std::uint64_t memory = kDefaultMemory;
-  DeviceWish device = {};
+  DeviceOptions device = {};
   Team* team = nullptr;  // of processes that go on together with what any number of them began
 };
 

@@ -126,28 +126,28 @@ Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
   return out;
 }
 
-ValuesBeside values_beside(const Checkpoint& a, TensorId tensor, const Checkpoint& b,
-                           const SliceValues& values, Progress* progress) {
-  ValuesBeside beside;
+SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const Checkpoint& b,
+                                     const SliceValues& values, Progress* progress) {
+  SideBySideValues beside;
   auto other = b.find(a.fqn(tensor));
   if (!other) {
-    beside.said = "B has no tensor of this name";
+    beside.note = "B has no tensor of this name";
     return beside;
   }
   if (!same(a.shape(tensor), b.shape(*other))) {
-    beside.said = "in B it has the shape " + shw::to_text(b.shape(*other)) + ", in A " +
+    beside.note = "in B it has the shape " + shw::to_text(b.shape(*other)) + ", in A " +
                   shw::to_text(a.shape(tensor)) + ": there is no slice to compare";
     return beside;
   }
   auto in_b = slice_values(b, *other, values.ask, progress);
   if (!in_b) {
-    beside.said = "B: " + in_b.error().message;
+    beside.note = "B: " + in_b.error().message;
     beside.error = std::move(in_b).error();
     return beside;
   }
   beside.values = std::move(*in_b);
   if (a.dtype(tensor) != b.dtype(*other))
-    beside.said = fmt::format("{} in A, {} in B: compared as numbers", name(a.dtype(tensor)),
+    beside.note = fmt::format("{} in A, {} in B: compared as numbers", name(a.dtype(tensor)),
                               name(b.dtype(*other)));
   SliceValues from = values, to = *beside.values;
   ValuesDifference difference;

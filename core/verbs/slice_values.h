@@ -24,13 +24,13 @@ Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesAsk& ask, Progress* progress = nullptr);
 
 // The same slice of another checkpoint, and what differs.
-struct ValuesBeside {
+struct SideBySideValues {
   std::optional<SliceValues> values;
   std::optional<ValuesDifference> difference;
-  std::string said;            // why there is none, or how they were compared; may be empty
+  std::string note;            // why there is none, or how they were compared; may be empty
   std::optional<Error> error;  // kCancelled too
 };
-ValuesBeside values_beside(const Checkpoint& a, TensorId tensor, const Checkpoint& b,
-                           const SliceValues& values, Progress* progress = nullptr);
+SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const Checkpoint& b,
+                                     const SliceValues& values, Progress* progress = nullptr);
 
 }  // namespace shw::verbs

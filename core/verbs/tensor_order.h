@@ -14,7 +14,7 @@
 
 namespace shw {
 
-struct ListWish {
+struct ListOptions {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::shared_ptr<const CheckReport> report;  // may be null
   std::string_view filter;
@@ -26,11 +26,11 @@ struct ListWish {
 class TensorOrder {
  public:
   // What filter_tensors() and sort_tensors() give, one after the other; nothing if cancelled.
-  Result<std::vector<std::uint32_t>> list(const ListWish& wish, Progress* progress);
+  Result<std::vector<std::uint32_t>> list(const ListOptions& options, Progress* progress);
 
  private:
-  void begin(const ListWish& wish);
-  const std::vector<std::uint32_t>& sorted(const ListWish& wish);
+  void begin(const ListOptions& options);
+  const std::vector<std::uint32_t>& sorted(const ListOptions& options);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::shared_ptr<const CheckReport> report_;

@@ -110,7 +110,7 @@ void Batch::cut(std::uint32_t last) {
 Result<StatisticsSums> Batch::sums_of(const TilePart& part) {
   bool few = part.range.last - part.range.first <= kFewElements && size_of(dtype_) <= 8;
   StatisticsSums alike(dtype_);
-  RangeParts to;
+  ExtentVisitor to;
   auto passes = passes_.take();
   if (few) {
     StatisticsSums sums(dtype_);
@@ -172,7 +172,7 @@ Status Batch::look() {
   }
   sums_.assign(last - values_.done, StatisticsSums(dtype_));
   errors_.resize(last - values_.done);
-  SHW_CHECK(each_in_parallel(parts_.size(), [&](std::size_t i) { return look_at(parts_[i]); }));
+  SHW_CHECK(parallel_for(parts_.size(), [&](std::size_t i) { return look_at(parts_[i]); }));
   for (std::uint32_t tile = values_.done; tile < last; ++tile) {
     auto& error = errors_[tile - values_.done];
     TileNumbers& numbers = values_.tiles[tile];

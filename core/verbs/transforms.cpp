@@ -13,12 +13,12 @@
 #include "core/formats/replicas.h"
 #include "core/io/read_whole.h"
 #include "core/io/store.h"
-#include "core/repair/plan/arrange_plan.h"
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/target_of_plan.h"
 #include "core/repair/run/carry_out.h"
-#include "core/repair/run/make_arranged.h"
+#include "core/repair/run/make_target.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/repair/run/request.h"
 #include "core/rules/rules.h"
@@ -90,15 +90,15 @@ std::vector<std::string> words_of(const StepPlan& plan) {
 
 }  // namespace
 
-Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said) {
-  if (said.mesh.empty())
+Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& verb_options) {
+  if (verb_options.mesh.empty())
     return fail(ErrorKind::kUsage, "reshard needs a --mesh", {},
                 "write axes as name=size, outermost first: --mesh dp=8,tp=2");
-  SHW_TRY(Mesh mesh, parse_mesh(said.mesh));
+  SHW_TRY(Mesh mesh, parse_mesh(verb_options.mesh));
   PlacementRules rules;
-  if (!said.placements.empty()) {
-    SHW_TRY(std::string text, text_of_file(said.placements));
-    SHW_TRY(rules, placement_rules_from_json(text, said.placements, mesh));
+  if (!verb_options.placements.empty()) {
+    SHW_TRY(std::string text, text_of_file(verb_options.placements));
+    SHW_TRY(rules, placement_rules_from_json(text, verb_options.placements, mesh));
   }
   const Checkpoint& checkpoint = *opened.checkpoint;
   std::map<std::string, std::size_t> step_of;  // by placements
@@ -115,12 +115,12 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said) {
   return plan;
 }
 
-Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
+Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& verb_options) {
   StepPlan plan = plan_for(opened);
-  if (!said.leave_out.empty()) plan.steps.emplace_back(DropStep{said.leave_out});
-  plan.format = said.to;
-  plan.shard_bytes = said.shard_bytes;
-  const Format* format = format_named(said.to);
+  if (!verb_options.leave_out.empty()) plan.steps.emplace_back(DropStep{verb_options.leave_out});
+  plan.format = verb_options.to;
+  plan.shard_bytes = verb_options.shard_bytes;
+  const Format* format = format_named(verb_options.to);
   if (format != nullptr && format->traits.one_piece && plan.shard_bytes == 0)
     plan.shard_bytes = kShardBytes;
   return plan;
@@ -140,7 +140,7 @@ Status find_beside(const std::string& path, StepPlan& plan) {
   for (StepPlan::Input& input : plan.inputs) {
     if (!is_relative(input)) continue;
     const std::string said = std::exchange(input.checkpoint, folder + input.checkpoint);
-    input.said = said;
+    input.original_path = said;
     for (Step& step : plan.steps) {
       auto* fill = std::get_if<FillStep>(&step);
       if (fill != nullptr && fill->from_checkpoint == said)
@@ -275,9 +275,9 @@ Status check_tiles_have_place(const StepPlan& plan, const Format& format) {
 
 Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
                                Progress* progress) {
-  SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
+  SHW_TRY(TargetOfPlan prepared, target_of_plan(opened.checkpoint, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
-  SHW_TRY(LoweredArrangement lowered, lower_arrangement(prepared.all, prepared.form, progress));
+  SHW_TRY(LoweredTarget lowered, lower_target(prepared.all, prepared.form, progress));
   StepOutlook outlook;
   outlook.steps = words_of(plan);
   outlook.format = prepared.form.format->title;
@@ -310,9 +310,9 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
     return fail(ErrorKind::kUsage,
                 "steps, and what --fill puts in the place of lost files, go into a new folder, "
                 "not in place: leave --in-place away");
-  SHW_TRY(ArrangedPlan prepared, arrange_plan(opened.checkpoint, plan, progress));
+  SHW_TRY(TargetOfPlan prepared, target_of_plan(opened.checkpoint, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *prepared.form.format));
-  ArrangedRun run;
+  TargetRun run;
   SHW_TRY(run.form.out, output_of(store, *opened.checkpoint, options));
   run.form.format = prepared.form.format;
   run.form.shard_bytes = prepared.form.shard_bytes;
@@ -333,7 +333,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
       options.checkpoint.empty() ? opened.checkpoint->directory()->name() : options.checkpoint;
   SHW_TRY(run.request,
           request_to_json(store, kStepsVerb, steps_to_json(plan), said, options.integrity));
-  return make_arranged(store, prepared.all, run, progress);
+  return make_target(store, prepared.all, run, progress);
 }
 
 Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,

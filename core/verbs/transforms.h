@@ -19,9 +19,9 @@ namespace shw::verbs {
 
 // Every tensor cut anew for said.mesh, as said.placements (a file) has it. What holds whole tensors
 // is written as DCP, which has tiles.
-Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& said);
+Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& verb_options);
 // The same tensors in the format said.to.
-Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said);
+Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& verb_options);
 // A file that may hold a plan of steps; nothing where it is one that a repair is carried out by.
 // Relative paths in it are those from where it lies.
 Result<std::optional<StepPlan>> read_step_plan(const std::string& path);

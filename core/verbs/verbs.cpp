@@ -10,7 +10,7 @@
 #include "core/io/read_whole.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/repair/proof/certified_folder.h"
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
@@ -31,7 +31,7 @@ bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
   return first && second && *first == *second;
 }
 
-Error only_named(const Checkpoint& checkpoint, const StrayRecord& tensor) {
+Error only_named(const Checkpoint& checkpoint, const UnclaimedStorageRecord& tensor) {
   return {ErrorKind::kDamaged,
           "cannot be read: of the tensor only the name is known",
           {checkpoint.file(tensor.item.file).path},
@@ -40,20 +40,20 @@ Error only_named(const Checkpoint& checkpoint, const StrayRecord& tensor) {
 
 }  // namespace
 
-Result<Opened> open(const VerbOptions& said, Progress* progress) {
+Result<Opened> open(const VerbOptions& verb_options, Progress* progress) {
   Opened opened;
-  opened.memory = said.memory;
-  if (!said.spec.empty()) {
-    SHW_TRY(Spec spec, load_spec(said.spec, progress));
+  opened.memory = verb_options.memory;
+  if (!verb_options.spec.empty()) {
+    SHW_TRY(Spec spec, load_spec(verb_options.spec, progress));
     opened.spec = std::make_shared<const Spec>(std::move(spec));
   }
-  if (!said.mesh.empty()) {
-    SHW_TRY(opened.mesh, parse_mesh(said.mesh));
+  if (!verb_options.mesh.empty()) {
+    SHW_TRY(opened.mesh, parse_mesh(verb_options.mesh));
   }
-  if (!said.against.empty()) {
-    SHW_TRY(opened.reference, open_beside(said.against, progress));
+  if (!verb_options.against.empty()) {
+    SHW_TRY(opened.reference, open_to_compare(verb_options.against, progress));
   }
-  SHW_TRY(opened.checkpoint, open_checkpoint(said.checkpoint, progress));
+  SHW_TRY(opened.checkpoint, open_checkpoint(verb_options.checkpoint, progress));
   opened.is_against_itself =
       opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference);
   if (opened.is_against_itself) opened.reference = nullptr;
@@ -79,7 +79,7 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
 }
 
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
-                                const DeviceWish& device, Progress* progress, Team* team,
+                                const DeviceOptions& device, Progress* progress, Team* team,
                                 const CountedChunks* known) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
@@ -91,8 +91,8 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
   if (team != nullptr) {
     SHW_TRY(counted.device, use_of_all(*team, counted.device));
   }
-  for (const StrayRecord& tensor :
-       names.empty() ? named_only(checkpoint) : std::span<const StrayRecord>{}) {
+  for (const UnclaimedStorageRecord& tensor :
+       names.empty() ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{}) {
     TensorStatistics unknown;
     unknown.fqn = tensor.fqn;
     unknown.error = only_named(checkpoint, tensor);
@@ -106,7 +106,7 @@ Result<std::vector<TensorStatistics>> stats(const Opened& opened,
                                             std::span<const std::string> names, Progress* progress,
                                             Team* team, const CountedChunks* known) {
   SHW_TRY(CountedStatistics counted,
-          stats(opened, names, DeviceWish{DeviceKind::kCpu}, progress, team, known));
+          stats(opened, names, DeviceOptions{DeviceKind::kCpu}, progress, team, known));
   return std::move(counted.tensors);
 }
 
@@ -117,7 +117,7 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
   HashedTensors hashed;
   SHW_TRY(hashed.tensors, tensor_hashes(checkpoint, tensors, opened.memory, progress, team));
   if (!names.empty()) return hashed;
-  for (const StrayRecord& tensor : named_only(checkpoint))
+  for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint))
     hashed.tensors.push_back(
         {tensor.fqn, Dtype::kUnknown, {}, tl::unexpected<Error>(only_named(checkpoint, tensor))});
   hashed.unread = unopened_subjects(checkpoint);
@@ -181,7 +181,7 @@ Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(named, progress, team);
   const std::string checkpoint = certified_whole(named);
-  SHW_TRY(auto source, open_beside(against, progress));
+  SHW_TRY(auto source, open_to_compare(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,
           broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));
@@ -230,26 +230,26 @@ std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-std::optional<std::string> failed_report(const VerbOptions& said, PageFormat format,
+std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFormat format,
                                          const std::string& error) {
-  const CheckContext context{said.checkpoint, command_line("check", said)};
+  const CheckContext context{verb_options.checkpoint, command_line("check", verb_options)};
   if (format == PageFormat::kSarif) return failed_sarif(error, context);
   if (format == PageFormat::kJunit) return failed_junit(error, context);
   if (format == PageFormat::kGithub) return failed_github(error, context);
   return std::nullopt;
 }
 
-std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
+std::string report(const Opened& opened, const VerbOptions& verb_options, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context,
                    std::span<const TensorStatistics> statistics) {
   CheckContext with_command = context;
-  with_command.command = command_line("check", said);
+  with_command.command = command_line("check", verb_options);
   if (format == PageFormat::kJson) return check_to_json(found, context);
   if (format == PageFormat::kSarif) return report_sarif(*opened.checkpoint, found, with_command);
   if (format == PageFormat::kJunit) return report_junit(found, context);
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
-  VerbOptions mending = said;
+  VerbOptions mending = verb_options;
   mending.out.clear();  // where this page goes
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
@@ -259,7 +259,7 @@ std::string report(const Opened& opened, const VerbOptions& said, const CheckRep
   return format == PageFormat::kHtml ? report_html(input) : report_markdown(input);
 }
 
-Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
+Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& verb_options,
                                     const CheckReport& found, const CountedChunks* counted,
                                     Progress* progress) {
   std::vector<TensorStatistics> statistics;
@@ -267,8 +267,8 @@ Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& sai
     SHW_TRY(statistics, stats(opened, {}, progress, nullptr, counted));
   }
   ReportInput input{*opened.checkpoint, found, nullptr, found.spec.get(),
-                    command_line("check", said)};
-  return write_hdf5_report(input, statistics, said.out, progress);
+                    command_line("check", verb_options)};
+  return write_hdf5_report(input, statistics, verb_options.out, progress);
 }
 
 }  // namespace shw::verbs

@@ -37,7 +37,7 @@ struct Opened {
 };
 
 // What is said is read first: a spec that cannot be read is known before terabytes are opened.
-Result<Opened> open(const VerbOptions& said, Progress* progress = nullptr);
+Result<Opened> open(const VerbOptions& verb_options, Progress* progress = nullptr);
 
 Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth,
                           Progress* progress = nullptr, Team* team = nullptr,
@@ -56,7 +56,7 @@ struct CountedStatistics {
   std::vector<std::string> unread;  // files, records: what they hold nobody knows
 };
 Result<CountedStatistics> stats(const Opened& opened, std::span<const std::string> names,
-                                const DeviceWish& device, Progress* progress = nullptr,
+                                const DeviceOptions& device, Progress* progress = nullptr,
                                 Team* team = nullptr, const CountedChunks* known = nullptr);
 
 // Of the same tensors, in the same order.
@@ -94,15 +94,15 @@ PageFormat page_format(const std::string& file_name);
 std::optional<PageFormat> page_format_of_word(std::string_view word);
 // The page with everything in it, or what CI reads. `plan` may be null: then nothing can be mended.
 // `statistics` come with the page that shows them, HTML.
-std::string report(const Opened& opened, const VerbOptions& said, const CheckReport& found,
+std::string report(const Opened& opened, const VerbOptions& verb_options, const CheckReport& found,
                    const Plan* plan, PageFormat format, const CheckContext& context = {},
                    std::span<const TensorStatistics> statistics = {});
 // What CI reads of a run that ended in an error; nothing for the forms that people read.
-std::optional<std::string> failed_report(const VerbOptions& said, PageFormat format,
+std::optional<std::string> failed_report(const VerbOptions& verb_options, PageFormat format,
                                          const std::string& error);
 // The tables for a notebook, written to said.out; with the depth data those of the numbers too. How
 // many bytes they take.
-Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& said,
+Result<std::uint64_t> report_tables(const Opened& opened, const VerbOptions& verb_options,
                                     const CheckReport& found,
                                     const CountedChunks* counted = nullptr,
                                     Progress* progress = nullptr);

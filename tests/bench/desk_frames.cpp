@@ -43,7 +43,7 @@ double cost_of(Work work) {
 struct View {
   const char* name;
   std::shared_ptr<Snapshot> snapshot;
-  void (*open)(DeskState&);
+  void (*open)(UiState&);
 };
 
 struct Measured {
@@ -55,7 +55,7 @@ struct Measured {
     GlLayouts layouts(nullptr);
     auto digest = make_digest(view.snapshot);
     double before = megabytes_in_use();
-    DeskState desk;
+    UiState desk;
     view.open(desk);
     std::vector<double> times;
     ImVec2 size = ImGui::GetIO().DisplaySize;
@@ -71,7 +71,7 @@ struct Measured {
         JobState job;
         Frame frame{*digest, *view.snapshot, job, dark_theme(), fonts, layouts, commands, {}};
         frame.now = i / 60.0;
-        draw_desk(frame, desk);
+        draw_ui(frame, desk);
         ImGui::Render();
       });
       if (i >= kWarm) times.push_back(cost);
@@ -94,7 +94,7 @@ struct Measured {
 // keystrokes, each with the rows that it leads to.
 void measure_keys(const Snapshot& snapshot, const char* text, SortKey sort, const Digest* before) {
   TensorOrder list;
-  ListWish wish{snapshot.checkpoint, snapshot.report, "", sort, false};
+  ListOptions wish{snapshot.checkpoint, snapshot.report, "", sort, false};
   (void)list.list(wish, nullptr);
   std::shared_ptr<const Digest> digest;
   double worst = 0, sum = 0, of_rows = 0;
@@ -191,40 +191,38 @@ int main(int argc, char** argv) {
   (void)list.list({many->checkpoint, many->report, "exp"}, nullptr);
   memory += megabytes_in_use() - before;
   digest.reset();
-  auto none = [](DeskState&) {};
+  auto none = [](UiState&) {};
   const View views[] = {
       {"desk, layers folded", many, none},
       {"desk, layers unfolded", many,
-       [](DeskState& d) { d.unfolded = {"state.model.layers.0-7811"}; }},
-      {"table", many, [](DeskState& d) { d.table.open = true; }},
-      {"overview", many, [](DeskState& d) { d.summary_open = true; }},
-      {"compare, every tensor differs", compared(many),
-       [](DeskState& d) { d.compare_open = true; }},
-      {"mesh", many, [](DeskState& d) { d.mesh_open = true; }},
-      {"settings", many, [](DeskState& d) { d.habits.settings_open = true; }},
-      {"tour", many, [](DeskState& d) { d.habits.tour_step = 1; }},
-      {"palette", many, [](DeskState& d) { d.palette_open = true; }},
-      {"what a message means", many, [](DeskState& d) { d.habits.errors_open = true; }},
-      {"bytes", make::with_bytes(many), [](DeskState& d) { d.bytes.open = true; }},
-      {"bytes, not there yet", many, [](DeskState& d) { d.bytes.open = true; }},
-      {"values", make::with_values(make::demo_planned()),
-       [](DeskState& d) { d.values.open = true; }},
-      {"values, not there yet", many, [](DeskState& d) { d.values.open = true; }},
+       [](UiState& d) { d.unfolded = {"state.model.layers.0-7811"}; }},
+      {"table", many, [](UiState& d) { d.table.open = true; }},
+      {"overview", many, [](UiState& d) { d.summary_open = true; }},
+      {"compare, every tensor differs", compared(many), [](UiState& d) { d.compare_open = true; }},
+      {"mesh", many, [](UiState& d) { d.mesh_open = true; }},
+      {"settings", many, [](UiState& d) { d.habits.settings_open = true; }},
+      {"tour", many, [](UiState& d) { d.habits.tour_step = 1; }},
+      {"palette", many, [](UiState& d) { d.palette_open = true; }},
+      {"what a message means", many, [](UiState& d) { d.habits.errors_open = true; }},
+      {"bytes", make::with_bytes(many), [](UiState& d) { d.bytes.open = true; }},
+      {"bytes, not there yet", many, [](UiState& d) { d.bytes.open = true; }},
+      {"values", make::with_values(make::demo_planned()), [](UiState& d) { d.values.open = true; }},
+      {"values, not there yet", many, [](UiState& d) { d.values.open = true; }},
       {"a million tiles", giant, none},
-      {"a million tiles, zoomed", giant, [](DeskState& d) { d.map.zoom = 8; }},
-      {"a million tiles, one rank set apart", giant, [](DeskState& d) { d.isolated = 5; }},
-      {"a million tiles by mesh axis", giant, [](DeskState& d) { d.colour_axis = 0; }},
-      {"a million tiles by file", giant, [](DeskState& d) { d.colour_by = ColourBy::kFile; }},
-      {"a million tiles by finding", giant, [](DeskState& d) { d.colour_by = ColourBy::kFinding; }},
-      {"a million tiles by NaN", looked, [](DeskState& d) { d.colour_by = ColourBy::kOdd; }},
+      {"a million tiles, zoomed", giant, [](UiState& d) { d.map.zoom = 8; }},
+      {"a million tiles, one rank set apart", giant, [](UiState& d) { d.isolated = 5; }},
+      {"a million tiles by mesh axis", giant, [](UiState& d) { d.colour_axis = 0; }},
+      {"a million tiles by file", giant, [](UiState& d) { d.colour_by = ColourBy::kFile; }},
+      {"a million tiles by finding", giant, [](UiState& d) { d.colour_by = ColourBy::kFinding; }},
+      {"a million tiles by NaN", looked, [](UiState& d) { d.colour_by = ColourBy::kOdd; }},
       {"a million tiles by NaN, none looked at", giant,
-       [](DeskState& d) { d.colour_by = ColourBy::kOdd; }},
+       [](UiState& d) { d.colour_by = ColourBy::kOdd; }},
       {"a million tiles by magnitude", looked,
-       [](DeskState& d) { d.colour_by = ColourBy::kGreatest; }},
-      {"a million tiles by zeros", looked, [](DeskState& d) { d.colour_by = ColourBy::kZeros; }},
-      {"plan", demo, [](DeskState& d) { d.plan_open = true; }},
-      {"explain", demo, [](DeskState& d) { d.explain_open = true; }},
-      {"certificate", make::demo_repaired(true), [](DeskState& d) { d.certificate_open = true; }},
+       [](UiState& d) { d.colour_by = ColourBy::kGreatest; }},
+      {"a million tiles by zeros", looked, [](UiState& d) { d.colour_by = ColourBy::kZeros; }},
+      {"plan", demo, [](UiState& d) { d.plan_open = true; }},
+      {"explain", demo, [](UiState& d) { d.explain_open = true; }},
+      {"certificate", make::demo_repaired(true), [](UiState& d) { d.certificate_open = true; }},
       {"saved, expected, after", demo, none},
       {"several findings", make::damaged(), none},
       {"cannot be opened", make::cannot_open(), none},

@@ -21,7 +21,8 @@ bool same_item(const std::optional<ItemPlace>& a, const std::optional<ItemPlace>
 
 bool same_rows(const Checkpoint& a, const Checkpoint& b) {
   if (a.tensor_count() != b.tensor_count() || a.chunk_count() != b.chunk_count() ||
-      a.objects().size() != b.objects().size() || a.strays().size() != b.strays().size() ||
+      a.objects().size() != b.objects().size() ||
+      a.unclaimed_records().size() != b.unclaimed_records().size() ||
       a.opening_findings().size() != b.opening_findings().size())
     return false;
   for (std::uint32_t t = 0; t < a.tensor_count(); ++t) {

@@ -67,7 +67,7 @@ Travelled travel(Executor& executor, std::uint64_t seed, std::size_t slabs) {
   return all;
 }
 
-DeviceWish on_rig(OnDeviceError on_error) {
+DeviceOptions on_rig(OnDeviceError on_error) {
   return {DeviceKind::kCuda, 0, on_error, cuda_gpus};
 }
 

@@ -113,17 +113,17 @@ DrawnProgram drawn_program(unsigned seed) {
 }
 
 struct LoweredProgram {
-  Arrangement all;  // holds what `made` reads
-  LoweredArrangement made;
+  TargetState all;  // holds what `made` reads
+  LoweredTarget made;
 };
 
 LoweredProgram lowered_program(const DrawnProgram& drawn) {
   const Format* dcp = nullptr;
   for (const FormatRow& row : formats())
     if (row.format->name == "dcp") dcp = row.format;
-  auto all = take_steps(arrangement_of(open_in(drawn.store, "/ck")), drawn.plan.steps);
+  auto all = apply_steps(target_state_of(open_in(drawn.store, "/ck")), drawn.plan.steps);
   if (!all) FAIL(all.error().message << "\n" << steps_to_json(drawn.plan));
-  auto lowered = lower_arrangement(*all, {dcp, 0, "/out"});
+  auto lowered = lower_target(*all, {dcp, 0, "/out"});
   if (!lowered) FAIL(lowered.error().message << "\n" << steps_to_json(drawn.plan));
   return {std::move(*all), std::move(*lowered)};
 }
@@ -135,7 +135,7 @@ struct RigTile {
   friend bool operator==(const RigTile&, const RigTile&) = default;
 };
 
-RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredArrangement& lowered, OutputId id,
+RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredTarget& lowered, OutputId id,
                 std::uint64_t slab) {
   const ProgramOutput& output = lowered.program.output(id);
   MemoryFile file(output.offset);
@@ -152,7 +152,7 @@ RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredArrangement& lo
 
 // Of a program all that is made, with what loops over elements give for it.
 template <class Visit>
-void each_made_tile(const DrawnProgram& drawn, const LoweredArrangement& lowered, Visit visit) {
+void each_made_tile(const DrawnProgram& drawn, const LoweredTarget& lowered, Visit visit) {
   std::size_t made = 0;
   for (const OutputTensor& tensor : lowered.outputs.tensors)
     for (const OutputTile& tile : tensor.tiles)
@@ -171,7 +171,7 @@ TEST_CASE("random programs come to the same on the rig and on the CPU") {
     CAPTURE(seed);
     const DrawnProgram drawn = drawn_program(seed);
     const LoweredProgram program = lowered_program(drawn);
-    const LoweredArrangement& lowered = program.made;
+    const LoweredTarget& lowered = program.made;
     each_made_tile(drawn, lowered, [&](OutputId id, const Bytes& wanted) {
       const RigTile one = tile_by(cpu_executor(), lowered, id, kRigSlabs[i % 4]);
       const RigTile other = tile_by(std::make_unique<Lent>(rig), lowered, id, kRigSlabs[i % 4]);
@@ -195,7 +195,7 @@ TEST_CASE("random programs come to the same with blocks on their way to a card a
     CAPTURE(seed);
     const DrawnProgram drawn = drawn_program(seed);
     const LoweredProgram program = lowered_program(drawn);
-    const LoweredArrangement& lowered = program.made;
+    const LoweredTarget& lowered = program.made;
     rig::begin_streams(seed);
     // Of every other one the card is lost under way.
     if (i % 2 == 1) rig::fail_from(1 + seed % 40);

@@ -187,7 +187,7 @@ std::shared_ptr<Snapshot> with_report(std::shared_ptr<const Checkpoint> checkpoi
                                       std::vector<Finding> findings) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->revision = 1;
-  snapshot->said.checkpoint = "/runs/7/step_9000";
+  snapshot->options.checkpoint = "/runs/7/step_9000";
   snapshot->checkpoint = std::move(checkpoint);
   auto report = std::make_shared<CheckReport>();
   report->depth = Depth::kHeaders;
@@ -386,7 +386,7 @@ std::shared_ptr<Snapshot> many_tiles(std::int64_t side) {
 
 std::shared_ptr<Snapshot> cannot_open() {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->said.checkpoint = "/runs/7/step_9000";
+  snapshot->options.checkpoint = "/runs/7/step_9000";
   snapshot->error = Error{
       ErrorKind::kDamaged,
       "cut off: a string of 4,096 bytes was announced, 310 are left",
@@ -398,7 +398,7 @@ std::shared_ptr<Snapshot> cannot_open() {
 
 std::shared_ptr<Snapshot> opening() {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->said.checkpoint = "/runs/7/step_9000";
+  snapshot->options.checkpoint = "/runs/7/step_9000";
   return snapshot;
 }
 

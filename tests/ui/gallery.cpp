@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   int width = argc > 4 ? std::atoi(argv[3]) : 1440, height = argc > 4 ? std::atoi(argv[4]) : 900;
   float scale = argc > 5 ? static_cast<float>(std::atof(argv[5])) : 1;
   std::string overlay = argc > 6 ? argv[6] : "";
-  auto said = verbs::desk_theme(argc > 7 ? argv[7] : "dark");
+  auto said = verbs::ui_theme(argc > 7 ? argv[7] : "dark");
   if (!said) return std::fprintf(stderr, "no theme %s\n", argv[7]), 3;
   const Theme& theme = theme_of(*said);
   make::State state;
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   {
     GlLayouts layouts(nullptr);
     auto digest = make_digest(state.snapshot);
-    DeskState desk;
+    UiState desk;
     desk.filter = state.snapshot->filter;
     desk.plan_open = overlay == "plan";
     desk.explain_open = overlay == "explain";
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       Frame frame{*digest, *state.snapshot, state.job, theme, fonts, layouts, commands, {}};
       frame.scale = scale;
       frame.stable = true;
-      draw_desk(frame, desk);
+      draw_ui(frame, desk);
       ImGui::Render();
       times.push_back(
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

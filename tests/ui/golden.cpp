@@ -38,9 +38,9 @@ constexpr int kEnlarged = 8;      // in the picture of a failure
 struct View {
   std::string name;
   std::shared_ptr<const Snapshot> snapshot;
-  void (*open)(DeskState&) = [](DeskState&) {};
+  void (*open)(UiState&) = [](UiState&) {};
   JobState job = {};
-  std::vector<JobState> beside = {};
+  std::vector<JobState> concurrent_jobs = {};
 };
 
 std::shared_ptr<Snapshot> compared() {
@@ -89,37 +89,37 @@ JobState job_of(const char* verb, const char* title, Phase phase, std::uint64_t 
 std::vector<View> all_views() {
   std::vector<View> views;
   for (const make::State& state : make::all_states())
-    views.push_back({state.name, state.snapshot, [](DeskState&) {}, state.job, {}});
+    views.push_back({state.name, state.snapshot, [](UiState&) {}, state.job, {}});
   auto demo = make::demo_planned();
   auto add = [&](const char* name, std::shared_ptr<const Snapshot> snapshot,
-                 void (*open)(DeskState&)) {
+                 void (*open)(UiState&)) {
     views.push_back({name, std::move(snapshot), open});
   };
-  add("plan", demo, [](DeskState& d) { d.plan_open = true; });
-  add("plan-lossy", make::lossy(), [](DeskState& d) { d.plan_open = true; });
-  add("explain", demo, [](DeskState& d) { d.explain_open = true; });
-  add("settings", demo, [](DeskState& d) { d.habits.settings_open = true; });
-  add("expect", demo, [](DeskState& d) { d.habits.expect_open = true; });
-  add("error-meaning", demo, [](DeskState& d) { d.habits.errors_open = true; });
-  add("palette", demo, [](DeskState& d) { d.palette_open = true; });
-  add("mesh", demo, [](DeskState& d) { d.mesh_open = true; });
-  add("overview", demo, [](DeskState& d) { d.summary_open = true; });
-  add("table", make::damaged(), [](DeskState& d) { d.table.open = true; });
-  add("tour", demo, [](DeskState& d) { d.habits.tour_step = 1; });
-  add("zoomed", demo, [](DeskState& d) { d.map.zoom = 3; });
-  add("by-finding", demo, [](DeskState& d) { d.colour_by = ColourBy::kFinding; });
-  add("by-file", demo, [](DeskState& d) { d.colour_by = ColourBy::kFile; });
-  add("bytes", make::with_bytes(make::demo_planned()), [](DeskState& d) { d.bytes.open = true; });
-  add("values", make::with_values(make::demo_planned()),
-      [](DeskState& d) { d.values.open = true; });
-  add("compare", compared(), [](DeskState& d) { d.compare_open = true; });
-  add("certificate", certified(), [](DeskState& d) { d.certificate_open = true; });
-  add("opened-before", opened_before(), [](DeskState&) {});
+  add("plan", demo, [](UiState& d) { d.plan_open = true; });
+  add("plan-lossy", make::lossy(), [](UiState& d) { d.plan_open = true; });
+  add("explain", demo, [](UiState& d) { d.explain_open = true; });
+  add("settings", demo, [](UiState& d) { d.habits.settings_open = true; });
+  add("expect", demo, [](UiState& d) { d.habits.expect_open = true; });
+  add("error-meaning", demo, [](UiState& d) { d.habits.errors_open = true; });
+  add("palette", demo, [](UiState& d) { d.palette_open = true; });
+  add("mesh", demo, [](UiState& d) { d.mesh_open = true; });
+  add("overview", demo, [](UiState& d) { d.summary_open = true; });
+  add("table", make::damaged(), [](UiState& d) { d.table.open = true; });
+  add("tour", demo, [](UiState& d) { d.habits.tour_step = 1; });
+  add("zoomed", demo, [](UiState& d) { d.map.zoom = 3; });
+  add("by-finding", demo, [](UiState& d) { d.colour_by = ColourBy::kFinding; });
+  add("by-file", demo, [](UiState& d) { d.colour_by = ColourBy::kFile; });
+  add("bytes", make::with_bytes(make::demo_planned()), [](UiState& d) { d.bytes.open = true; });
+  add("values", make::with_values(make::demo_planned()), [](UiState& d) { d.values.open = true; });
+  add("compare", compared(), [](UiState& d) { d.compare_open = true; });
+  add("certificate", certified(), [](UiState& d) { d.certificate_open = true; });
+  add("opened-before", opened_before(), [](UiState&) {});
   View busy{"several-jobs", demo};
   busy.job = job_of("repair", "Repairing", Phase::kCopying, 4'000'000'000);
-  busy.beside = {job_of("check", "Checking every byte", Phase::kReadingBytes, 6'000'000'000),
-                 job_of("compare", "Comparing", Phase::kReadingBytes, 1'000'000'000)};
-  busy.beside[1].paused = true;
+  busy.concurrent_jobs = {
+      job_of("check", "Checking every byte", Phase::kReadingBytes, 6'000'000'000),
+      job_of("compare", "Comparing", Phase::kReadingBytes, 1'000'000'000)};
+  busy.concurrent_jobs[1].paused = true;
   views.push_back(busy);
   return views;
 }
@@ -208,11 +208,11 @@ Fonts own_letters(float scale) {
   return {font, font, font, font, font, font, font, font};
 }
 
-Image draw(Offscreen& screen, const Fonts& fonts, const View& view, verbs::DeskTheme theme,
+Image draw(Offscreen& screen, const Fonts& fonts, const View& view, verbs::UiTheme theme,
            float scale) {
   GlLayouts layouts(nullptr);
   auto digest = make_digest(view.snapshot);
-  DeskState desk;
+  UiState desk;
   desk.habits.settings.theme = theme;
   desk.filter = view.snapshot->filter;
   view.open(desk);
@@ -223,9 +223,9 @@ Image draw(Offscreen& screen, const Fonts& fonts, const View& view, verbs::DeskT
     std::vector<Command> commands;
     Frame frame{*digest, *view.snapshot, view.job, theme_of(theme), fonts, layouts, commands, {}};
     frame.scale = scale;
-    frame.beside = view.beside;
+    frame.concurrent_jobs = view.concurrent_jobs;
     frame.stable = true;
-    draw_desk(frame, desk);
+    draw_ui(frame, desk);
     ImGui::Render();
     if (i + 1 == kFrames) screen.render();
     layouts.wait();
@@ -245,7 +245,7 @@ bool draw_all(Pictures& pictures, const std::string& only) {
     create_imgui(dark_theme(), at.scale, true);
     if (!(*screen)->attach_imgui()) return false;
     Fonts fonts = own_letters(at.scale);
-    for (verbs::DeskTheme theme : {verbs::DeskTheme::kDark, verbs::DeskTheme::kLight}) {
+    for (verbs::UiTheme theme : {verbs::UiTheme::kDark, verbs::UiTheme::kLight}) {
       apply_style(theme_of(theme), at.scale);
       for (const View& view : views) {
         std::string name = view.name + "-" + std::string(verbs::name(theme));

@@ -159,13 +159,13 @@ const Deed kDeeds[] = {
     {Action::kSettings, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.settings_open; }},
     {Action::kNextTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kLight; }},
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kLight; }},
     {Action::kDarkTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kDark; }},
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kDark; }},
     {Action::kLightTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kLight; }},
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kLight; }},
     {Action::kContrastTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::DeskTheme::kContrast; }},
+     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kContrast; }},
     {Action::kScaleUp, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.settings.scale > 1.5; }},
     {Action::kScaleDown, Given::kPlanned, "",
@@ -184,14 +184,14 @@ const Deed kDeeds[] = {
 
 // The desk before the command: nothing of what it brings about is there yet.
 void set_up(Driver& driver, const Deed& deed) {
-  DeskState& desk = driver.desk;
+  UiState& desk = driver.desk;
   desk.habits.cache_folder = "/tmp/cache";
   auto zooms = {Action::kZoomIn, Action::kZoomOut, Action::kZoomFit};
   if (std::find(zooms.begin(), zooms.end(), deed.action) != zooms.end()) desk.map.zoom = 2;
   auto scales = {Action::kScaleUp, Action::kScaleDown, Action::kScaleReset};
   if (std::find(scales.begin(), scales.end(), deed.action) != scales.end())
     desk.habits.settings.scale = 1.5;
-  if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::DeskTheme::kLight;
+  if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::UiTheme::kLight;
   if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
   ImGui::SetClipboardText("");
 }

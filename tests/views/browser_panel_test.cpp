@@ -44,7 +44,7 @@ void open_at(Driver& driver, const char* text) {
 
 TEST_CASE("Ctrl+O lists the folder beside what is open, and Escape leaves it as it was") {
   auto snapshot = make::demo();
-  snapshot->said.checkpoint = "/runs/7/step_9000";
+  snapshot->options.checkpoint = "/runs/7/step_9000";
   Driver driver(snapshot);
   auto commands = driver.frame({{Key::kO, true, false, false}});
   const auto* browse = first_of<BrowseCommand>(commands);

@@ -77,10 +77,10 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
               fonts_,   layouts_,           commands, keys};
   frame.now = now_ += 1.0 / 60;
   frame.scale = scale_;
-  frame.beside = beside_;
+  frame.concurrent_jobs = beside_;
   frame.marks = &marks;
   marks.wants_texts = true;
-  draw_desk(frame, desk);
+  draw_ui(frame, desk);
   render_nowhere();
   return commands;
 }

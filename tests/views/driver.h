@@ -29,7 +29,7 @@ class Driver {
   std::vector<std::string> text_faults() const;
   ImVec2 middle(const std::string& name) const;
 
-  DeskState desk;
+  UiState desk;
   Marks marks;
 
  private:

@@ -10,8 +10,8 @@ using namespace shw;
 
 TEST_CASE("a spec that is said opens the checkpoint again with it, checked as deep as before") {
   auto snapshot = std::make_shared<Snapshot>(*make::healthy());
-  snapshot->said.spec.clear();
-  snapshot->said.mesh = "dp=2,tp=2";
+  snapshot->options.spec.clear();
+  snapshot->options.mesh = "dp=2,tp=2";
   auto report = std::make_shared<CheckReport>(*snapshot->report);
   report->depth = Depth::kData;
   snapshot->report = report;
@@ -24,7 +24,7 @@ TEST_CASE("a spec that is said opens the checkpoint again with it, checked as de
   auto commands = driver.click("expect/use");
   REQUIRE(commands.size() == 2);
   const auto& open = std::get<OpenCommand>(commands[0]);
-  CHECK(open.path == snapshot->said.checkpoint);
+  CHECK(open.path == snapshot->options.checkpoint);
   CHECK(open.spec == "/runs/7/spec.json");
   CHECK(open.mesh == "dp=2,tp=2");
   CHECK(std::get<CheckCommand>(commands[1]).depth == Depth::kData);
@@ -33,8 +33,8 @@ TEST_CASE("a spec that is said opens the checkpoint again with it, checked as de
 
 TEST_CASE("what was said of the expectation stands in its lines, and is taken back") {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
-  snapshot->said.spec = "/runs/7/spec.json";
-  snapshot->said.against = "/runs/7/step_8000";
+  snapshot->options.spec = "/runs/7/spec.json";
+  snapshot->options.against = "/runs/7/step_8000";
   Driver driver(snapshot);
   driver.frame({key_of(Action::kExpect)});
   for (int i = 0; i < 3; ++i) driver.frame();

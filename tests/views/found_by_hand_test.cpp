@@ -196,7 +196,7 @@ TEST_CASE("the wheel reaches every command of the palette") {
 
 TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->said.checkpoint = "/runs/7/logs/";
+  snapshot->options.checkpoint = "/runs/7/logs/";
   snapshot->error = Error{
       ErrorKind::kUnsupported, "is no checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
   Driver driver(snapshot);
@@ -237,7 +237,7 @@ TEST_CASE("a shape that has no room loses its spaces before it loses a number's 
 
 TEST_CASE("an error about what was opened names it once") {
   auto snapshot = std::make_shared<Snapshot>();
-  snapshot->said.checkpoint = "/runs/7/orbax";
+  snapshot->options.checkpoint = "/runs/7/orbax";
   snapshot->error = Error{ErrorKind::kUnsupported, "is an Orbax checkpoint", {"/runs/7/orbax"}, ""};
   Driver driver(snapshot);
   driver.frame();

@@ -13,7 +13,7 @@
 #include "views/driver.h"
 
 using namespace shw;
-using verbs::DeskTheme;
+using verbs::UiTheme;
 
 TEST_CASE("no two commands have the same shortcut") {
   std::set<std::string> seen;
@@ -30,20 +30,20 @@ TEST_CASE("the theme is changed by its key, its commands and in the settings") {
   Driver driver(make::demo());
   auto theme = [&] { return driver.desk.habits.settings.theme; };
   driver.frame({{Key::kT, true, true, false}});
-  CHECK(theme() == DeskTheme::kLight);
+  CHECK(theme() == UiTheme::kLight);
   driver.frame({{Key::kT, true, true, false}});
-  CHECK(theme() == DeskTheme::kContrast);
+  CHECK(theme() == UiTheme::kContrast);
   driver.frame({{Key::kT, true, true, false}});
-  CHECK(theme() == DeskTheme::kDark);
+  CHECK(theme() == UiTheme::kDark);
   driver.frame({{Key::kP, true, true, false}});
   driver.frame();
   driver.type("high contrast");
   driver.frame({{Key::kEnter}});
-  CHECK(theme() == DeskTheme::kContrast);
+  CHECK(theme() == UiTheme::kContrast);
   driver.frame({{Key::kComma, true, false, false}});
   CHECK(driver.desk.habits.settings_open);
   driver.click("settings/light");
-  CHECK(theme() == DeskTheme::kLight);
+  CHECK(theme() == UiTheme::kLight);
   driver.frame({{Key::kEscape}});
   CHECK_FALSE(driver.desk.habits.settings_open);
 }
@@ -90,12 +90,12 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
   ImVec2 at = driver.middle("split/left");
   driver.drag(at, {at.x + 90, at.y});
   driver.frame({{Key::kB, true, true, false}});
-  driver.desk.habits.settings.theme = DeskTheme::kLight;
+  driver.desk.habits.settings.theme = UiTheme::kLight;
   driver.desk.sort = {SortKey::kBytes, true};
-  verbs::DeskSettings kept = settings_of(driver.desk);
+  verbs::UiSettings kept = settings_of(driver.desk);
   CHECK(kept.left.part > 0.2);
   CHECK_FALSE(kept.right.open);
-  driver.desk = DeskState{};
+  driver.desk = UiState{};
   use_settings(driver.desk, kept);
   driver.frame();
   driver.frame();
@@ -106,24 +106,24 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
   auto commands = driver.click("settings/reset");
   REQUIRE(commands.size() == 1);  // the list goes back to its order
   CHECK(std::get<SortCommand>(commands[0]).key == SortKey::kRecorded);
-  CHECK(settings_of(driver.desk) == verbs::DeskSettings{});
+  CHECK(settings_of(driver.desk) == verbs::UiSettings{});
 }
 
 TEST_CASE("the panel that was open is opened again with the first tensor") {
-  for (auto panel : {verbs::DeskPanel::kBytes, verbs::DeskPanel::kValues}) {
+  for (auto panel : {verbs::UiPanel::kBytes, verbs::UiPanel::kValues}) {
     Driver driver(make::demo());
-    verbs::DeskSettings settings;
+    verbs::UiSettings settings;
     settings.panel = panel;
     use_settings(driver.desk, settings);
     CHECK(settings_of(driver.desk).panel == panel);
     auto commands = driver.frame();
     REQUIRE(commands.size() == 1);
-    CHECK(std::holds_alternative<BytesCommand>(commands[0]) == (panel == verbs::DeskPanel::kBytes));
+    CHECK(std::holds_alternative<BytesCommand>(commands[0]) == (panel == verbs::UiPanel::kBytes));
     CHECK(driver.frame().empty());
   }
   Driver driver(make::demo());
-  verbs::DeskSettings settings;
-  settings.panel = verbs::DeskPanel::kOverview;
+  verbs::UiSettings settings;
+  settings.panel = verbs::UiPanel::kOverview;
   use_settings(driver.desk, settings);
   driver.frame();
   CHECK(driver.desk.summary_open);
@@ -149,13 +149,13 @@ TEST_CASE("the settings say where they are kept, and why a file was not taken") 
 TEST_CASE("settings are written beside the frames, once they have settled") {
   TemporaryFolder folder;
   std::string file = folder / "config/shardwright/desk.json";
-  verbs::DeskSettings settings;
+  verbs::UiSettings settings;
   {
     HabitsState habits;
     SettingsKeeper keeper(file, habits);
-    CHECK(keeper.read() == verbs::DeskSettings{});
+    CHECK(keeper.read() == verbs::UiSettings{});
     CHECK(keeper.keep(settings).empty());
-    settings.theme = DeskTheme::kContrast;
+    settings.theme = UiTheme::kContrast;
     for (int i = 0; i < 20; ++i) {
       settings.left.part = 0.2 + i * 0.01;
       keeper.keep(settings);
@@ -174,7 +174,7 @@ TEST_CASE("nothing is written where nothing was changed") {
   {
     HabitsState habits;
     SettingsKeeper keeper(file, habits);
-    keeper.keep(verbs::DeskSettings{});
+    keeper.keep(verbs::UiSettings{});
   }
   CHECK_FALSE(posix_store().exists(file));
 }

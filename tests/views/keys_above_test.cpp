@@ -19,29 +19,29 @@ JobState busy_with(const char* title) {
   return job;
 }
 
-struct AboveDesk {
+struct OverlayRegion {
   const char* name;
   const char* button;  // that closes it
-  void (*open)(DeskState&);
-  bool (*is_open)(const DeskState&);
+  void (*open)(UiState&);
+  bool (*is_open)(const UiState&);
 };
-const AboveDesk kPanels[] = {
-    {"plan", "plan/close", [](DeskState& d) { d.plan_open = true; },
-     [](const DeskState& d) { return d.plan_open; }},
-    {"mesh", "mesh/close", [](DeskState& d) { d.mesh_open = true; },
-     [](const DeskState& d) { return d.mesh_open; }},
-    {"explain", "explain/close", [](DeskState& d) { d.explain_open = true; },
-     [](const DeskState& d) { return d.explain_open; }},
-    {"settings", "settings/close", [](DeskState& d) { d.habits.settings_open = true; },
-     [](const DeskState& d) { return d.habits.settings_open; }},
-    {"expect", "expect/close", [](DeskState& d) { d.habits.expect_open = true; },
-     [](const DeskState& d) { return d.habits.expect_open; }},
-    {"error", "meaning/close", [](DeskState& d) { d.habits.errors_open = true; },
-     [](const DeskState& d) { return d.habits.errors_open; }},
-    {"report", "report/close", [](DeskState& d) { d.habits.report_open = true; },
-     [](const DeskState& d) { return d.habits.report_open; }},
-    {"certificate", "certificate/close", [](DeskState& d) { d.certificate_open = true; },
-     [](const DeskState& d) { return d.certificate_open; }},
+const OverlayRegion kPanels[] = {
+    {"plan", "plan/close", [](UiState& d) { d.plan_open = true; },
+     [](const UiState& d) { return d.plan_open; }},
+    {"mesh", "mesh/close", [](UiState& d) { d.mesh_open = true; },
+     [](const UiState& d) { return d.mesh_open; }},
+    {"explain", "explain/close", [](UiState& d) { d.explain_open = true; },
+     [](const UiState& d) { return d.explain_open; }},
+    {"settings", "settings/close", [](UiState& d) { d.habits.settings_open = true; },
+     [](const UiState& d) { return d.habits.settings_open; }},
+    {"expect", "expect/close", [](UiState& d) { d.habits.expect_open = true; },
+     [](const UiState& d) { return d.habits.expect_open; }},
+    {"error", "meaning/close", [](UiState& d) { d.habits.errors_open = true; },
+     [](const UiState& d) { return d.habits.errors_open; }},
+    {"report", "report/close", [](UiState& d) { d.habits.report_open = true; },
+     [](const UiState& d) { return d.habits.report_open; }},
+    {"certificate", "certificate/close", [](UiState& d) { d.certificate_open = true; },
+     [](const UiState& d) { return d.certificate_open; }},
 };
 
 // With all that the panels show of it: an error that was explained, a report, a certificate.
@@ -64,11 +64,11 @@ TEST_CASE("what there is to press in a panel stands inside of every window") {
   } screens[] = {{{960, 540}, 1}, {{1280, 720}, 1}, {{1280, 720}, 2}, {{1280, 720}, 3}};
   for (const auto& screen : screens) {
     Driver driver(full(), screen.size, screen.scale);
-    for (const AboveDesk& panel : kPanels) {
+    for (const OverlayRegion& panel : kPanels) {
       CAPTURE(panel.name);
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
-      driver.desk = DeskState{};
+      driver.desk = UiState{};
       driver.desk.habits.error_text = driver.desk.habits.errors_open ? "" : "Size mismatch";
       panel.open(driver.desk);
       for (int i = 0; i < 4; ++i) driver.frame();
@@ -106,7 +106,7 @@ TEST_CASE("a panel that is higher than the window is read to its end by keys") {
 }
 
 TEST_CASE("no key of the list moves the selection behind a panel") {
-  for (const AboveDesk& panel : kPanels) {
+  for (const OverlayRegion& panel : kPanels) {
     CAPTURE(panel.name);
     Driver driver(full());
     driver.frame();

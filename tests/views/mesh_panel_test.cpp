@@ -45,7 +45,7 @@ TEST_CASE("a mesh that was said names the axes until it is inferred again") {
 
 TEST_CASE("titles that need more room than there is do not starve the pictures") {
   float room = 300, gap = 10;
-  PanelWish wishes[] = {{640, 90}, {1280, 90}, {1280, 90}};
+  PanelOptions wishes[] = {{640, 90}, {1280, 90}, {1280, 90}};
   CHECK(column_pixels_for(wishes, room, gap) * 1280 >= 89);
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("no text is cut off or overprinted in any state at any size") {
       CAPTURE(state.name);
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
-      driver.desk = DeskState{};
+      driver.desk = UiState{};
       driver.show(state.snapshot, state.job);
       driver.frame();
       driver.frame();
@@ -64,8 +64,8 @@ TEST_CASE("no text is cut off at any step of the scale on a window of 960 by 540
     for (const make::State& state : states) {
       CAPTURE(state.name);
       CAPTURE(next);
-      driver.desk = DeskState{};
-      driver.desk.habits.settings.theme = verbs::kDeskThemes[theme++ % verbs::kDeskThemes.size()];
+      driver.desk = UiState{};
+      driver.desk.habits.settings.theme = verbs::kUiThemes[theme++ % verbs::kUiThemes.size()];
       driver.show(state.snapshot, state.job);
       driver.frame();
       driver.frame();
@@ -80,16 +80,16 @@ TEST_CASE("no text is cut off at any step of the scale on a window of 960 by 540
 TEST_CASE("every panel above the desk keeps its texts whole on small windows and large letters") {
   struct Panel {
     const char* name;
-    void (*open)(DeskState&);
+    void (*open)(UiState&);
   };
-  const Panel panels[] = {{"explain", [](DeskState& desk) { desk.explain_open = true; }},
-                          {"settings", [](DeskState& desk) { desk.habits.settings_open = true; }},
-                          {"error", [](DeskState& desk) { desk.habits.errors_open = true; }},
-                          {"report", [](DeskState& desk) { desk.habits.report_open = true; }},
-                          {"expect", [](DeskState& desk) { desk.habits.expect_open = true; }},
-                          {"plan", [](DeskState& desk) { desk.plan_open = true; }},
-                          {"mesh", [](DeskState& desk) { desk.mesh_open = true; }},
-                          {"palette", [](DeskState& desk) { desk.palette_open = true; }}};
+  const Panel panels[] = {{"explain", [](UiState& desk) { desk.explain_open = true; }},
+                          {"settings", [](UiState& desk) { desk.habits.settings_open = true; }},
+                          {"error", [](UiState& desk) { desk.habits.errors_open = true; }},
+                          {"report", [](UiState& desk) { desk.habits.report_open = true; }},
+                          {"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
+                          {"plan", [](UiState& desk) { desk.plan_open = true; }},
+                          {"mesh", [](UiState& desk) { desk.mesh_open = true; }},
+                          {"palette", [](UiState& desk) { desk.palette_open = true; }}};
   auto snapshot = make::demo_explained(
       "/mnt/lustre/experiments/2026/moe-288x8/checkpoints/step_9000-report.html");
   for (const Screen& screen : {Screen{{960, 540}, 1}, Screen{{1280, 720}, 1.5f},
@@ -99,7 +99,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
       CAPTURE(panel.name);
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
-      driver.desk = DeskState{};
+      driver.desk = UiState{};
       driver.desk.habits.error_text = snapshot->explained->text;
       panel.open(driver.desk);
       for (int i = 0; i < 4; ++i) driver.frame();

@@ -91,7 +91,7 @@ TEST_CASE("a border is dragged, pressed twice to fit, and remembered") {
   driver.drag(at, {at.x - 60, at.y});
   CHECK(driver.width(0) == doctest::Approx(standard + 60).epsilon(0.03));
   CHECK(driver.desk.table.widths[0] > 0);
-  verbs::DeskSettings kept = settings_of(driver.desk);
+  verbs::UiSettings kept = settings_of(driver.desk);
   CHECK(kept.columns == driver.desk.table.widths);
 
   // Neither to nothing nor over the names.
@@ -107,9 +107,9 @@ TEST_CASE("a border is dragged, pressed twice to fit, and remembered") {
   CHECK(driver.width(0) < standard + 60);
   CHECK(driver.width(0) >= 40);
 
-  auto read = verbs::parse_desk_settings(verbs::to_text(settings_of(driver.desk)));
+  auto read = verbs::parse_ui_settings(verbs::to_text(settings_of(driver.desk)));
   REQUIRE(read.has_value());
-  DeskState other;
+  UiState other;
   use_settings(other, *read);
   CHECK(other.table.widths == driver.desk.table.widths);
 }

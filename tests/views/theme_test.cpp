@@ -31,7 +31,7 @@ std::vector<Rgba> colours_of(MeshGrid grid, const TilePalette& palette) {
 }  // namespace
 
 TEST_CASE("every text token reaches 4.5 to 1 on what it stands on in each theme") {
-  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+  for (verbs::UiTheme name : verbs::kUiThemes) {
     CAPTURE(verbs::name(name));
     const Theme& t = theme_of(name);
     for (Rgba back : {t.background, t.side, t.field, t.raised, t.selected, t.raised_hover})
@@ -57,7 +57,7 @@ TEST_CASE("every text token reaches 4.5 to 1 on what it stands on in each theme"
 }
 
 TEST_CASE("signs and borders that say something reach 3 to 1 in each theme") {
-  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+  for (verbs::UiTheme name : verbs::kUiThemes) {
     CAPTURE(verbs::name(name));
     const Theme& t = theme_of(name);
     for (Rgba back : {t.background, t.side, t.field}) {
@@ -76,7 +76,7 @@ TEST_CASE("signs and borders that say something reach 3 to 1 in each theme") {
 }
 
 TEST_CASE("the theme of high contrast keeps 7 to 1 for every text") {
-  const Theme& t = theme_of(verbs::DeskTheme::kContrast);
+  const Theme& t = theme_of(verbs::UiTheme::kContrast);
   for (Rgba text : {t.text, t.quiet, t.head, t.accent, t.ok, t.bad, t.warn, t.unknown}) {
     for (Rgba back : {t.background, t.side, t.field}) CHECK(contrast(text, back) >= 7);
   }
@@ -84,7 +84,7 @@ TEST_CASE("the theme of high contrast keeps 7 to 1 for every text") {
 }
 
 TEST_CASE("a label is readable on the colour of every writer in each theme") {
-  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+  for (verbs::UiTheme name : verbs::kUiThemes) {
     const Theme& t = theme_of(name);
     for (MeshGrid grid : {MeshGrid{2, 32}, MeshGrid{1, 8}, MeshGrid{16, 1}, MeshGrid{32, 32}}) {
       for (Rgba fill : colours_of(grid, t.tiles)) {
@@ -96,7 +96,7 @@ TEST_CASE("a label is readable on the colour of every writer in each theme") {
 }
 
 TEST_CASE("eight ranks are eight colours to every eye in each theme") {
-  for (verbs::DeskTheme name : verbs::kDeskThemes) {
+  for (verbs::UiTheme name : verbs::kUiThemes) {
     CAPTURE(verbs::name(name));
     const TilePalette& palette = theme_of(name).tiles;
     for (const Eye* eye : kEyes) {

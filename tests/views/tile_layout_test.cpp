@@ -129,10 +129,10 @@ TEST_CASE("zooming keeps the element under the mouse where it is") {
 }
 
 TEST_CASE("panels share the room at one scale and keep their titles whole") {
-  PanelWish wishes[] = {{640, 150}, {1280, 150}, {1280, 100}};
+  PanelOptions wishes[] = {{640, 150}, {1280, 150}, {1280, 100}};
   double pixels = column_pixels_for(wishes, 700, 50);
   double total = 100;
-  for (const PanelWish& wish : wishes)
+  for (const PanelOptions& wish : wishes)
     total += std::max<double>(wish.head_width, wish.columns * pixels);
   CHECK(total <= 700.01);
   CHECK(total >= 699);

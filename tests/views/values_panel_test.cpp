@@ -129,15 +129,15 @@ TEST_CASE("two checkpoints stand side by side with what differs, and are asked f
   CHECK(values_of(driver.frame()) == nullptr);
 
   auto look = std::make_shared<ValuesLook>(*snapshot->values);
-  look->beside.emplace();
-  look->beside->values = look->values;
-  look->beside->said = "float32 in A, bfloat16 in B: compared as numbers";
-  look->beside->difference.emplace();
-  look->beside->difference->values = *look->values;
-  look->beside->difference->values.statistics.elements = 4096;
-  look->beside->difference->values.statistics.nan = 0;
-  look->beside->difference->differing = 17;
-  look->beside->difference->greatest = 0.25;
+  look->side_by_side.emplace();
+  look->side_by_side->values = look->values;
+  look->side_by_side->note = "float32 in A, bfloat16 in B: compared as numbers";
+  look->side_by_side->difference.emplace();
+  look->side_by_side->difference->values = *look->values;
+  look->side_by_side->difference->values.statistics.elements = 4096;
+  look->side_by_side->difference->values.statistics.nan = 0;
+  look->side_by_side->difference->differing = 17;
+  look->side_by_side->difference->greatest = 0.25;
   snapshot = std::make_shared<Snapshot>(*snapshot);
   snapshot->values = look;
   driver.show(snapshot);

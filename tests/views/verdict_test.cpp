@@ -48,7 +48,7 @@ TEST_CASE("the window is named after what is open and what is known of it") {
         std::string::npos);
   CHECK(window_title(*make_digest(std::make_shared<Snapshot>()), {}) == "Shardwright");
   auto repaired = std::make_shared<Snapshot>(*make::demo_repaired(true));
-  repaired->said.checkpoint = "/runs/7/step_9000/";
+  repaired->options.checkpoint = "/runs/7/step_9000/";
   CHECK(window_title(*make_digest(repaired), {}).find("step_9000 - Repaired: ") == 0);
 }
 

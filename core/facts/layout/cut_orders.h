@@ -1,5 +1,5 @@
-// Tensors whose chunks lie as if the same mesh axes had cut in another order than the spec says:
-// nothing is lost, nothing overlaps, and every row may be elsewhere (S4 order, S5 E2).
+// Tensors whose chunks match a split by the same mesh axes in another order than the spec's. No
+// element is missing or duplicated, but every row may be in the wrong place.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace shw {
 struct OtherOrder {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
-  std::vector<std::size_t> expected;  // axes in the order in which the spec cuts
-  std::vector<std::size_t> saved;     // and in which they were cut
-  std::vector<Box> boxes;             // where each chunk belongs, in the order of the chunks
+  std::vector<std::size_t> expected;  // axes in the spec's split order
+  std::vector<std::size_t> saved;     // axes in the saved split order
+  std::vector<Box> boxes;             // correct box of each chunk, in chunk order
 };
 
-// Those that speak of damage: without a spec there are none, nor where another mesh saved it all.
+// Only orders that mean damage: none without a spec, none if another mesh saved all tensors.
 std::vector<OtherOrder> find_other_orders(const CheckInput& input);
 
 // "edp, then ep"

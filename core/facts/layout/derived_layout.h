@@ -1,6 +1,6 @@
-// Layouts that no spec gives and the checkpoint itself does: what the tensors beside one say of its
-// true shape, who wrote its chunks, and what a person said of the mesh. Only of tensors that lost
-// an axis at save; each is held against the writers of every chunk before anything is placed.
+// Layouts derived from the checkpoint itself, without a spec: from neighbouring tensors, the ranks
+// that wrote chunks, and the user's mesh. Only for tensors that lost an axis at save; each layout
+// is checked against the writers of all chunks before anything is placed.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 namespace shw {
 
 struct DerivedLayout {
-  Spec spec;        // of the tensors in question alone
-  std::string law;  // what says so, in one sentence
+  Spec spec;               // entries for the affected tensors only
+  std::string constraint;  // the shape relation behind it, in one sentence
   double confidence = 0;
-  std::string link;  // of the report that it is like
+  std::string link;  // a public report of this kind of damage
 };
 
-// What a derived layout leaves undecided, told as a warning.
+// A layout that could not be decided; reported as a warning.
 struct UndecidedAxis {
   std::vector<std::string> subjects;
   std::string cause;
@@ -32,10 +32,10 @@ struct DerivedLayouts {
   std::vector<UndecidedAxis> undecided;
 };
 
-// The same input with a derived layout for a spec.
+// A copy of the input with the derived layout as its spec.
 CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout);
 
-// Ranks that wrote something, or that left a file of their own beside the checkpoint.
+// Number of ranks that wrote a chunk or left a file of their own (`beside`).
 std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside);
 
 }  // namespace shw

@@ -4,7 +4,7 @@
 
 #include "core/facts/layout/dropped_axes.h"
 #include "core/facts/layout/off_the_grid.h"
-#include "core/facts/layout/rank_doubt.h"
+#include "core/facts/layout/rank_order_certainty.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/local_states.h"
 #include "core/facts/states/split_pairs.h"
@@ -16,17 +16,18 @@ namespace {
 using AxisSet = std::vector<std::size_t>;  // of a mesh, in its order
 
 // One tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
-struct ShortTensor {
+struct UndersizedTensor {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
   std::size_t dim = 0;              // the first that is too short
-  bool alone = true;                // no other one is
+  bool only_one_dim_short = true;   // no other one is
   std::vector<std::size_t> order;   // axes in the order in which they cut
   std::vector<ChunkId> chunks;      // those with elements
   std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
   std::vector<ChunkId> empty;       // those without, of writers that are known
   std::vector<std::int64_t> empty_ranks;
-  bool inside = true;  // false where writers of uneven parts recorded more rows than the first did
+  bool chunks_in_bounds =
+      true;  // false where writers of uneven parts recorded more rows than the first did
 };
 
 // Dimensions that are shorter than the spec says, where no other is different.
@@ -41,18 +42,19 @@ std::vector<std::size_t> short_dims(ExtentsView saved, ExtentsView expected) {
   return dims;
 }
 
-std::optional<ShortTensor> short_tensor(const CheckInput& input, TensorId tensor) {
+std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
   std::vector<std::size_t> dims = short_dims(c.shape(tensor), entry->shape);
   auto order = dims.empty() ? std::nullopt : cut_order(*entry);
   if (!order) return std::nullopt;
-  ShortTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}, {}, {}};
+  UndersizedTensor found{tensor, entry, dims.front(), dims.size() == 1, *order, {}, {}, {}, {}};
   bool known = true;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (c.offsets(chunk).size() != entry->shape.size()) return std::nullopt;
-    found.inside = found.inside && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
+    found.chunks_in_bounds =
+        found.chunks_in_bounds && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     auto writer = c.writer(chunk);
     auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
     if (volume(c.sizes(chunk)) == 0) {
@@ -65,17 +67,17 @@ std::optional<ShortTensor> short_tensor(const CheckInput& input, TensorId tensor
     if (known) found.ranks.push_back(*rank);
   }
   if (!known) found.ranks.clear();
-  if (found.ranks.empty() && !found.inside) return std::nullopt;
+  if (found.ranks.empty() && !found.chunks_in_bounds) return std::nullopt;
   return found;
 }
 
-bool cuts_short_dim(const ShortTensor& tensor, std::size_t axis) {
+bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
   return tensor.entry->mesh.value().axes[axis].size > 1 &&
          cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
 }
 
 // Cut before any other axis that cuts the same dimension: its part is then one interval.
-bool cuts_first(const ShortTensor& tensor, std::size_t axis) {
+bool cuts_first(const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t other : tensor.order) {
     if (cuts_short_dim(tensor, other)) return other == axis;
   }
@@ -83,11 +85,11 @@ bool cuts_first(const ShortTensor& tensor, std::size_t axis) {
 }
 
 // The part of the short dimension that the axis gives to one coordinate.
-Cut part_of(const ShortTensor& tensor, std::size_t axis, std::int64_t coordinate) {
+Cut part_of(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coordinate) {
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
-struct Reading {
+struct LayoutInterpretation {
   bool by_part = false;  // each writer cut the part of its own coordinate (uneven parts differ),
                          // not the saved shape
   bool plain = false;    // who leaves an axis out may leave out the strides as well
@@ -97,7 +99,7 @@ struct Reading {
 // elements cut none: a rank that would have had some knew the axis that is said to be left out.
 // `cut_by` a rank: the shape that it took for the whole, and its box in that.
 template <class CutBy>
-bool gives_every_chunk(const Checkpoint& c, const ShortTensor& tensor, CutBy cut_by) {
+bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutBy cut_by) {
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     auto [shape, box] = cut_by(tensor.ranks[i]);
     if (!box || *box != box_of(c, tensor.chunks[i])) return false;
@@ -112,7 +114,7 @@ bool gives_every_chunk(const Checkpoint& c, const ShortTensor& tensor, CutBy cut
 }
 
 // The size that was recorded is that of somebody's part.
-bool is_a_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
     if (part_of(tensor, axis, at).size == saved) return true;
@@ -121,7 +123,8 @@ bool is_a_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis)
 }
 
 // By the same layout without `axis`.
-bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, Reading reading) {
+bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
+              LayoutInterpretation reading) {
   if (reading.by_part && !is_a_part(c, tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
@@ -137,7 +140,7 @@ bool explains(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis, 
 }
 
 // Where a rank stands on the axes that cut, but for one of them.
-std::vector<std::int64_t> place_without(const ShortTensor& tensor, std::size_t axis,
+std::vector<std::int64_t> place_without(const UndersizedTensor& tensor, std::size_t axis,
                                         std::int64_t rank) {
   std::vector<std::int64_t> coordinates = tensor.entry->mesh->coordinates(rank);
   for (std::size_t other = 0; other < coordinates.size(); ++other) {
@@ -150,7 +153,7 @@ std::vector<std::int64_t> place_without(const ShortTensor& tensor, std::size_t a
 // Ranks that differ in the axis alone claimed one box, and one of them is left: no two chunks come
 // from ranks that the other cutting axes do not tell apart. Without it every tensor that is a half
 // of what a spec of a larger model expects would pass.
-bool one_writer_a_box(const ShortTensor& tensor, std::size_t axis) {
+bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
   std::set<std::vector<std::int64_t>> boxes;
   for (std::int64_t rank : tensor.ranks) {
     if (!boxes.insert(place_without(tensor, axis, rank)).second) return false;
@@ -162,8 +165,9 @@ bool one_writer_a_box(const ShortTensor& tensor, std::size_t axis) {
 
 // No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
 // flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
-bool fills_one_part(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
-  if (!tensor.inside || !cuts_first(tensor, axis) || !one_writer_a_box(tensor, axis)) return false;
+bool fills_one_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
+  if (!tensor.chunks_in_bounds || !cuts_first(tensor, axis) || !one_writer_a_box(tensor, axis))
+    return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
     return part_of(tensor, axis, mesh.coordinates(rank)[axis]).size ==
@@ -178,14 +182,14 @@ Extents payload_sizes(const CheckInput& input, ChunkId chunk) {
   return copy_of(input.checkpoint.sizes(chunk));
 }
 
-bool disjoint(const std::vector<Survivor>& survivors) {
+bool disjoint(const std::vector<RetainedChunk>& retained_chunks) {
   std::vector<Extents> starts;
-  for (const Survivor& survivor : survivors) starts.push_back(survivor.at);
+  for (const RetainedChunk& retained_chunk : retained_chunks) starts.push_back(retained_chunk.at);
   std::sort(starts.begin(), starts.end());
   return std::adjacent_find(starts.begin(), starts.end()) == starts.end();
 }
 
-void place_by_box(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
+void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, DroppedAxis& out) {
   const SpecEntry& entry = *tensor.entry;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
@@ -200,15 +204,15 @@ void place_by_box(const CheckInput& input, const ShortTensor& tensor, DroppedAxi
                         : "the headers of the items must be read to place them (--depth headers)";
       return;
     }
-    out.survivors.push_back(whole_survivor(tensor.chunks[i], sizes, box->offsets));
+    out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], sizes, box->offsets));
   }
-  out.placed = disjoint(out.survivors);
+  out.placed = disjoint(out.retained_chunks);
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
 // Buckets are cut unevenly, but in the order of the ranks: the chunks must begin in the order in
 // which the spec lets their writers begin, along the short dimension and along those of other axes.
-bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis,
+bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
                    std::size_t dim) {
   const SpecEntry& entry = *tensor.entry;
   std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk, in the spec
@@ -228,14 +232,14 @@ bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t a
 constexpr const char* kOutOfOrder =
     "its chunks do not lie in the order in which the spec lets their writers begin";
 
-bool lies_in_order(const Checkpoint& c, const ShortTensor& tensor, std::size_t axis) {
+bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
     if (!lies_in_order(c, tensor, axis, dim)) return false;
   }
   return true;
 }
 
-void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedAxis& out) {
+void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   if (!lies_in_order(input.checkpoint, tensor, out.axis)) {
     out.why_not = kOutOfOrder;
@@ -249,13 +253,13 @@ void place_by_shift(const CheckInput& input, const ShortTensor& tensor, DroppedA
     }
     std::int64_t coordinate = mesh.coordinates(tensor.ranks[i])[out.axis];
     box.offsets[tensor.dim] += part_of(tensor, out.axis, coordinate).offset;
-    out.survivors.push_back(whole_survivor(tensor.chunks[i], box.sizes, box.offsets));
+    out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], box.sizes, box.offsets));
   }
   out.placed = true;
 }
 
-DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::size_t axis, bool grid,
-                    OffTheGrid& off_the_grid) {
+DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std::size_t axis,
+                    bool grid, OffTheGrid& off_the_grid) {
   DroppedAxis out;
   out.tensor = tensor.tensor;
   out.entry = tensor.entry;
@@ -285,7 +289,7 @@ DroppedAxis dropped(const CheckInput& input, const ShortTensor& tensor, std::siz
 
 // Several axes at once (failures.md 5: FSDP2's own mesh knows neither expert nor expert-tensor
 // ranks). One chunk says little of its grid: then the spec must call it an expert's.
-bool explains_without(const Checkpoint& c, const ShortTensor& tensor, const AxisSet& axes) {
+bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const AxisSet& axes) {
   const Mesh& mesh = *tensor.entry->mesh;
   return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
     MeshLayout reduced{mesh, tensor.entry->placements};
@@ -301,7 +305,7 @@ bool explains_without(const Checkpoint& c, const ShortTensor& tensor, const Axis
 }
 
 // The smallest sets of axes without which the layout gives every chunk to its writer.
-std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const ShortTensor& tensor) {
+std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTensor& tensor) {
   constexpr std::size_t kMostAxes = 6;
   AxisSet cutting;
   for (std::size_t axis = 0; axis < tensor.entry->mesh->axes.size(); ++axis) {
@@ -326,19 +330,19 @@ std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const ShortTensor& t
 }
 
 struct Suspect {
-  ShortTensor tensor;
+  UndersizedTensor tensor;
   std::vector<std::size_t> axes;  // each of them explains the chunks
   bool grid = true;
   std::vector<AxisSet> sets;  // where none of them does alone: sets that do
 };
 
-std::optional<Suspect> suspect(const CheckInput& input, const ShortTensor& tensor) {
+std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
   Suspect out{tensor, {}, true, {}};
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   std::int64_t expected = tensor.entry->shape[tensor.dim];
-  if (!tensor.alone) {
+  if (!tensor.only_one_dim_short) {
     // No axis alone shortens two dimensions.
   } else if (tensor.ranks.empty()) {
     // Numbers alone: the factor is the size of an axis that cuts this dimension.
@@ -426,7 +430,7 @@ void doubt_where_others_do_not_fit(std::vector<DroppedAxis>& found) {
         (of_layout[layout(one)].out_of_order == 0 && mesh.out_of_order * kFew < mesh.all))
       continue;
     one.placed = false;
-    one.survivors.clear();
+    one.retained_chunks.clear();
     one.why_not =
         "the chunks of others on this mesh do not lie in the order in which the spec lets their "
         "writers begin: where these stand is not known";

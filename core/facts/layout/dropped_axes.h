@@ -1,5 +1,5 @@
-// Tensors of which one axis of the mesh vanished at save (S4, S5 E1): shared by axis-dropped, which
-// places what survived, and writer-mosaic, which says where ranks of several coordinates are mixed.
+// Tensors that lost a mesh axis at save. Used by rule axis-dropped, which places the retained
+// chunks, and writer-mosaic, which reports mixed coordinates.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/layout/survivors.h"
+#include "core/facts/layout/retained_chunks.h"
 
 namespace shw {
 
 struct DroppedAxis {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
-  std::size_t axis = 0;             // of entry->mesh
-  std::vector<std::size_t> others;  // axes that vanished together with it, none in most cases
-  std::size_t dim = 0;              // of the tensor: the one that is too short
-  std::int64_t factor = 1;          // by which (rounded up)
-  bool by_grid = true;  // the chunks are those of the layout without the axis, writer by writer
-  bool placed = false;  // survivors hold; otherwise `why_not` says what is missing
-  std::vector<Survivor> survivors;
-  std::vector<std::int64_t> coordinates;  // of the survivors' writers on the axis
+  std::size_t axis = 0;             // index in entry->mesh
+  std::vector<std::size_t> others;  // axes that were lost together with it, mostly none
+  std::size_t dim = 0;              // the dim of the tensor that is too short
+  std::int64_t factor = 1;          // expected size / saved size, rounded up
+  bool by_grid = true;              // the chunks match the layout without the axis, by rank
+  bool placed = false;              // retained chunks are placed; otherwise see `why_not`
+  std::vector<RetainedChunk> retained_chunks;
+  std::vector<std::int64_t> coordinates;  // of the retained chunks' writers on the axis
   std::string why_not;
 };
 

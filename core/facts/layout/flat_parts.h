@@ -1,5 +1,5 @@
-// One rank's part of flattened parameters, saved as if it were the whole: FSDP and DeepSpeed ZeRO-3
-// keep parameters flat, and a state dict that was not gathered has what one rank held.
+// One rank's part of flattened parameters, saved as the whole: FSDP and DeepSpeed ZeRO-3 flatten
+// parameters, and a state dict that was not gathered holds only the rank's part.
 #pragma once
 
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace shw {
 
-// A tensor that has another shape than the model's; `saved` is unset where it is not here.
+// A tensor whose shape differs from the model's; `saved` is unset if it is missing.
 struct OtherShape {
   std::string fqn;
   Extents saved, expected;
   bool is_here = true;
 };
 
-// What their shapes say of such a part, as a sentence; empty where they are none, or where more
-// than one thing would explain them.
+// A sentence if the shapes show such a part; empty if they do not, or if another explanation is
+// possible.
 std::string flat_part_words(std::span<const OtherShape> shapes);
 
 }  // namespace shw

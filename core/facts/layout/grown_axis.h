@@ -1,5 +1,5 @@
-// The arithmetic of a placement that stayed on the old axis while the tensor was transposed
-// (spec/failures.md, P10 and section 2): one axis is k times too long, another k times too short.
+// Shape relation of a placement that stayed on the old axis when the tensor was transposed: one
+// axis is k times too long, another k times too short.
 #pragma once
 
 #include <optional>
@@ -10,28 +10,28 @@
 
 namespace shw {
 
-// saved[grown] = factor * expected[grown], saved[shrunk] * factor = expected[shrunk], all else
-// equal.
+// saved[grown] = factor * expected[grown] and saved[shrunk] * factor = expected[shrunk]; all other
+// extents are equal.
 struct AxisRelation {
   std::size_t grown = 0, shrunk = 0;
   std::int64_t factor = 1;
 };
 std::optional<AxisRelation> relate_axes(ExtentsView saved, ExtentsView expected);
 
-// The same shapes also come from a plain transpose: [E, n, kn] and [E, kn, n].
+// True if a plain transpose gives the same shapes: [E, n, kn] and [E, kn, n].
 bool is_also_transposed(ExtentsView expected, const AxisRelation& relation);
 
-// Every tile spans exactly one true extent along the grown axis, on a multiple of it, and all of
-// the shrunk axis: then new offsets alone mend it. Empty tiles say nothing.
+// True if new offsets alone repair the tensor: every non-empty chunk spans exactly one correct
+// extent along the grown axis, at a multiple of it, and all of the shrunk axis.
 bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected,
                          const AxisRelation& relation);
 
-// The tensor lies in a plain safetensors file, whole: the tiles that it was put together from are
-// gone and can say nothing, and bytes have to move.
+// True for a whole tensor in a plain safetensors file: its original chunks are unknown, so a repair
+// has to move bytes.
 bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor);
 
-// Why a tensor whose shapes are so related is no case for a relabel; empty where they are not
-// related.
+// Why a tensor with such a relation cannot be relabelled; empty if the shapes are not related in
+// this way.
 std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected);
 
 }  // namespace shw

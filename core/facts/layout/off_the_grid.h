@@ -1,6 +1,6 @@
-// Layouts (a mesh, placements) whose tensors were saved whole, but not on the grid that the spec
-// gives: a framework's flat buckets cut their rows. Along the axes on which a rank held something
-// else than its part, the place of a survivor is not where the spec would put it.
+// Layouts (mesh and placements) whose complete tensors are not on the spec's grid, because a
+// framework's flat buckets split their rows. Along the affected axes a retained chunk may not be
+// placed by the spec.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class OffTheGrid {
 
   const CheckInput& input_;
   bool looked_ = false;
-  std::map<std::string, std::set<std::size_t>> axes_;  // of a layout
+  std::map<std::string, std::set<std::size_t>> axes_;  // by layout
 };
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// Rows that say nothing: what a save with another tensor-parallel size puts at the end of the
-// vocabulary (spec/failures.md 8, N7).
+// Detects padding rows of a vocabulary dimension, as saves with another tensor-parallel size leave
+// them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace shw {
 
-// By what the spec says of it, or by its name.
+// Decided by the spec's role, or by the name.
 bool is_of_vocabulary(std::string_view role, std::string_view fqn);
 
-// Rows from `begin` on are all zeros, or (`or_identical`) one row over and over, at least two of
-// them. Nothing where the tensor is not tiled exactly or those rows cannot be read; no other row
-// is.
+// True if the rows from `begin` on are all zeros, or (with `or_identical`) at least two equal
+// rows. Reads only these rows. nullopt if the tensor is not tiled exactly or the rows cannot be
+// read.
 std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tensor,
                                     std::int64_t begin, bool or_identical,
                                     Progress* progress = nullptr);

@@ -163,12 +163,12 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
 }
 
 // By which orders all lie that tell orders apart.
-class Voices {
+class RankOrderVotes {
  public:
-  explicit Voices(const OrderQuestion& question)
+  explicit RankOrderVotes(const OrderQuestion& question)
       : question_(question), fits_(question.orders.size(), true) {}
 
-  void hear(const CutTensor& tensor) {
+  void receive(const CutTensor& tensor) {
     std::vector<bool> lies;
     for (const RankMap& ranks : question_.maps) lies.push_back(tensor.lies(ranks));
     const auto by = std::count(lies.begin(), lies.end(), true);
@@ -241,15 +241,15 @@ bool is_on_own_order(const OrderQuestion& question) {
 }
 
 void hear_all(const CheckInput& input, OrderQuestions& questions) {
-  std::vector<std::optional<Voices>> voices;
+  std::vector<std::optional<RankOrderVotes>> voices;
   for (const OrderQuestion& question : questions.all) {
     const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
-    voices.push_back(is_asked ? std::optional<Voices>(question) : std::nullopt);
+    voices.push_back(is_asked ? std::optional<RankOrderVotes>(question) : std::nullopt);
   }
   if (std::none_of(voices.begin(), voices.end(), [](const auto& one) { return one.has_value(); }))
     return;
   each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
-    if (voices[i]) voices[i]->hear(tensor);
+    if (voices[i]) voices[i]->receive(tensor);
   });
   for (std::size_t i = 0; i < voices.size(); ++i) {
     if (voices[i]) questions.all[i].found.proved = voices[i]->agreed();

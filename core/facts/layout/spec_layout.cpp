@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/facts/layout/rank_doubt.h"
+#include "core/facts/layout/rank_order_certainty.h"
 #include "core/mesh/error_models.h"
 
 namespace shw {
@@ -63,7 +63,7 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
 }
 
 RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
-  if (mesh.size() >= input.ranks && !is_order_in_doubt(input, mesh)) ranks_ = mesh.size();
+  if (mesh.size() >= input.ranks && !is_rank_order_uncertain(input, mesh)) ranks_ = mesh.size();
   const Mesh* order = input.mesh != nullptr ? input.mesh : input.proved_mesh.get();
   if (order != nullptr) count_over(*order, mesh);
 }

@@ -1,6 +1,6 @@
-// How what lies on disk relates to the layout that a spec names: which rank of the spec's mesh
-// wrote a chunk, which box that rank holds, and whether other tensors agree that this mesh saved
-// it.
+// Relates saved chunks to the spec's layout: the position of the writing rank on the
+// spec's mesh, the box that this rank should hold, and whether other tensors confirm the
+// mesh.
 #pragma once
 
 #include <cstdint>
@@ -17,40 +17,40 @@
 
 namespace shw {
 
-// The spec's entry with mesh and placements that fit each other and the shape, or null.
+// The spec's entry if its mesh, placements and shape are consistent; else null.
 const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn);
 
-// Rank on `mesh` of the global rank `writer`. From what the person said, or else the tensors
-// (CheckInput::proved_mesh), where that names all axes of `mesh`; otherwise the mesh must hold
-// every rank that wrote anything, row-major, and no tensor may contradict its order
-// (rank_orders.h). Nothing where neither is so.
+// Position on `mesh` of global rank `writer`: by the user's mesh, or by
+// CheckInput::proved_mesh, if that has all axes of `mesh`. Otherwise `mesh` must hold all
+// writing ranks, row-major, and no tensor may contradict its order (rank_orders.h). nullopt if
+// neither applies.
 std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
                                     std::uint32_t writer);
 
-// The same for many writers: what it needs is looked up once.
+// rank_on() for many writers with shared lookups.
 class RankMap {
  public:
   RankMap(const CheckInput& input, const Mesh& mesh);
-  // As if `order` were the mesh that saved: nothing for any writer where it lacks an axis of
+  // Assumes that `order` is the mesh that saved: nullopt for all writers if it lacks an axis of
   // `mesh`.
   static RankMap counted_over(const Mesh& order, const Mesh& mesh);
   std::optional<std::int64_t> of(std::uint32_t writer) const;
 
  private:
   struct Axis {
-    std::int64_t stride = 1, size = 1;  // in what the person said
+    std::int64_t stride = 1, size = 1;  // in the user's mesh
   };
   RankMap() = default;
   void count_over(const Mesh& order, const Mesh& mesh);
 
-  std::vector<Axis> given_;  // one an axis of `mesh`; empty where the person's does not name all
+  std::vector<Axis> given_;  // one per axis of `mesh`; empty if the user's mesh lacks one
   std::int64_t given_ranks_ = 0;
-  std::int64_t ranks_ = 0;  // of `mesh`; 0 where it cannot hold all that wrote
+  std::int64_t ranks_ = 0;  // ranks of `mesh`; 0 if it cannot hold all writers
 };
 
-// Axes that cut, in the order in which the entry's placements cut them (a strided axis last).
+// The axes that split, in the order in which the placements split (strided axes last).
 std::optional<std::vector<std::size_t>> cut_order(const SpecEntry& entry);
-// The boxes of ranks when axes are cut in an order of one's own, without an allocation for each.
+// Computes boxes of ranks for any split order, without allocations.
 class Cutter {
  public:
   Cutter(const SpecEntry& entry, std::span<const std::size_t> order);
@@ -68,30 +68,30 @@ class Cutter {
   ExtentsView shape_;
   std::vector<Step> steps_;
 };
-// The dimension along which the chunks of a tensor part, empty ones aside; nothing where it is not
-// one, or a chunk has another number of dimensions.
+// The single dimension along which the non-empty chunks of a tensor differ; nullopt if there are
+// several, or if a chunk has another rank.
 std::optional<std::size_t> only_cut_dim(const Checkpoint& checkpoint, TensorId tensor);
-// The dimension that a placement cuts; nothing for Replicate and Partial.
+// The dimension that a placement splits; nullopt for Replicate and Partial.
 std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
 
-// Where a writer stands on the axes that cut: ranks of one place hold the same elements.
+// Coordinates of a writer on the splitting axes: ranks with equal coordinates hold replicas.
 std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const SpecEntry& entry,
                                                   std::uint32_t writer);
 
-// "ep", "expert_parallel".
+// True for axis names such as "ep" and "expert_parallel".
 bool is_expert_axis(std::string_view name);
-// Does the entry speak of experts: by its role, or by an axis that carries them?
+// True if the entry's role or an axis marks it as experts.
 bool is_expert(const SpecEntry& entry);
 
-// Do other tensors, cut by several ranks, lie as the spec says for their writers? Looks at no more
-// than 200 of them; `skip` names those that are in question. Those of one mesh say nothing of
-// another one: buckets that are cut at any row beside a grid.
+// Counts tensors split over several ranks that match the spec for their writers, up to 200 of them;
+// `skip`: tensors in question. Tensors of one mesh do not confirm another: flat buckets may be
+// split at any row beside a grid.
 struct Agreement {
   std::int64_t agree = 0, disagree = 0;
   bool contradicts() const { return disagree > agree; }
   bool says_nothing() const { return disagree == 0 && agree == 0; }
 };
 Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& skip,
-                           const Mesh* of_mesh = nullptr);  // null: of any
+                           const Mesh* of_mesh = nullptr);  // null: any mesh
 
 }  // namespace shw

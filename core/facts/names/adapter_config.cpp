@@ -91,7 +91,7 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
   if (source->size() > kMostAdapterConfig) return unusable("is too large for a config");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   const std::string text =
-      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      replace_non_json_floats({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 32; };
   auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return unusable("is not a JSON object");

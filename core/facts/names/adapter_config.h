@@ -1,4 +1,4 @@
-// What adapter_config.json says beside the tensors of a PEFT adapter, and what their names say.
+// Reads adapter_config.json of a PEFT adapter, and parses adapter tensor names.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,36 @@ inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 
 struct AdapterConfig {
   std::string peft_type;             // "LORA"
-  std::optional<std::int64_t> rank;  // "r"
+  std::optional<std::int64_t> rank;  // the LoRA rank "r"
   std::vector<std::pair<std::string, std::int64_t>> rank_pattern;
-  std::vector<std::string> targets;  // "target_modules" where it is a list
+  std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
   bool use_dora = false;
-  bool has_other_rows = false;  // its matrices are stacked or cut in another way
+  bool has_other_rows = false;  // its matrices are stacked or split in another way
 };
 
-// Nothing where none lies there; an error where it is not JSON.
+// nullopt if there is none; an error if it is not JSON.
 Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& directory);
 
-// The rank of a module ("model.layers.0.self_attn.q_proj"); nothing where a pattern that is a
-// regular expression may say another.
+// The LoRA rank of a module ("model.layers.0.self_attn.q_proj"); nullopt if a regular expression
+// may override it.
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module);
 
-// "q_proj" of "model.layers.0.self_attn.q_proj"; "self_attn.q_proj" too.
+// True if the last parts of `module` are `target`, for example "q_proj" or "self_attn.q_proj".
 bool ends_in_module(std::string_view module, std::string_view target);
 
 enum class LoraPart { kA, kB, kEmbeddingA, kEmbeddingB, kMagnitude };
 struct LoraName {
   LoraPart part = LoraPart::kA;
-  std::string module;  // behind "base_model.model."
+  std::string module;  // after "base_model.model."
 };
-// Nothing for names that are not of LoRA. The adapter's own name ("default") may stand in them.
+// nullopt if it is not a LoRA name. The name of the adapter ("default") is optional.
 std::optional<LoraName> lora_name(std::string_view fqn);
 
-// A name as PEFT writes it into an adapter's file.
+// The name of a tensor in an adapter's file, as PEFT writes it.
 std::string adapter_file_name(std::string_view fqn);
 
-// The tensors of an adapter, and nothing else.
+// True if the checkpoint consists of adapter tensors only.
 bool is_adapter(const Checkpoint& checkpoint);
 
 }  // namespace shw

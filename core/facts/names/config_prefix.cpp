@@ -4,8 +4,8 @@
 #include <map>
 #include <unordered_set>
 
-#include "core/base/until_cancelled.h"
-#include "core/facts/reference/config_laws.h"
+#include "core/base/cancellable_range.h"
+#include "core/facts/reference/config_constraints.h"
 
 namespace shw {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 // Names of layers, with stars for numbers: a norm's or a head's may be those of another part.
 std::unordered_set<std::string> layer_names(const ModelPart& part) {
   std::unordered_set<std::string> names;
-  for (const SizeLaw& law : part.laws->sizes) {
-    if (law.name.find('*') != std::string_view::npos) names.emplace(law.name);
+  for (const SizeConstraint& constraint : part.constraints->sizes) {
+    if (constraint.name.find('*') != std::string_view::npos) names.emplace(constraint.name);
   }
   return names;
 }
@@ -42,9 +42,9 @@ void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix
   const std::string extra =
       prefix.found.substr(0, prefix.found.size() - (ends_right ? prefix.expected.size() : 0));
   bool all_have_extra = ends_right;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress))
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress))
     all_have_extra = all_have_extra && checkpoint.fqn(tensor).starts_with(extra);
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const std::string_view fqn = checkpoint.fqn(tensor);
     if (fqn.starts_with(prefix.found)) {
       prefix.names.emplace_back(tensor,
@@ -71,7 +71,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   const ModelPart& part = parts.front();
   const auto layers = layer_names(part);
   std::map<std::string, std::size_t> seen;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto before = before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
   }
   if (seen.size() != 1 || is_root(part, seen.begin()->first)) return std::nullopt;

@@ -1,4 +1,4 @@
-// What stands before the names that config.json's architecture has.
+// Finds wrong prefixes of tensor names, compared with the architecture in config.json.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace shw {
 
-// Layers stand behind `found`, where the architecture has them behind `expected`.
+// All layers have prefix `found` where the architecture has `expected`.
 struct ConfigPrefix {
   std::string found;                                    // "model.model.", "policy.model."
   std::string expected;                                 // "model."
   std::string model_type;                               // "llama"
-  std::size_t layers = 0;                               // tensors of layers that stand so
-  std::vector<std::pair<TensorId, std::string>> names;  // with the names that they should have
+  std::size_t layers = 0;                               // tensors of layers with the wrong prefix
+  std::vector<std::pair<TensorId, std::string>> names;  // with their correct names
 };
 
-// Nothing where no config.json of a known architecture lies beside the weights, where any layer
-// stands where it should, or where layers stand behind several prefixes.
+// nullopt without config.json of a known architecture, if any layer has the right prefix, or if
+// layers have several prefixes.
 std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
                                                 const Progress* progress);
 

@@ -1,6 +1,6 @@
-// What the tensors of one mixture-of-experts layer say about each other: gate, up and down must be
-// transposes of one another, and one of their dimensions is the model's hidden size
-// (spec/failures.md 2.c).
+// Relations within one mixture-of-experts layer: gate, up and down must be
+// transposes of one another, and one of their dimensions is the model's hidden
+// size.
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@
 namespace shw {
 
 struct ExpertFamily {
-  std::optional<Extents> gate, up, down;  // 3-D shapes
+  std::optional<Extents> gate, up, down;  // 3-D shapes; unset: not saved
 };
 
-// Which family, and which member of it, a name belongs to: the parts before and after
-// "gate_proj", "up_proj", "down_proj" (or "w1", "w3", "w2").
+// Splits a name into family and member: the parts before and after "gate_proj", "up_proj",
+// "down_proj" (or "w1", "w3", "w2").
 struct FamilyName {
   enum class Member { kGate, kUp, kDown } member = Member::kGate;
   std::string key;
@@ -30,7 +30,7 @@ using Families = std::map<std::string, ExpertFamily, std::less<>>;
 Families families_of(const CheckInput& input);
 Families families_of(const Spec& spec);
 
-// The hidden size as tensors say that no expert placement touches, and which said so.
+// The hidden size according to tensors that expert parallelism does not split, and their names.
 struct HiddenSize {
   std::int64_t size = 0;
   std::string said_by;
@@ -39,8 +39,8 @@ std::optional<HiddenSize> hidden_size(const CheckInput& input);
 
 struct FamilyJudgement {
   enum class State { kUnknown, kHealthy, kMoved } state = State::kUnknown;
-  std::int64_t factor = 1;  // of kMoved
-  bool by_hidden = false;   // the hidden size agrees: three equalities instead of two
+  std::int64_t factor = 1;  // for kMoved
+  bool by_hidden = false;   // the hidden size agrees: three equations instead of two
 };
 FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hidden);
 

@@ -1,4 +1,4 @@
-// The number of a layer in a name, and another one in its place.
+// Parses and replaces layer numbers in names.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace shw {
 
-// Tensors that differ from each other in one number of their names: "model.layers.", 7,
-// ".mlp.weight". By the first part of the name that is a number.
+// A name split at its first numeric part: "model.layers.", 7,
+// ".mlp.weight".
 struct LayerName {
   std::string before, after;
   std::int64_t number = 0;
 };
 std::optional<LayerName> layer_name_of(std::string_view fqn);
 
-// The true number of every layer under "model.layers.".
+// The correct number of every layer under "model.layers.".
 struct LayerNumbers {
   std::string before;
   std::map<std::int64_t, std::int64_t> real;
 };
 
-// Whether a name belongs to these layers, wherever the layer's name stands in it ("optim.state." or
-// "optim.param_groups." before it, wrappers put in), and what it is then.
+// The new name of a tensor or entry of these layers, wherever the layer's name is in it (after
+// "optim.state." or "optim.param_groups.", with wrappers inserted).
 struct NewNumber {
-  std::string name;         // with the true number
-  std::int64_t number = 0;  // the old one
-  bool known = true;        // false: nothing says what the true number is
+  std::string name;         // with the correct number
+  std::int64_t number = 0;  // the old number
+  bool known = true;        // false: the correct number is unknown
 };
 std::optional<NewNumber> with_real_number(std::string_view name, const LayerNumbers& numbers);
 

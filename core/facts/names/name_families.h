@@ -1,4 +1,4 @@
-// Names that differ only in their numbers: layers, experts, weight0 to weight7.
+// Families of names that differ only in numbers: layers, experts, weight0 to weight7.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// "layers.3.mlp.experts.0.w1" as "layers.*.mlp.experts.*.w1": every run of digits is a star.
+// "layers.3.mlp.experts.0.w1" becomes "layers.*.mlp.experts.*.w1".
 inline std::string without_numbers(std::string_view fqn) {
   std::string out;
   bool in_number = false;
@@ -30,8 +30,8 @@ struct Member {
   std::string_view after;  // ".mlp.up_proj.weight"
 };
 
-// The numbers that stand after a word for layers or experts, or at the end after "weight" or
-// "bias". A number elsewhere may be anything: modules in a row without parameters leave holes.
+// The numbers after a word for layers or experts, or at the end after "weight" or "bias". Other
+// numbers need not be contiguous: modules without parameters leave gaps.
 inline std::vector<Member> members_in(std::string_view fqn) {
   std::vector<Member> out;
   for (std::size_t at = 0; at < fqn.size();) {

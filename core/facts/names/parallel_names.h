@@ -1,5 +1,5 @@
-// What a name says of how tensor parallelism cuts a matrix: columns (rows of the weight, with its
-// bias) or rows (columns of the weight). Names alone, so it is never enough to accuse.
+// Guesses from a name how tensor parallelism splits a matrix: by columns (rows of the weight, and
+// its bias) or by rows (columns of the weight). Names alone never justify a finding.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace shw {
 
 enum class ParallelKind : std::uint8_t { kColumn, kRow };
 
-// "model.layers.0.mlp.linear_fc1.weight_w": block "model.layers.0.mlp.", matrix "linear_fc1",
+// "model.layers.0.mlp.linear_fc1.weight_w" has block "model.layers.0.mlp.", matrix "linear_fc1" and
 // part "weight_w".
 struct ParallelName {
   ParallelKind kind = ParallelKind::kColumn;
@@ -33,7 +33,7 @@ inline std::optional<ParallelName> parallel_name(std::string_view fqn) {
                                                   "wo",  "linear_proj", "dense_4h_to_h"};
   constexpr std::array<std::string_view, 6> kParts{"weight",   "bias",   "weight_w",
                                                    "weight_v", "bias_w", "bias_v"};
-  // Experts have laws of their own (router_law.h).
+  // Experts have their own constraints (router_constraint.h).
   if (fqn.find("experts") != std::string_view::npos) return std::nullopt;
   std::size_t last = fqn.rfind('.');
   if (last == std::string_view::npos || last == 0) return std::nullopt;

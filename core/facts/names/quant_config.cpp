@@ -74,7 +74,7 @@ std::optional<QuantConfig> read_quant_config(const Directory& directory) {
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return std::nullopt;
   const std::string text =
-      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+      replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 64; };
   auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What config.json says of how weights are quantised.
+// Reads the quantisation settings of config.json.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ namespace shw {
 
 struct QuantConfig {
   std::string method;  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx"
-  std::optional<std::int64_t> bits, group;           // group: -1 is all of a row
+  std::optional<std::int64_t> bits, group;           // group -1: a whole row
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
-  std::vector<std::string> unconverted;  // modules that stay as they are, by literal names
-  bool has_overrides = false;            // modules with bits or groups of their own
+  std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
+  bool has_overrides = false;            // some modules have their own bits or groups
 };
 
-// Nothing where none is said, or where nothing of it can be read.
+// nullopt if there are none or they cannot be read.
 std::optional<QuantConfig> read_quant_config(const Directory& directory);
 
 }  // namespace shw

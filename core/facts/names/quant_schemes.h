@@ -1,4 +1,4 @@
-// Quantised weights and the tensors that have to stand beside them, scheme by scheme.
+// Quantisation schemes: quantised weights and the companion tensors that each needs.
 #pragma once
 
 #include <map>
@@ -15,46 +15,46 @@
 namespace shw {
 
 enum class CompanionNeed {
-  kAlways,    // without it the weight says nothing
-  kAsOthers,  // where nearly all other weights have it
-  kOfBytes,   // where the first companion is itself quantised, to bytes
+  kAlways,    // always needed: the weight cannot be decoded without it
+  kAsOthers,  // expected if nearly all other weights have it
+  kOfBytes,   // needed if the first companion is itself quantised to bytes
 };
 
-// One tensor beside a quantised weight. `endings` are alternatives, parted by '|'.
+// A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.
 struct QuantCompanion {
   std::string_view endings;
   CompanionNeed need = CompanionNeed::kAlways;
-  bool is_scale = false;  // numbers that elements are multiplied with
-  // The shape that it has to have; nothing where the config does not say it. Null: any.
+  bool is_scale = false;  // factors of the elements
+  // The expected shape; nullopt if the config does not tell. Null: any shape.
   std::optional<Extents> (*shape)(const QuantConfig& config, ExtentsView weight,
                                   ExtentsView companion) = nullptr;
 };
 
 struct QuantScheme {
   std::string_view title;    // "FP8"
-  std::string_view methods;  // of config.json, parted by '|'
-  std::string_view weight;   // how the name of a quantised weight ends: ".qweight"
+  std::string_view methods;  // names in config.json, separated by '|'
+  std::string_view weight;   // suffix of quantised weights: ".qweight"
   bool (*is_weight)(Dtype dtype, ExtentsView shape);
   std::span<const QuantCompanion> companions;
-  std::string_view marker = {};  // a companion that tells the scheme; empty: the dtype does
+  std::string_view marker = {};  // a companion that identifies the scheme; empty: the dtype does
 };
 
 struct QuantPair {
   TensorId weight{};
-  std::string stem;                             // what companions' endings stand behind
+  std::string stem;                             // the part of the name before the endings
   std::vector<std::optional<TensorId>> beside;  // one per companion of the scheme
-  std::vector<std::string_view> ending;         // under which it was found
+  std::vector<std::string_view> ending;         // ending under which it was found
 };
 
-// The weights of a scheme that is in use, and companions that have no such weight.
+// The weights of a scheme in use, and companions without a weight.
 struct QuantFamily {
   const QuantScheme* scheme = nullptr;
-  bool is_said = false;  // config.json names the method
+  bool is_said = false;  // named in config.json
   std::vector<QuantPair> pairs;
   struct Orphan {
     TensorId companion{};
-    std::string weight;                   // the name that it would have
-    std::optional<TensorId> unquantised;  // it is there, as a float
+    std::string weight;                   // name that the missing weight would have
+    std::optional<TensorId> unquantised;  // the weight exists, but as a float
   };
   std::vector<Orphan> orphans;
 };

@@ -1,4 +1,4 @@
-// Parts that wrappers of a model put into the names of its tensors. No model calls a module so.
+// Name parts that wrappers of a model insert. No model has modules with these names.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@ namespace shw {
 
 struct WrapperMark {
   std::string_view part;  // "_orig_mod"
-  std::string_view by;    // who puts it there
-  bool front = false;     // a mark only as the first part: a model may call a module so
+  std::string_view by;    // the wrapper that inserts it
+  bool front = false;     // only recognised as first part: models may use it elsewhere
 };
 
 struct Unwrapped {
-  std::string name;                       // as the model calls it
-  std::vector<const WrapperMark*> marks;  // that stood in it, each once
+  std::string name;                       // the name without wrappers
+  std::vector<const WrapperMark*> marks;  // the marks that were removed, each once
 };
 
-// Marks that stand anywhere are dropped; `front` ones where the caller knows that all names begin
-// with them ("module").
+// Removes marks anywhere in the name; `front` ones ("module") only if the caller knows that all
+// names begin with them.
 Unwrapped without_wrappers(std::string_view name, bool with_front);
 
 // "`_orig_mod.` (torch.compile)"
 std::string mark_text(const WrapperMark& mark);
 
-// "base_model.model." with which PEFT's wrapped model begins.
+// Prefix of the names in a model wrapped by PEFT.
 inline constexpr std::string_view kPeftRoot = "base_model.model.";
 
-// "lora_A", "lora_magnitude_vector", "ia3_l": a part that names a tensor of an adapter.
+// True for parts of adapter names: "lora_A", "lora_magnitude_vector", "ia3_l".
 bool is_adapter_name(std::string_view name);
 
 }  // namespace shw

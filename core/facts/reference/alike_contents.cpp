@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/base/checked.h"
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
@@ -134,14 +134,14 @@ Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
       pairs.push_back(static_cast<std::uint64_t>(one.first));
       pairs.push_back(static_cast<std::uint64_t>(one.second));
     }
-    Packer words;
-    words.add(pairs);
-    return packed_text(words.take());
+    Encoder payload;
+    payload.add(pairs);
+    return packed_text(payload.take());
   };
   SHW_TRY(auto told, find_together(input, step, costs, find));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    Unpacker words(std::as_bytes(std::span(told[i])));
-    SHW_TRY(const auto pairs, words.numbers());
+    Decoder payload(std::as_bytes(std::span(told[i])));
+    SHW_TRY(const auto pairs, payload.numbers());
     for (std::size_t at = 0; at + 1 < pairs.size(); at += 2)
       out[i].push_back(
           {static_cast<std::int64_t>(pairs[at]), static_cast<std::int64_t>(pairs[at + 1])});

@@ -1,5 +1,5 @@
-// Tensors of one checkpoint that hold the same, where the file format keeps no checksums that would
-// say so.
+// Finds tensors of equal contents within one checkpoint, for formats without
+// checksums.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace shw {
 
-// What each of those holds that begins as another one of its dtype and shape does: equal texts for
-// equal elements. Of all others 4 KiB are read and nothing is said. Read once by those who look.
+// For tensors whose begin equals that of another one of the same dtype and shape: a text that is
+// equal for equal contents. Of all others only 4 KiB are read. The ranks of a team share the reads.
 Result<std::map<TensorId, std::string>> contents_of_alike(const CheckInput& input,
                                                           const std::vector<TensorId>& tensors);
 
-// Two parts of one tensor that hold the same.
+// Two equal parts of one tensor.
 struct EqualParts {
-  std::int64_t first = 0, second = 0;  // the second lies behind
+  std::int64_t first = 0, second = 0;  // first < second
 };
 using EqualPartsOfEach = std::vector<std::vector<EqualParts>>;
-// Of each of `tensors`: the slices along dim 0 that hold what an earlier one holds, if that is at
-// least kMaxValues different numbers. Of all others 4 KiB are read. Slices that cannot be read say
-// nothing. Read once by those who look.
+// For each of `tensors`: slices along dim 0 that equal an earlier slice and hold at least
+// kMaxValues distinct values. Of all others 4 KiB are read. Slices that cannot be read are skipped.
+// The ranks of a team share the reads.
 Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
                                          const std::vector<TensorId>& tensors);
-// The same of tiles, by their places among the tensor's chunks: those that lie beside each other,
-// and are no row that repeats itself.
+// As equal_slices_of() for chunks, by index in the tensor: only adjacent chunks that are not one
+// repeated row.
 Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
                                         const std::vector<TensorId>& tensors);
 

@@ -1,5 +1,5 @@
-// Two tensors of one shape hold the same slices in another order: which order is it? Both are read
-// in pieces, as they lie: a number or two a slice are held, and no element.
+// Compares two tensors of one shape for equal slices in another order. Reads both in pieces and
+// keeps only a few numbers per slice.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ namespace shw {
 enum class BlockAnswer : std::uint8_t {
   kSame,
   kPermuted,
-  kAmbiguous,  // the same slices, but equal ones among them: the order cannot be told
-  kDiffers,    // other bytes: nothing is said about an order
+  kAmbiguous,  // equal slices repeat, so the order is not unique
+  kDiffers,    // different bytes: no order
 };
 struct BlockComparison {
   BlockAnswer answer = BlockAnswer::kSame;
-  BlockOrder order;  // of kPermuted
+  BlockOrder order;  // for kPermuted
 };
 
-// Of one dtype and shape. Looks along every dimension, the first that answers wins. Hashes
-// of slices propose an order; the elements are then compared to the bit. Nothing where one of them
-// cannot be read. Of a dimension of more than `most_slices`, as many indices stand together as it
-// takes: an order of smaller blocks is not seen.
+// Requires equal dtype and shape. Tries every dimension; the first with a result wins. Hashes of
+// slices propose an order, then the elements are compared bit by bit. nullopt if a tensor cannot be
+// read. A dimension with more than `most_slices` slices is compared in blocks of several indices:
+// orders of smaller blocks are not found.
 inline constexpr std::int64_t kMostSlices = std::int64_t{1} << 22;
 std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const PiecedTensor& truth,
                                               std::int64_t most_slices = kMostSlices);
 
-// What that holds of memory at most, beside a few pieces.
+// Maximum memory of the comparison, besides a few pieces.
 std::uint64_t bytes_to_compare_blocks(ExtentsView shape);
 
 }  // namespace shw

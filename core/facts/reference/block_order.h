@@ -1,5 +1,5 @@
-// An order in which a tensor holds the blocks of another one, and where one meets it
-// (spec/failures.md P19, N1 to N3, S5 E2 and E5).
+// The order of blocks in a tensor compared with another tensor, and the known causes of such
+// orders.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,36 @@ namespace shw {
 
 struct BlockOrder {
   std::size_t dim = 0;
-  std::int64_t block = 1;           // as many slices as stay together everywhere
-  std::vector<std::int64_t> order;  // block i of the truth is block order[i] of the image
-  // By how much more each is like its place than like any other; 0: their bytes are equal.
+  std::int64_t block = 1;           // largest number of adjacent slices that stay together
+  std::vector<std::int64_t> order;  // block i of the reference is block order[i] of the tensor
+  // Least margin of the best match over any other match; 0: bytes are equal.
   double margin = 0;
 };
 
-// The same order in the largest blocks that it can be written with.
+// Rewrites the order with the largest possible blocks.
 void coarsen(BlockOrder& order);
 
-// XXH3-128, 16 bytes: equal for equal bytes.
+// XXH3-128 as 16 bytes: equal for equal bytes.
 std::string content_hash(BytesView bytes);
 
-// A permutation that is known from somewhere.
+// Permutations with a known cause.
 enum class BlockFamily : std::uint8_t {
   kUnknown,
-  kHalvesSwapped,   // N3: [g; u] and [u; g]
-  kSwizzled,        // N1: every writer halves its slice and labels the halves r and r + DP
-  kInterleaved,     // N3, S5 E5: g0 u0 g1 u1 on disk, [g; u] expected
-  kHalved,          // the other way round
-  kAxesTransposed,  // S5 E2, S4 order: blocks of two axes, cut in the other order
-  kGroupedHeads,    // N2: per group q.. k v on disk, [Q; K; V] expected
-  kStackedHeads,    // the other way round
+  kHalvesSwapped,   // [g; u] instead of [u; g]
+  kSwizzled,        // every writer halves its slice and labels the halves r and r + DP
+  kInterleaved,     // g0 u0 g1 u1 on disk, [g; u] expected
+  kHalved,          // [g; u] on disk, g0 u0 g1 u1 expected
+  kAxesTransposed,  // blocks of two axes, split in the other order
+  kGroupedHeads,    // per group q.. k v on disk, [Q; K; V] expected
+  kStackedHeads,    // [Q; K; V] on disk, per group q.. k v expected
 };
 struct BlockPattern {
   BlockFamily family = BlockFamily::kUnknown;
-  std::int64_t segments = 1;           // the same order within each of that many equal parts
-  std::int64_t first = 0, second = 0;  // sizes of the two axes; groups and queries a group
+  std::int64_t segments = 1;           // number of equal parts with the same order inside
+  std::int64_t first = 0, second = 0;  // sizes of the two axes; groups, and queries per group
 };
-// `halves_a_writer`: every chunk is a block and every rank wrote two of them, which tells N1 from
-// all else that looks alike.
+// `halves_a_writer`: every chunk is a block and every rank wrote two of them, which distinguishes
+// kSwizzled from similar orders.
 BlockPattern recognise(const BlockOrder& order, bool halves_a_writer);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What an order of blocks is called, by the kind of tensor that it is found in: the same order of
-// rows means gate and up in one tensor and heads in another.
+// Text for an order of blocks by kind of tensor: the same order of rows means gate and up in one
+// tensor, and heads in another.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace shw {
 
 enum class RowKind : std::uint8_t {
   kOther,
-  kGateUp,   // rows of gate and up
-  kHeads,    // rows of attention heads
-  kExperts,  // whole experts, stacked
+  kGateUp,   // gate and up rows
+  kHeads,    // attention heads
+  kExperts,  // stacked experts
 };
-// Of what stands along `dim` of a tensor of `ndim` dimensions.
+// The kind of rows along `dim` of a tensor with `ndim` dimensions.
 RowKind row_kind_of(std::string_view fqn, std::size_t ndim, std::size_t dim);
 
 struct OrderName {
-  std::string family;  // evidence, never changes; "unknown"
+  std::string family;  // evidence, stable; "unknown"
   std::string says;    // "two halves (gate and up of a GLU) are swapped"
   std::string link;
 };

@@ -5,147 +5,147 @@
 namespace shw {
 namespace {
 
-void add_signed(Packer& words, std::int64_t number) {
-  words.add(static_cast<std::uint64_t>(number));
+void add_signed(Encoder& payload, std::int64_t number) {
+  payload.add(static_cast<std::uint64_t>(number));
 }
 
-Result<std::int64_t> signed_number(Unpacker& words) {
-  SHW_TRY(std::uint64_t number, words.number());
+Result<std::int64_t> signed_number(Decoder& payload) {
+  SHW_TRY(std::uint64_t number, payload.number());
   return static_cast<std::int64_t>(number);
 }
 
 template <class Numbers>
-void add_numbers(Packer& words, const Numbers& numbers) {
-  words.add(std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
+void add_numbers(Encoder& payload, const Numbers& numbers) {
+  payload.add(std::vector<std::uint64_t>(numbers.begin(), numbers.end()));
 }
 
 template <class Numbers>
-Result<Numbers> signed_numbers(Unpacker& words) {
-  SHW_TRY(auto numbers, words.numbers());
+Result<Numbers> signed_numbers(Decoder& payload) {
+  SHW_TRY(auto numbers, payload.numbers());
   return Numbers(numbers.begin(), numbers.end());
 }
 
-void add_box(Packer& words, const Box& box) {
-  add_numbers(words, box.offsets);
-  add_numbers(words, box.sizes);
+void add_box(Encoder& payload, const Box& box) {
+  add_numbers(payload, box.offsets);
+  add_numbers(payload, box.sizes);
 }
 
-Result<Box> unpacked_box(Unpacker& words) {
+Result<Box> unpacked_box(Decoder& payload) {
   Box box;
-  SHW_TRY(box.offsets, signed_numbers<Extents>(words));
-  SHW_TRY(box.sizes, signed_numbers<Extents>(words));
+  SHW_TRY(box.offsets, signed_numbers<Extents>(payload));
+  SHW_TRY(box.sizes, signed_numbers<Extents>(payload));
   return box;
 }
 
 // One of the values of an enum that ends with `last`.
 template <class Enum>
-Result<Enum> one_of(Unpacker& words, Enum last) {
-  SHW_TRY(std::uint64_t number, words.number());
+Result<Enum> one_of(Decoder& payload, Enum last) {
+  SHW_TRY(std::uint64_t number, payload.number());
   if (number > static_cast<std::uint64_t>(last))
     return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
   return static_cast<Enum>(number);
 }
 
-Result<bool> flag(Unpacker& words) {
-  SHW_TRY(std::uint64_t number, words.number());
+Result<bool> flag(Decoder& payload) {
+  SHW_TRY(std::uint64_t number, payload.number());
   return number != 0;
 }
 
 }  // namespace
 
-void add(Packer& words, const TilePlaces& places) {
-  words.add(static_cast<std::uint64_t>(places.answer));
+void add(Encoder& payload, const TilePlaces& places) {
+  payload.add(static_cast<std::uint64_t>(places.answer));
   for (bool is_so : {places.sampled, places.rounded, places.telling})
-    words.add(std::uint64_t{is_so});
+    payload.add(std::uint64_t{is_so});
   for (std::int64_t count : {places.tiles, places.nowhere, places.doubled})
-    add_signed(words, count);
-  words.add(std::bit_cast<std::uint64_t>(places.likeness));
-  words.add(std::uint64_t{places.boxes.size()});
-  for (const Box& box : places.boxes) add_box(words, box);
-  words.add(std::uint64_t{places.moves.size()});
+    add_signed(payload, count);
+  payload.add(std::bit_cast<std::uint64_t>(places.likeness));
+  payload.add(std::uint64_t{places.boxes.size()});
+  for (const Box& box : places.boxes) add_box(payload, box);
+  payload.add(std::uint64_t{places.moves.size()});
   for (const TileMove& move : places.moves) {
-    add_box(words, move.recorded);
-    add_box(words, move.found);
+    add_box(payload, move.recorded);
+    add_box(payload, move.found);
   }
-  words.add(std::vector<std::uint64_t>(places.right.begin(), places.right.end()));
-  words.add(std::uint64_t{places.strange.size()});
+  payload.add(std::vector<std::uint64_t>(places.right.begin(), places.right.end()));
+  payload.add(std::uint64_t{places.strange.size()});
   for (const StrangeTile& tile : places.strange) {
-    words.add(std::uint64_t{tile.chunk});
-    words.add(std::string_view(tile.holds));
-    words.add(std::string_view(tile.wanted));
+    payload.add(std::uint64_t{tile.chunk});
+    payload.add(std::string_view(tile.holds));
+    payload.add(std::string_view(tile.wanted));
   }
 }
 
-Result<TilePlaces> unpacked_places(Unpacker& words) {
+Result<TilePlaces> unpacked_places(Decoder& payload) {
   TilePlaces places;
-  SHW_TRY(places.answer, one_of(words, PlacesAnswer::kStrange));
+  SHW_TRY(places.answer, one_of(payload, PlacesAnswer::kStrange));
   for (bool* is_so : {&places.sampled, &places.rounded, &places.telling}) {
-    SHW_TRY(*is_so, flag(words));
+    SHW_TRY(*is_so, flag(payload));
   }
   for (std::int64_t* count : {&places.tiles, &places.nowhere, &places.doubled}) {
-    SHW_TRY(*count, signed_number(words));
+    SHW_TRY(*count, signed_number(payload));
   }
-  SHW_TRY(std::uint64_t likeness, words.number());
+  SHW_TRY(std::uint64_t likeness, payload.number());
   places.likeness = std::bit_cast<double>(likeness);
-  SHW_TRY(std::uint64_t boxes, words.number());
+  SHW_TRY(std::uint64_t boxes, payload.number());
   for (std::uint64_t i = 0; i < boxes; ++i) {
-    SHW_TRY(places.boxes.emplace_back(), unpacked_box(words));
+    SHW_TRY(places.boxes.emplace_back(), unpacked_box(payload));
   }
-  SHW_TRY(std::uint64_t moves, words.number());
+  SHW_TRY(std::uint64_t moves, payload.number());
   for (std::uint64_t i = 0; i < moves; ++i) {
     TileMove move;
-    SHW_TRY(move.recorded, unpacked_box(words));
-    SHW_TRY(move.found, unpacked_box(words));
+    SHW_TRY(move.recorded, unpacked_box(payload));
+    SHW_TRY(move.found, unpacked_box(payload));
     places.moves.push_back(std::move(move));
   }
-  SHW_TRY(auto right, words.numbers());
+  SHW_TRY(auto right, payload.numbers());
   places.right.assign(right.begin(), right.end());
-  SHW_TRY(std::uint64_t strange, words.number());
+  SHW_TRY(std::uint64_t strange, payload.number());
   for (std::uint64_t i = 0; i < strange; ++i) {
     StrangeTile tile;
-    SHW_TRY(tile.chunk, words.number());
-    SHW_TRY(tile.holds, words.text());
-    SHW_TRY(tile.wanted, words.text());
+    SHW_TRY(tile.chunk, payload.number());
+    SHW_TRY(tile.holds, payload.text());
+    SHW_TRY(tile.wanted, payload.text());
     places.strange.push_back(std::move(tile));
   }
   return places;
 }
 
-void add(Packer& words, const BlockOrder& order) {
-  words.add(std::uint64_t{order.dim});
-  add_signed(words, order.block);
-  add_numbers(words, order.order);
-  words.add(std::bit_cast<std::uint64_t>(order.margin));
+void add(Encoder& payload, const BlockOrder& order) {
+  payload.add(std::uint64_t{order.dim});
+  add_signed(payload, order.block);
+  add_numbers(payload, order.order);
+  payload.add(std::bit_cast<std::uint64_t>(order.margin));
 }
 
-Result<BlockOrder> unpacked_order(Unpacker& words) {
+Result<BlockOrder> unpacked_order(Decoder& payload) {
   BlockOrder order;
-  SHW_TRY(order.dim, words.number());
-  SHW_TRY(order.block, signed_number(words));
-  SHW_TRY(order.order, signed_numbers<std::vector<std::int64_t>>(words));
-  SHW_TRY(const std::uint64_t margin, words.number());
+  SHW_TRY(order.dim, payload.number());
+  SHW_TRY(order.block, signed_number(payload));
+  SHW_TRY(order.order, signed_numbers<std::vector<std::int64_t>>(payload));
+  SHW_TRY(const std::uint64_t margin, payload.number());
   order.margin = std::bit_cast<double>(margin);
   return order;
 }
 
-void add(Packer& words, const OrientationFound& found) {
-  words.add(static_cast<std::uint64_t>(found.orientation));
-  words.add(std::uint64_t{found.exact});
-  words.add(std::bit_cast<std::uint64_t>(found.margin));
-  words.add(std::uint64_t{found.sampled});
+void add(Encoder& payload, const OrientationFound& found) {
+  payload.add(static_cast<std::uint64_t>(found.orientation));
+  payload.add(std::uint64_t{found.exact});
+  payload.add(std::bit_cast<std::uint64_t>(found.margin));
+  payload.add(std::uint64_t{found.sampled});
   for (std::int64_t count : {found.compared, found.matrices, found.transposed})
-    add_signed(words, count);
+    add_signed(payload, count);
 }
 
-Result<OrientationFound> unpacked_orientation(Unpacker& words) {
+Result<OrientationFound> unpacked_orientation(Decoder& payload) {
   OrientationFound found;
-  SHW_TRY(found.orientation, one_of(words, Orientation::kUnlike));
-  SHW_TRY(found.exact, flag(words));
-  SHW_TRY(std::uint64_t margin, words.number());
+  SHW_TRY(found.orientation, one_of(payload, Orientation::kUnlike));
+  SHW_TRY(found.exact, flag(payload));
+  SHW_TRY(std::uint64_t margin, payload.number());
   found.margin = std::bit_cast<double>(margin);
-  SHW_TRY(found.sampled, flag(words));
+  SHW_TRY(found.sampled, flag(payload));
   for (std::int64_t* count : {&found.compared, &found.matrices, &found.transposed}) {
-    SHW_TRY(*count, signed_number(words));
+    SHW_TRY(*count, signed_number(payload));
   }
   return found;
 }

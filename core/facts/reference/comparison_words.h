@@ -1,23 +1,23 @@
-// What a comparison with the reference found, as bytes: the members of a team tell each other, and
-// what one process alone finds goes the same way.
+// Encodes results of comparisons with the reference as bytes, which the ranks of a team exchange; a
+// single process uses the same path.
 #pragma once
 
 #include <string>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/facts/reference/block_order.h"
 #include "core/facts/reference/tile_places.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 
 namespace shw {
 
-void add(Packer& words, const TilePlaces& places);
-Result<TilePlaces> unpacked_places(Unpacker& words);
+void add(Encoder& payload, const TilePlaces& places);
+Result<TilePlaces> unpacked_places(Decoder& payload);
 
-void add(Packer& words, const BlockOrder& order);
-Result<BlockOrder> unpacked_order(Unpacker& words);
+void add(Encoder& payload, const BlockOrder& order);
+Result<BlockOrder> unpacked_order(Decoder& payload);
 
-void add(Packer& words, const OrientationFound& found);
-Result<OrientationFound> unpacked_orientation(Unpacker& words);
+void add(Encoder& payload, const OrientationFound& found);
+Result<OrientationFound> unpacked_orientation(Decoder& payload);
 
 }  // namespace shw

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/facts/reference/config_general.h"
 
 namespace shw {
@@ -87,7 +87,7 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, ConfigAnn
     const Words fqn = c.fqn(tensor);
     sees = sees || has_any(fqn, kSight);
     hears = hears || has_any(fqn, kHearing);
-    reads = reads || !is_beside_text(fqn);
+    reads = reads || !follows_text_model(fqn);
   }
   auto is_announced = [&](Words name) {
     const ConfigPart* part = config.find(name);
@@ -126,7 +126,7 @@ bool lists_quantisation_elsewhere(const Checkpoint& c) {
 void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
                     Progress* progress, ConfigAnnounced& out) {
   bool any = false;
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     any = any || is_quantised(c, tensor);
     if (!config.quantisation && is_surely_packed(c, tensor)) out.packed_weights.push_back(tensor);
   }
@@ -154,7 +154,7 @@ std::optional<TensorId> only_one_ending(const Checkpoint& c, std::span<const Wor
     const bool ends = std::any_of(endings.begin(), endings.end(), [&](Words ending) {
       return fqn == ending || (fqn.ends_with(ending) && fqn[fqn.size() - ending.size() - 1] == '.');
     });
-    if (!ends || is_beside_text(fqn) || fqn.find("coder.") != Words::npos) continue;
+    if (!ends || follows_text_model(fqn) || fqn.find("coder.") != Words::npos) continue;
     if (found) return std::nullopt;
     found = tensor;
   }

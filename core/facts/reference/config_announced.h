@@ -1,5 +1,5 @@
-// What config.json announces and the weights do not have: a part that sees or hears, layers that
-// predict further tokens, quantised weights; and two matrices that it ties.
+// Differences between config.json and the weights: announced but missing parts (vision, audio,
+// additional prediction layers, quantisation), and tied matrices that are stored twice.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace shw {
 
 struct ConfigAnnounced {
   std::vector<std::string> absent_parts;  // "vision_config"
-  // "num_nextn_predict_layers", and how many.
+  // "num_nextn_predict_layers", and its value.
   std::optional<std::pair<std::string, std::int64_t>> absent_predictors;
-  std::optional<SaidQuantisation> left_quantisation;  // of weights none of which is quantised
-  std::vector<TensorId> packed_weights;               // quantised, and config.json does not say so
-  // "tie_word_embeddings" is said, and both of these are stored: head and embedding.
+  std::optional<SaidQuantisation> left_quantisation;  // announced, but no weight is quantised
+  std::vector<TensorId> packed_weights;               // quantised, but not announced
+  // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
 };
 
-// `is_whole`: all files of the model were read, and what is not there is not there.
+// `is_whole`: all files of the model were read, so absent tensors do not exist.
 ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& config,
                                bool is_whole, Progress* progress);
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/facts/reference/config_general.h"
 
 namespace shw {
@@ -84,7 +84,7 @@ std::vector<ExchangedAxes> exchanged_experts(const Checkpoint& checkpoint,
   const auto hidden = hidden_of(text_part_of(config));
   if (!hidden || config.has_own_code || stores_either_way(config)) return found;
   const bool in_by_out = stores_in_by_out(config);
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const ExtentsView shape = c.shape(tensor);
     if (shape.size() != 3 || shape[1] == shape[2] || size_of(c.dtype(tensor)) < 2) continue;
     const auto experts = stacked_experts_of(c.fqn(tensor));

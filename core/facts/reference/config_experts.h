@@ -1,4 +1,4 @@
-// Experts that are stacked in one tensor, beside the hidden size that config.json says.
+// Compares tensors of stacked experts with the hidden size in config.json.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace shw {
 
-// Stacks of experts ("experts.gate_up_proj", "experts.down_proj") that are as large as they should
-// be with their last two axes exchanged. Nothing where the two are equal, and nothing where a norm
-// of the same layer has another size than config.json says.
+// Stacks of experts ("experts.gate_up_proj", "experts.down_proj") that have the expected size with
+// their last two axes swapped. Empty if the two are equal, or if a norm of the same layer
+// contradicts config.json.
 std::vector<ExchangedAxes> exchanged_experts(const Checkpoint& checkpoint,
                                              const ModelConfig& config, Progress* progress);
 

@@ -5,10 +5,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
+#include "core/facts/reference/config_constraints.h"
 #include "core/facts/reference/config_experts.h"
 #include "core/facts/reference/config_general.h"
-#include "core/facts/reference/config_laws.h"
 #include "core/facts/reference/config_look.h"
 #include "core/formats/common/top_file.h"
 
@@ -43,39 +43,40 @@ bool is_plain_float(Dtype dtype) {
 
 // --- sizes
 
-struct LawOfName {
+struct ConstraintOfName {
   const ModelPart* part = nullptr;
   std::array<std::string_view, 2> extents;
 };
 
 // By what names are with stars for their numbers, roots and all.
-using LawsByName = std::unordered_map<std::string, LawOfName>;
+using ConstraintsByName = std::unordered_map<std::string, ConstraintOfName>;
 
-LawsByName laws_by_name(const std::vector<ModelPart>& parts) {
-  LawsByName laws;
+ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
+  ConstraintsByName constraints;
   for (const ModelPart& part : parts) {
     for (const std::string& root : part.roots) {
-      for (const SizeLaw& law : part.laws->sizes)
-        laws.emplace(root + std::string(law.name), LawOfName{&part, law.extents});
+      for (const SizeConstraint& constraint : part.constraints->sizes)
+        constraints.emplace(root + std::string(constraint.name),
+                            ConstraintOfName{&part, constraint.extents});
     }
     // As the embedding, whose law is the first of each model that has a head.
     for (const std::string& head : part.heads)
-      laws.emplace(head, LawOfName{&part, part.laws->sizes.front().extents});
+      constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
   }
-  return laws;
+  return constraints;
 }
 
 class SizeChecks {
  public:
   explicit SizeChecks(const Checkpoint& checkpoint) : c_(checkpoint) {}
-  void look_at(TensorId tensor, const LawOfName& law) {
+  void look_at(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (!is_plain_float(c_.dtype(tensor))) return;
     // Of one more axis are vectors as rows, and what a trainer has flattened: not for us to tell.
-    const std::size_t said = law.extents[1].empty() ? 1 : 2;
-    const bool is_vector = law.extents[1].empty() && law.extents[0].empty();
-    if (is_vector || shape.size() < said || note_exchanged(tensor, law)) return;
-    for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, law);
+    const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
+    const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
+    if (is_vector || shape.size() < said || note_exchanged(tensor, constraint)) return;
+    for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
   std::vector<SizeContradiction> take() && {
@@ -99,22 +100,22 @@ class SizeChecks {
 
  private:
   // Both axes are what the config says of the other one.
-  bool note_exchanged(TensorId tensor, const LawOfName& law) {
+  bool note_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (shape.size() != 2 || shape[0] == shape[1]) return false;
-    const auto rows = said_size(*law.part, law.extents[0]);
-    const auto columns = said_size(*law.part, law.extents[1]);
+    const auto rows = configured_size(*constraint.part, constraint.extents[0]);
+    const auto columns = configured_size(*constraint.part, constraint.extents[1]);
     if (!rows || !columns || shape[0] != columns->value || shape[1] != rows->value) return false;
     exchanged_.push_back(
         {tensor, {rows->value, columns->value}, rows->words + " and " + columns->words});
     return true;
   }
-  void look_at(TensorId tensor, std::size_t axis, const LawOfName& law) {
-    const std::string_view expression = law.extents[axis];
-    auto said = said_size(*law.part, expression);
+  void look_at(TensorId tensor, std::size_t axis, const ConstraintOfName& constraint) {
+    const std::string_view expression = constraint.extents[axis];
+    auto said = configured_size(*constraint.part, expression);
     if (!said) return;
     const std::int64_t saved = c_.shape(tensor)[axis];
-    auto& check = checks_[std::pair(law.part, expression)];
+    auto& check = checks_[std::pair(constraint.part, expression)];
     const bool is_first = check.tensors.empty();
     if (saved == said->value) {
       ++check.agreeing;
@@ -157,7 +158,7 @@ bool is_of_prediction(std::string_view rest) {
 }
 
 struct StackSeen {
-  const StackLaw* law = nullptr;
+  const StackConstraint* constraint = nullptr;
   const ModelPart* part = nullptr;
   CountedNumbers layers, predicting;
   std::map<std::string, std::pair<std::int64_t, CountedNumbers>> inner;  // by row: of which layer
@@ -168,8 +169,9 @@ StacksByName stacks_of(const std::vector<ModelPart>& parts) {
   StacksByName stacks;
   for (const ModelPart& part : parts) {
     for (const std::string& root : part.roots) {
-      for (const StackLaw& law : part.laws->stacks)
-        stacks.emplace(root + std::string(law.name), StackSeen{&law, &part, {}, {}, {}});
+      for (const StackConstraint& constraint : part.constraints->stacks)
+        stacks.emplace(root + std::string(constraint.name),
+                       StackSeen{&constraint, &part, {}, {}, {}});
     }
   }
   return stacks;
@@ -183,7 +185,7 @@ void see(StacksByName& stacks, std::string_view fqn) {
     if (!layer) continue;
     stack.layers.insert(*layer);
     if (is_of_prediction(rest)) stack.predicting.insert(*layer);
-    for (std::string_view inner : split_at(stack.law->inner, '|')) {
+    for (std::string_view inner : split_at(stack.constraint->inner, '|')) {
       if (inner.empty() || !rest.starts_with(inner)) continue;
       std::string_view after = rest.substr(inner.size());
       const std::string row(fqn.substr(0, fqn.size() - after.size()));
@@ -221,7 +223,7 @@ std::vector<NumberRange> beyond(const CountedNumbers& there, std::int64_t count)
 
 std::optional<CountContradiction> count_against(const std::string& row, const CountedNumbers& there,
                                                 const CountedNumbers& allowed,
-                                                const SaidSize& said) {
+                                                const ConfiguredSize& said) {
   CountedNumbers counted;
   std::set_difference(there.begin(), there.end(), allowed.begin(), allowed.end(),
                       std::inserter(counted, counted.end()));
@@ -251,7 +253,7 @@ bool is_alike(const CountContradiction& a, const CountContradiction& b) {
 // The experts of each layer that the model has; layers that lost the same are told together.
 void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
                std::vector<CountContradiction>& out) {
-  const auto said = said_size(*stack.part, stack.law->inner_count);
+  const auto said = configured_size(*stack.part, stack.constraint->inner_count);
   if (!said || said->value == 0) return;
   const std::size_t begin = out.size();
   for (const auto& [row, seen] : stack.inner) {
@@ -269,11 +271,11 @@ void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
 
 void add_counts(const StackSeen& stack, const std::string& row,
                 std::vector<CountContradiction>& out) {
-  const auto said = said_size(*stack.part, stack.law->count);
+  const auto said = configured_size(*stack.part, stack.constraint->count);
   if (stack.layers.empty() || !said) return;
   // What predicts further tokens: by its name, or by the key that counts it.
   CountedNumbers allowed = stack.predicting;
-  const auto more = said_size(*stack.part, stack.law->more);
+  const auto more = configured_size(*stack.part, stack.constraint->more);
   for (auto at = stack.layers.lower_bound(said->value); more && at != stack.layers.end(); ++at) {
     if (*at - said->value < more->value) allowed.insert(*at);
   }
@@ -289,7 +291,10 @@ void add_counts(const StackSeen& stack, const std::string& row,
 bool has_two_roots(const StacksByName& stacks, const StackSeen& stack) {
   std::size_t seen = 0;
   for (const auto& [name, other] : stacks)
-    seen += other.part == stack.part && other.law == stack.law && !other.layers.empty() ? 1 : 0;
+    seen +=
+        other.part == stack.part && other.constraint == stack.constraint && !other.layers.empty()
+            ? 1
+            : 0;
   return seen > 1;
 }
 
@@ -301,13 +306,14 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
                                            const ModelPart& part) {
   const ConfigPart& whole = config.parts.front();
   auto ties = whole.flags.find("tie_word_embeddings");
-  if (part.laws->types.empty() || part.config != &whole || part.heads.empty() ||
+  if (part.constraints->types.empty() || part.config != &whole || part.heads.empty() ||
       ties == whole.flags.end() || ties->second)
     return std::nullopt;
   if (config.architectures.size() != 1) return std::nullopt;
   const std::string& made = config.architectures.front();
   if (!made.ends_with("ForCausalLM") && !made.ends_with("LMHeadModel")) return std::nullopt;
-  const std::string embedding = part.roots.front() + std::string(part.laws->sizes.front().name);
+  const std::string embedding =
+      part.roots.front() + std::string(part.constraints->sizes.front().name);
   if (!c.find(embedding) || c.find(part.heads.front())) return std::nullopt;
   return part.heads.front();
 }
@@ -335,17 +341,17 @@ std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const st
 // False where none of the names is one that these parts have.
 bool compare_parts(const Checkpoint& c, const ModelConfig& config,
                    const std::vector<ModelPart>& parts, Progress* progress, ConfigFit& fit) {
-  const LawsByName laws = laws_by_name(parts);
+  const ConstraintsByName constraints = constraints_by_name(parts);
   StacksByName stacks = stacks_of(parts);
   SizeChecks sizes(c);
   std::size_t known = 0;
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
     see(stacks, fqn);
-    auto law = laws.find(with_stars(fqn));
-    if (law == laws.end()) continue;
+    auto constraint = constraints.find(with_stars(fqn));
+    if (constraint == constraints.end()) continue;
     ++known;
-    if (!config.packs_weights) sizes.look_at(tensor, law->second);
+    if (!config.packs_weights) sizes.look_at(tensor, constraint->second);
   }
   if (known == 0) return false;
   fit.sizes = std::move(sizes).take();
@@ -443,11 +449,11 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   if (!config || config->packs_weights) return {};
   std::vector<ModelPart> parts = known_parts(*config);
   if (parts.empty()) parts = general_parts(checkpoint, *config, progress);
-  const LawsByName laws = laws_by_name(parts);
+  const ConstraintsByName constraints = constraints_by_name(parts);
   SizeChecks sizes(checkpoint);
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
-    auto law = laws.find(with_stars(checkpoint.fqn(tensor)));
-    if (law != laws.end()) sizes.look_at(tensor, law->second);
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    auto constraint = constraints.find(with_stars(checkpoint.fqn(tensor)));
+    if (constraint != constraints.end()) sizes.look_at(tensor, constraint->second);
   }
   std::vector<ExchangedAxes> found = sizes.exchanged();
   for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress))

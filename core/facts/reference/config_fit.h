@@ -1,5 +1,5 @@
-// The weights of a Hugging Face folder held against the config.json beside them: sizes, and how
-// many layers and experts there are.
+// Compares the weights of a Hugging Face folder with its config.json: sizes, and numbers of layers
+// and experts.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace shw {
 
-// Extents that are not what a key says, or a product of keys.
+// Extents that contradict a key or a product of keys.
 struct SizeContradiction {
   std::string words;              // "num_key_value_heads 2 x head_dim 8 = 16"
   std::vector<std::string> keys;  // "num_key_value_heads", "head_dim"
@@ -22,17 +22,17 @@ struct SizeContradiction {
     TensorId tensor{};
     std::size_t axis = 0;
   };
-  std::vector<Contradicting> tensors;  // never empty
-  std::size_t agreeing = 0;            // tensors of which it is true
-  bool only_more_rows = false;         // of a vocabulary: padding may be all there is
+  std::vector<Contradicting> tensors;  // not empty
+  std::size_t agreeing = 0;            // number of tensors that agree
+  bool only_more_rows = false;         // a vocabulary that is only too large: may be padding
 };
 
-// Numbers from `first` to `last`, both among them.
+// Numbers first .. last, inclusive.
 struct NumberRange {
   std::int64_t first = 0, last = 0;
 };
 
-// A row of layers or experts whose members are others than the config counts.
+// A list of layers or experts with another number of members than the config says.
 struct CountContradiction {
   std::string row;    // "model.layers."
   std::string words;  // "num_hidden_layers 32"
@@ -40,20 +40,20 @@ struct CountContradiction {
   std::int64_t said = 0;
   std::int64_t there = 0;
   std::vector<NumberRange> missing, extra;
-  std::vector<std::string> rows;  // all that are so: experts of each layer
+  std::vector<std::string> rows;  // all such lists: experts of each layer
 };
 
 struct ConfigFit {
-  std::optional<Error> unusable;  // it lies there, and cannot be read
-  std::string unknown_model;      // its model_type, where nothing was held against it
-  bool has_own_code = false;      // the model may be made otherwise
+  std::optional<Error> unusable;  // config.json exists but cannot be read
+  std::string unknown_model;      // its model_type if that is not known, so nothing was compared
+  bool has_own_code = false;      // custom code: the model may be built differently
   std::vector<SizeContradiction> sizes;
   std::vector<CountContradiction> counts;
   std::optional<std::string> missing_head;        // "lm_head.weight"
-  std::optional<std::pair<Dtype, Dtype>> dtypes;  // as it says, as all of them are
+  std::optional<std::pair<Dtype, Dtype>> dtypes;  // dtype in the config, dtype of all weights
 };
 
-// Nothing where no config of a model lies beside weights as from_pretrained reads them.
+// nullopt unless a config of a model is beside weights that from_pretrained would read.
 std::optional<ConfigFit> fit_config(const Checkpoint& checkpoint, Progress* progress);
 
 }  // namespace shw

@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/facts/names/name_families.h"
 
 namespace shw {
@@ -18,7 +18,7 @@ constexpr Words kInnerExperts =
     "mlp.experts.|block_sparse_moe.experts.|mixer.experts.|feed_forward.experts.|moe.experts.";
 constexpr Words kExpertCount =
     "num_experts|num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts";
-constexpr StackLaw kGeneralStacks[] = {
+constexpr StackConstraint kGeneralStacks[] = {
     {"layers.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
     {"h.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
     {"blocks.", kLayerCount, kPredicting, kInnerExperts, kExpertCount},
@@ -27,7 +27,7 @@ constexpr StackLaw kGeneralStacks[] = {
 constexpr Words kAnyHidden = "hidden_size|n_embd|d_model", kAnyFfn = "intermediate_size";
 constexpr Words kAnyQueries = "num_attention_heads*head_dim",
                 kAnyKeys = "num_key_value_heads*head_dim";
-constexpr SizeLaw kGeneralSizes[] = {
+constexpr SizeConstraint kGeneralSizes[] = {
     {"embed_tokens.weight", {"vocab_size", kAnyHidden}},
     {"embeddings.weight", {"vocab_size", kAnyHidden}},
     {"word_embeddings.weight", {"vocab_size", kAnyHidden}},
@@ -47,7 +47,7 @@ constexpr SizeLaw kGeneralSizes[] = {
     {"layers.*.mlp.experts.*.up_proj.weight", {"moe_intermediate_size", kAnyHidden}},
     {"layers.*.mlp.experts.*.down_proj.weight", {kAnyHidden, "moe_intermediate_size"}},
 };
-constexpr ModelLaws kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
+constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
 
 bool holds_any(std::string_view text, std::span<const Words> words) {
   return std::any_of(words.begin(), words.end(),
@@ -69,9 +69,9 @@ std::optional<std::string_view> root_in(std::string_view fqn) {
 
 std::set<std::string> text_roots(const Checkpoint& c, Progress* progress) {
   std::set<std::string> roots;
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
-    const auto root = is_beside_text(fqn) ? std::nullopt : root_in(fqn);
+    const auto root = follows_text_model(fqn) ? std::nullopt : root_in(fqn);
     if (root) roots.emplace(*root);
     if (roots.size() > 1) break;
   }
@@ -88,12 +88,12 @@ bool has_own_widths(const ConfigPart& part) {
 
 }  // namespace
 
-bool is_beside_text(std::string_view fqn) {
-  constexpr auto kBeside = std::to_array<Words>(
+bool follows_text_model(std::string_view fqn) {
+  constexpr auto kConcurrent = std::to_array<Words>(
       {"vision", "visual",  "image",   "img_",    "vit.",      "audio",          "speech",
        "video",  "wav2vec", "whisper", "talker",  "token2wav", "code_predictor", "codec",
        "mtp",    "nextn",   "eagle",   "qformer", "resampler", "vqmodel",        "depth_decoder"});
-  return holds_any(fqn, kBeside);
+  return holds_any(fqn, kConcurrent);
 }
 
 const ConfigPart& text_part_of(const ModelConfig& config) {

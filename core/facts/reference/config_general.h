@@ -1,23 +1,23 @@
-// What config.json says of names and shapes in any architecture: a model whose own laws are not
-// known (config_laws.h) is judged by the names that nearly all decoders share.
+// Checks for architectures without constraints of their own (config_constraints.h), by the names
+// that nearly all decoders share.
 #pragma once
 
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/facts/reference/config_laws.h"
+#include "core/facts/reference/config_constraints.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
 
-// "vision_tower.", "audio_tower.": a tensor of a part that is no text model. Also of layers that
-// predict further tokens ("mtp.").
-bool is_beside_text(std::string_view fqn);
+// True for tensors outside of the text model ("vision_tower.", "audio_tower.") and for additional
+// prediction layers ("mtp.").
+bool follows_text_model(std::string_view fqn);
 
-// The config of the text model: config.json itself, or the one that is nested in it.
+// The config of the text model: config.json itself, or the part nested in it.
 const ConfigPart& text_part_of(const ModelConfig& config);
 
-// The text model, where its class is one of transformers and its layers stand under one name.
+// The text model if its class is one of transformers and all layers share a prefix.
 std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
                                      Progress* progress);
 

@@ -1,5 +1,5 @@
-// What single rules ask of config.json beyond what all of them share (config_fit.h). Each call
-// reads config.json and walks the names once more: 3 ms for 10,000 tensors.
+// Comparisons with config.json for single rules; those shared by all are in config_fit.h. Each call
+// reads config.json and all names again: 3 ms for 10,000 tensors.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace shw {
 
-// A weight whose last two axes are exchanged: it is transposed.
+// A weight with its last two axes swapped: it is transposed.
 struct ExchangedAxes {
   TensorId tensor{};
   Extents expected;
@@ -23,11 +23,11 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
 
 ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* progress);
 
-// What any key that counts experts says.
+// The values of all keys that count experts.
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint);
 
-// Whether all files that the checkpoint should have were read: what is not there may be in what was
-// not.
+// True if all files that the checkpoint should have were read, so that absent tensors do not
+// exist.
 bool is_complete_folder(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -6,8 +6,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "core/base/encoder.h"
 #include "core/base/hash.h"
-#include "core/base/packed.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
@@ -185,15 +185,15 @@ std::string packed_runs(const std::vector<GroupRun>& runs) {
                                 static_cast<std::int64_t>(run.source), run.from, run.count, run.at})
       numbers.push_back(static_cast<std::uint64_t>(number));
   }
-  Packer words;
-  words.add(numbers);
-  return packed_text(words.take());
+  Encoder payload;
+  payload.add(numbers);
+  return packed_text(payload.take());
 }
 
 Result<std::vector<RowsFound>> unpacked_runs(const std::string& told,
                                              const std::vector<TensorId>& group) {
-  Unpacker words(std::as_bytes(std::span(told)));
-  SHW_TRY(const auto numbers, words.numbers());
+  Decoder payload(std::as_bytes(std::span(told)));
+  SHW_TRY(const auto numbers, payload.numbers());
   std::vector<RowsFound> found;
   for (std::size_t i = 0; i + 5 <= numbers.size(); i += 5) {
     if (numbers[i] >= group.size() || numbers[i + 1] >= group.size()) break;
@@ -273,7 +273,7 @@ PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, Tensor
   PartlyLost out{target, copy_of(checkpoint.shape(target)), {}, ""};
   for (ChunkId chunk : checkpoint.chunks(source)) {
     const Box box = box_of(checkpoint, chunk);
-    if (!is_empty(box)) out.survivors.push_back({chunk, whole(box.sizes), box.offsets});
+    if (!is_empty(box)) out.retained_chunks.push_back({chunk, whole(box.sizes), box.offsets});
   }
   return out;
 }

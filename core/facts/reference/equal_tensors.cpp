@@ -197,7 +197,7 @@ Result<std::set<TensorId>> EqualityPass::run() {
     progress_->begin(Phase::kReadingBytes, bytes, /*bytes=*/true);
   // What differs need not be read to its end; the tensor is then none of those, whoever looks on.
   std::vector<std::atomic<bool>> differs(a_.tensor_count());
-  EachWork work{"compare with the reference", costs_, {}, progress_};
+  MapTask work{"compare with the reference", costs_, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {
     std::atomic<bool>& differing = differs[index_of(parts_[i].tensor)];
     if (differing) return std::string("differs");
@@ -206,7 +206,7 @@ Result<std::set<TensorId>> EqualityPass::run() {
     differing = true;
     return std::string("differs");
   };
-  SHW_TRY(auto told, find_each(team_, work));
+  SHW_TRY(auto told, map_across_ranks(team_, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
     if (told[i] != "equal") asked_.erase(parts_[i].tensor);
   }

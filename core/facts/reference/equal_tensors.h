@@ -1,4 +1,4 @@
-// Tensors that hold what the reference holds, known before any rule looks closer.
+// Tensors that equal the reference's, determined before any rule compares them in detail.
 #pragma once
 
 #include <set>
@@ -8,15 +8,15 @@
 
 namespace shw {
 
-// True where every item of one is the very item of the other: the same bytes of the same file.
+// True if all items of both tensors are the same bytes of the same file.
 bool has_same_items(const Checkpoint& checkpoint, TensorId tensor, const Checkpoint& reference,
                     TensorId other);
 
-// Tensors whose counterparts are cut into the same boxes and hold the same bytes; of those that are
-// not read whole (`is_read_whole`), the ones whose items are the reference's own. Both sides are
-// read once, in pieces, on every core and by all members of a team (null: alone); an item that is
-// its own counterpart is not read. A tensor of which anything cannot be read is not among them.
-// An error where somebody stopped it, or where the team broke.
+// Tensors whose counterparts have the same chunk boxes and bytes. Tensors outside
+// `is_read_whole` count only if their items are the reference's own. Both sides are read once,
+// in pieces, on all cores and divided among the ranks of a team (null: alone); shared items are
+// not read. Tensors that cannot be read are not included. Errors: cancellation, or a failure of
+// the team.
 Result<std::set<TensorId>> equal_to_reference(const CheckInput& input, Progress* progress,
                                               Team* team);
 

@@ -1,5 +1,5 @@
-// Numbers that are like others though training has changed them all (spec/failures.md P19, trained
-// models): their correlation, which a common shift or scale does not change.
+// Similarity of numbers after further training: the correlation, which is invariant to shift and
+// scale.
 #pragma once
 
 #include <algorithm>
@@ -15,32 +15,32 @@
 
 namespace shw {
 
-inline constexpr double kLikeItsPlace = 0.5;  // what is as like its own place as that is in it
-// Of what is like a place, every part is: half a tile alone brings the whole of it to 0.5.
+inline constexpr double kLikeItsPlace = 0.5;  // at least this correlation with its best match
+// At least this correlation in each part: one matching half alone gives 0.5 overall.
 inline constexpr double kLikeInParts = 0.25;
-inline constexpr std::size_t kParts = 16;  // that are looked at, from its first element to its last
+inline constexpr std::size_t kParts = 16;  // parts compared, from first to last element
 
-// By how much more it has to be like one place than any other. The correlation of unrelated rows of
-// n elements has a standard deviation of 1 / sqrt(n): six of them are asked for, 0.6 with 100
-// elements and 0.2 with 900.
+// Required margin between the best and the second-best match. The correlation of unrelated rows of
+// n elements has standard deviation 1 / sqrt(n); six of them are required: 0.6 for 100 elements,
+// 0.2 for 900.
 inline double asked_margin(std::size_t elements) {
-  constexpr double kLeastMargin = 0.2, kAskedDeviations = 6;  // the first is P19's
+  constexpr double kLeastMargin = 0.2, kAskedDeviations = 6;  // the least margin for any size
   return std::max(kLeastMargin, kAskedDeviations / std::sqrt(static_cast<double>(elements)));
 }
 
-// Shifted and scaled until their sum is 0 and their squares sum to 1: a product of two such rows is
-// their correlation. False where all are equal, or one is not finite.
+// Shifts and scales to sum 0 and sum of squares 1, so that dot products are correlations. False if
+// all values are equal or one is not finite.
 bool standardise(std::span<float> row);
 double product_of(std::span<const float> a, std::span<const float> b);
 
-// Part `which` of kParts of a box of `sizes`: so many elements of it or some more, as many as can
-// be along the last dimensions, the parts spread evenly from corner to corner. All along
-// `whole_dim`, whose elements do not count, where there is one.
+// Part `which` of kParts of a box of `sizes`: about that many elements, extended along the last
+// dims, spread evenly from corner to corner. Spans all of `whole_dim`, if given, whose elements do
+// not count.
 inline constexpr std::size_t kNoDim = SIZE_MAX;
-// The numbers of a box inside of something; nothing where they cannot be read.
+// Reads the values of a box; nullopt if they cannot be read.
 using ReadPart = std::function<std::optional<std::vector<float>>(const Box& inside)>;
-// Whether what begins like another thing of these sizes is like it to its end: a tile can be of two
-// blocks, each of which belongs to another place.
+// True if two tensors of these sizes are similar in all parts and not only at the begin: a chunk
+// can consist of two blocks that belong to different places.
 bool is_like_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart& there);
 inline std::int64_t elements_of_part(std::int64_t all) {
   constexpr std::int64_t kLeast = 64, kMost = 256;

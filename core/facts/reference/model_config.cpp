@@ -126,7 +126,7 @@ const ConfigPart* ModelConfig::find(std::string_view part) const {
 
 Result<std::optional<ModelConfig>> parse_model_config(std::string_view json) {
   if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
-  const std::string text = with_null_for_odd_numbers(json);
+  const std::string text = replace_non_json_floats(json);
   auto parsed = parse_json<Json>(text);
   if (!parsed.problem.empty()) return unusable_config(not_json_text(parsed), not_json_at(parsed));
   if (!parsed.tree.is_object() || text_in(parsed.tree, "model_type").empty()) return std::nullopt;

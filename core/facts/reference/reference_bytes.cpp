@@ -7,7 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/letter_case.h"
 #include "core/facts/evidence.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 #include "core/facts/states/optimizer_states.h"
 
 namespace shw {
@@ -71,7 +71,7 @@ Result<std::vector<std::string>> find_together(
   }
   if (input.progress != nullptr && all != 0)
     input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
-  return find_each(input.team, {step, reads, find, input.progress, {holds, input.memory}});
+  return map_across_ranks(input.team, {step, reads, find, input.progress, {holds, input.memory}});
 }
 
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {
@@ -87,7 +87,7 @@ std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 bool is_beyond_comparison(const CheckInput& input, TensorId tensor, TensorId other) {
-  return input.doubted_in_reference.contains(tensor) &&
+  return input.untrusted_in_reference.contains(tensor) &&
          !same(input.checkpoint.shape(tensor), input.reference->shape(other));
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_places.h"
@@ -79,11 +79,11 @@ std::string repeats_of(const CheckInput& input, const AskedRepeats& asked) {
       break;
     }
   }
-  Packer words;
-  words.add(static_cast<std::uint64_t>(found.parts));
-  words.add(static_cast<std::uint64_t>(found.rows));
-  words.add(std::uint64_t{found.tells});
-  return packed_text(words.take());
+  Encoder payload;
+  payload.add(static_cast<std::uint64_t>(found.parts));
+  payload.add(static_cast<std::uint64_t>(found.rows));
+  payload.add(std::uint64_t{found.tells});
+  return packed_text(payload.take());
 }
 
 }  // namespace
@@ -97,11 +97,11 @@ Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
   auto find = [&](std::size_t i) -> Result<std::string> { return repeats_of(input, asked[i]); };
   SHW_TRY(const auto told, find_together(input, "look for repeated parts", costs, find));
   for (const std::string& text : told) {
-    Unpacker words(std::as_bytes(std::span(text)));
+    Decoder payload(std::as_bytes(std::span(text)));
     RepeatedParts one;
-    SHW_TRY(const std::uint64_t parts, words.number());
-    SHW_TRY(const std::uint64_t rows, words.number());
-    SHW_TRY(const std::uint64_t tells, words.number());
+    SHW_TRY(const std::uint64_t parts, payload.number());
+    SHW_TRY(const std::uint64_t rows, payload.number());
+    SHW_TRY(const std::uint64_t tells, payload.number());
     one.parts = static_cast<std::int64_t>(parts);
     one.rows = static_cast<std::int64_t>(rows);
     one.tells = tells != 0;

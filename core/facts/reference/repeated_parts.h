@@ -1,4 +1,4 @@
-// A tensor that is the same part several times, one behind the other along its first dimension.
+// Finds tensors that repeat one part along their first dimension.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace shw {
 
 struct AskedRepeats {
   TensorId tensor{};
-  std::int64_t rows = 0;  // of one part, where it is known; 0: any
+  std::int64_t rows = 0;  // rows per part if known; 0: any
 };
 struct RepeatedParts {
-  std::int64_t parts = 0;  // 0: it does not repeat itself
-  std::int64_t rows = 0;   // of one part
-  bool tells = false;      // a part holds more than a few different values
+  std::int64_t parts = 0;  // 0: not repeated
+  std::int64_t rows = 0;   // per part
+  bool tells = false;      // a part has more than a few distinct values
 };
-// One answer for each. Of those that do not repeat themselves a few KiB are read.
+// One answer per tensor. Of tensors that do not repeat only a few KiB are read.
 Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
                                                        const std::vector<AskedRepeats>& asked);
 

@@ -242,7 +242,8 @@ std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTen
 
 }  // namespace
 
-std::optional<BlockOrder> order_by_likeness(const PiecedTensor& image, const PiecedTensor& truth) {
+std::optional<BlockOrder> match_slices_by_correlation(const PiecedTensor& image,
+                                                      const PiecedTensor& truth) {
   if (image.dtype != truth.dtype || !has_values(image.dtype) || !same(image.shape, truth.shape))
     return std::nullopt;
   for (std::size_t dim = 0; dim < image.shape.size(); ++dim) {

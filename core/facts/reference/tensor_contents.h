@@ -1,4 +1,4 @@
-// Which tensors hold the same, whatever their names: fingerprints of whole tensors of one side.
+// Fingerprints of whole tensors of one checkpoint, to find equal contents by any name.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@
 
 namespace shw {
 
-// Each is read once, by one of those who look.
+// Each tensor is read once, by one rank of a team.
 class TensorContents {
  public:
   TensorContents(const CheckInput& input, const Checkpoint& checkpoint)
       : input_(input), checkpoint_(checkpoint) {}
-  // Reads those that are not known, on every core.
+  // Reads all tensors that are not known yet, on all cores.
   Status learn(const std::vector<TensorId>& tensors);
-  // Of one that was learned. Empty: it cannot be read.
+  // Requires learn(). Empty: the tensor cannot be read.
   const std::string& of(TensorId tensor) const;
 
  private:

@@ -1,5 +1,5 @@
-// Which tensor is which of the reference's where training went on since that was saved: as
-// core/facts/reference/tile_likeness.h, of whole tensors.
+// Matches whole tensors with tensors of the reference if training continued after the reference was
+// saved; see tile_likeness.h.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace shw {
 
-// Of tensors of one shape: `there` are the counterparts of `here`, one by one. Of each the leading
-// elements are held against all, and parts of the rest against the one that was found. Nothing
-// where they are not all of one shape and of floats, or cannot all be read.
-std::optional<LikeOrder> order_by_likeness(const CheckInput& input,
-                                           const std::vector<TensorId>& here,
-                                           const std::vector<TensorId>& there);
+// For tensors of one shape: `there` are the counterparts of `here`. The leading elements of each
+// are compared with all others, and parts of the rest with the best match. nullopt unless all have
+// one shape, are floats and can be read.
+std::optional<LikeOrder> match_tensors_by_correlation(const CheckInput& input,
+                                                      const std::vector<TensorId>& here,
+                                                      const std::vector<TensorId>& there);
 
-// What that reads at most, and holds, of so many tensors of each side.
+// Maximum bytes read and held for this number of tensors per side.
 std::uint64_t bytes_to_liken(std::size_t tensors);
 
 }  // namespace shw

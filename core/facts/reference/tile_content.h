@@ -1,5 +1,5 @@
-// What boxes of a tensor hold, told by hashes: of the tiles that a checkpoint saved, and of any box
-// of the tensor of the reference. Memory is a slab, whatever the size of a tile.
+// Hashes of boxes of a tensor: of saved chunks, and of any box in the reference. Memory is one
+// slab, whatever the chunk size.
 #pragma once
 
 #include <map>
@@ -15,38 +15,38 @@
 
 namespace shw {
 
-// The dtype in which both can be compared: their own where it is one, else the narrower of two
-// floats, to which the wider one is rounded. Nothing where they have none.
+// The dtype for a comparison: the common one, or the narrower of two floats, to which the wider is
+// rounded; nullopt if there is none.
 std::optional<Dtype> common_dtype(Dtype a, Dtype b);
 
 struct BoxContent {
-  std::string hash;  // 16 bytes: equal for equal elements, as far as boxes of one size go
-  // Distinct elements that are not zero: at most kMaxValues of them.
+  std::string hash;  // 16 bytes: equal for equal elements of boxes of one size
+  // Distinct non-zero values, at most kMaxValues.
   std::set<std::uint64_t> values;
 };
 inline constexpr std::size_t kMaxValues = 16;
 
-// Boxes of one tensor whose chunks tile it, as elements of `dtype`. Answers about boxes are kept.
+// Boxes of one tensor that its chunks tile, as elements of `dtype`. Results are cached.
 class TensorBoxes {
  public:
-  // `progress` hears of every slab that was read; may be null. `decoded_bytes`: of items that are
-  // kept decoded (BoxReader).
+  // `progress` counts read slabs; may be null. `decoded_bytes`: memory for decoded items
+  // (BoxReader).
   TensorBoxes(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype,
               Progress* progress = nullptr, std::uint64_t decoded_bytes = 0);
 
-  // Its elements, row-major; nothing where they cannot all be read.
+  // The elements, row-major; nullopt unless all can be read.
   std::optional<Bytes> elements(const Box& box) { return read(chunks_in(box), box); }
-  // The leading elements of the box, 4 KiB at most, and their hash: what differs there differs.
+  // Up to 4 KiB of leading elements of the box.
   std::optional<Bytes> start(const Box& box);
   std::optional<std::string> start_of(const Box& box);
   std::optional<BoxContent> content_of(const Box& box);
-  // The same of an item as it was saved, wherever it is said to lie.
+  // As above for a chunk's own item, wherever its record places it.
   std::optional<Bytes> start(ChunkId chunk, const Extents& sizes);
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);
-  // A box of its elements, as it lies in the item.
+  // A box within the item of a chunk.
   std::optional<Bytes> part(ChunkId chunk, const Box& inside);
-  // The values among its leading elements, as many as start_of looks at.
+  // The distinct values among its leading elements, as many as start() reads.
   std::set<std::uint64_t> values_at_start(ChunkId chunk, const Extents& sizes);
 
  private:

@@ -1,4 +1,4 @@
-// Tiles of known sizes put together to a whole: which box does each of them get?
+// Arranges chunks of known sizes to fill a shape.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace shw {
 
-// Tiles that look alike: of one size, and one content.
+// Interchangeable chunks: equal size and content.
 struct TileKind {
   Extents sizes;
-  std::vector<std::size_t> tiles;  // any of them serves
+  std::vector<std::size_t> tiles;  // any of them may be used
 };
 
-// A box for every tile of `kinds` such that all together, with the boxes of `fixed`, fill `shape`
-// exactly, and `fits` said yes to every kind and box. Corner by corner: the first element that
-// nothing covers is the first one of some tile, so `fits` is asked of few places. Nothing where
-// there is no way, or none was found in kMostSteps. The answer is by tile number.
+// Assigns a box to every chunk of `kinds` so that these and `fixed` fill `shape` exactly, and
+// `fits` accepts every pair of kind and box. Works corner by corner: the first uncovered element is
+// the first element of some chunk, so `fits` is called for few positions. Results by chunk number;
+// nullopt if there is no solution, or none within kMostSteps.
 inline constexpr std::size_t kMostSteps = 20'000;
 using Fits = std::function<bool(std::size_t kind, const Box& box)>;
 std::optional<std::vector<std::pair<std::size_t, Box>>> put_together(const Extents& shape,
@@ -28,7 +28,7 @@ std::optional<std::vector<std::pair<std::size_t, Box>>> put_together(const Exten
                                                                      std::vector<TileKind> kinds,
                                                                      const Fits& fits);
 
-// The first element of `shape`, row by row, that no box covers; nothing where all are covered.
+// The first uncovered element of `shape` in row-major order; nullopt if all are covered.
 std::optional<Extents> first_gap(const Extents& shape, const std::vector<Box>& boxes);
 
 }  // namespace shw

@@ -18,15 +18,15 @@ Rows all_standardised(Rows rows) {
   return rows;
 }
 
-struct Likest {
+struct BestMatch {
   std::size_t place = 0;
   double margin = 0;
 };
 
 // The one place of its kind that `tile` is like, by how much more than any other.
-Likest likest_of(std::size_t tile, const std::vector<float>& row, const Rows& places,
-                 const std::vector<std::size_t>& kinds) {
-  Likest best{tile, -2};
+BestMatch likest_of(std::size_t tile, const std::vector<float>& row, const Rows& places,
+                    const std::vector<std::size_t>& kinds) {
+  BestMatch best{tile, -2};
   double first = -2, second = 0;  // what is unlike all others has to be like this one all the same
   for (std::size_t place = 0; place < places.size(); ++place) {
     if (kinds[place] != kinds[tile]) continue;
@@ -45,9 +45,9 @@ Likest likest_of(std::size_t tile, const std::vector<float>& row, const Rows& pl
 
 }  // namespace
 
-std::optional<LikeOrder> order_by_likeness(const std::vector<std::vector<float>>& tiles,
-                                           const std::vector<std::vector<float>>& places,
-                                           const std::vector<std::size_t>& kinds) {
+std::optional<LikeOrder> match_tiles_by_correlation(const std::vector<std::vector<float>>& tiles,
+                                                    const std::vector<std::vector<float>>& places,
+                                                    const std::vector<std::size_t>& kinds) {
   assert(tiles.size() == places.size() && tiles.size() == kinds.size());
   const auto here = all_standardised(tiles), there = all_standardised(places);
   bool is_any_unlike = false;
@@ -65,7 +65,7 @@ std::optional<LikeOrder> order_by_likeness(const std::vector<std::vector<float>>
   for (std::size_t i = 0; i < here.size(); ++i) {
     order.place_of.push_back(i);
     if (std::count(kinds.begin(), kinds.end(), kinds[i]) == 1) continue;
-    const Likest best = likest_of(i, here[i], there, kinds);
+    const BestMatch best = likest_of(i, here[i], there, kinds);
     if (best.margin < asked_margin(here[i].size()) || is_taken[best.place]) return std::nullopt;
     is_taken[best.place] = true;
     order.place_of.back() = best.place;

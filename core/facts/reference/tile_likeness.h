@@ -1,5 +1,5 @@
-// Which tile is which where training went on since the reference was saved: no bytes are equal, and
-// rows are still like themselves (spec/failures.md P19, trained models).
+// Matches chunks with places in the reference if training continued after the reference was saved:
+// no bytes are equal, but rows are still similar.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 namespace shw {
 
 struct LikeOrder {
-  std::vector<std::size_t> place_of;  // by tile: the place whose numbers are like its own
-  double margin = 0;                  // the least by which a tile is more like it than any other
+  std::vector<std::size_t> place_of;  // by chunk: the most similar place
+  double margin = 0;                  // the least margin over any other place
 };
 
-// `tiles` and `places` of one tensor are its tiles one by one, as they are here and as they are in
-// the reference; tiles of one `kind` may stand for each other. Of each the same leading elements.
-// Nothing unless every tile is told from all others, and some are at another's place. Likeness is
-// the correlation, which a common shift or scale does not change.
-std::optional<LikeOrder> order_by_likeness(const std::vector<std::vector<float>>& tiles,
-                                           const std::vector<std::vector<float>>& places,
-                                           const std::vector<std::size_t>& kinds);
+// `tiles` and `places`: leading elements of the tensor's chunks here and in the reference; only
+// chunks of equal `kind` may be exchanged. nullopt unless every chunk matches exactly one place
+// and some are out of place. Similarity is the correlation, which is invariant to shift and
+// scale.
+std::optional<LikeOrder> match_tiles_by_correlation(const std::vector<std::vector<float>>& tiles,
+                                                    const std::vector<std::vector<float>>& places,
+                                                    const std::vector<std::size_t>& kinds);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What it looks like that tiles lie where others belong.
+// Classifies how chunks have exchanged places.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct TilePattern {
   std::string says;    // "two tiles have exchanged places"
 };
 
-// `shape` is the reference's.
+// `shape` is that of the reference.
 TilePattern pattern_of(const TilePlaces& places, const Extents& shape);
 
-// Where equal tiles lie along one dim and nothing else is cut: their order as blocks, block i of
-// the truth is block order[i] of the image.
+// The order as blocks, if equal chunks are exchanged along the only split dim: block i of the
+// reference is block order[i] of the tensor.
 std::optional<BlockOrder> as_block_order(const TilePlaces& places, const Extents& shape);
 
 }  // namespace shw

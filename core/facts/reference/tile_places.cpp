@@ -121,7 +121,7 @@ class Solver {
       there.push_back(std::move(*wanted));
       kinds.push_back(kind_of.try_emplace(tile.box.sizes, kind_of.size()).first->second);
     }
-    auto order = order_by_likeness(here, there, kinds);
+    auto order = match_tiles_by_correlation(here, there, kinds);
     if (!order) return;
     std::map<std::size_t, Box> places;
     for (std::size_t i = 0; i < tiles_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Where in the reference the bytes of each saved tile lie (spec/failures.md P19, for whole tiles):
-// at its own place, at another one, or nowhere.
+// Searches the reference for the bytes of each saved chunk: found in place, at another place, or
+// not at all.
 #pragma once
 
 #include <cstddef>
@@ -12,49 +12,50 @@
 namespace shw {
 
 enum class PlacesAnswer : std::uint8_t {
-  kUnread,     // nothing can be said
-  kInPlace,    // every tile holds what the reference has at its place
-  kExchanged,  // every tile is found, and they fill the tensor: `boxes` says how
-  kPartly,     // some tiles are found at another place, others nowhere
-  kStrange,    // no tile that is not in its place is found anywhere else
+  kUnread,     // could not be read
+  kInPlace,    // every chunk equals the reference at its place
+  kExchanged,  // all chunks are found and fill the tensor: see `boxes`
+  kPartly,     // some chunks are found elsewhere, others not at all
+  kStrange,    // no displaced chunk is found anywhere
 };
 
 struct TileMove {
   Box recorded;  // with the sizes of the item
-  Box found;     // where the reference has these elements
+  Box found;     // place of these elements in the reference
 };
 
-// A tile that says something, so few values as it may have, and that is not what the reference has
-// at its place: by the first 4 KiB.
+// A chunk with enough distinct values that differs from the reference at its place, judged by the
+// first 4 KiB.
 struct StrangeTile {
-  std::size_t chunk = 0;      // among the tensor's
-  std::string holds, wanted;  // hashes of what begins the tile and its place; `wanted` may be empty
+  std::size_t chunk = 0;      // index in the tensor
+  std::string holds, wanted;  // hashes of the begin of chunk and place; `wanted` may be empty
 };
 
 struct TilePlaces {
   PlacesAnswer answer = PlacesAnswer::kUnread;
-  bool sampled = false;  // kInPlace, by the first 4 KiB of each tile
+  bool sampled = false;  // kInPlace, judged by the first 4 KiB of each chunk
   bool rounded = false;  // compared in the narrower of two dtypes
-  // False: so few different values that the order may be chance. Of kExchanged and kPartly.
+  // False: too few distinct values to exclude chance. For kExchanged and kPartly.
   bool telling = false;
-  // kStrange: the least margin of order_by_likeness, where that says how the tiles lie; else 0.
+  // kStrange: the least margin of match_tiles_by_correlation if that finds the places; else
+  // 0.
   double likeness = 0;
-  // kExchanged, and where likeness says how: one a chunk, the order of the tensor's chunks
+  // kExchanged, or if correlation tells: one per chunk, in chunk order
   std::vector<Box> boxes;
-  std::vector<TileMove> moves;  // all that moved; kPartly: those that are found once
+  std::vector<TileMove> moves;  // all displaced chunks; kPartly: those with one match
   std::int64_t tiles = 0;
-  std::int64_t nowhere = 0;  // kPartly: tiles whose elements the reference has at no tile's place
-  std::int64_t doubled = 0;  // kPartly: found where another tile stands that holds them rightly
-  // kPartly, kStrange: of those tiles that say something.
-  std::vector<std::size_t> right;  // in place, by number among the tensor's chunks
+  std::int64_t nowhere = 0;  // kPartly: chunks that are at no chunk's place in the reference
+  std::int64_t doubled = 0;  // kPartly: found at the place of a chunk that is in place
+  // kPartly, kStrange: chunks with enough distinct values.
+  std::vector<std::size_t> right;  // in place, by index in the tensor
   std::vector<StrangeTile> strange;
 };
 
-// `every_byte`: tiles whose first 4 KiB are in place are read to the end as well. Tiles that hold
-// the same stay where they are, or go to any place that wants it: the result is the same bytes.
+// `every_byte`: chunks whose first 4 KiB are in place are compared to the end. Chunks of equal
+// contents stay in place or fill any place that needs them.
 TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte);
 
-// Of items that each side of one search keeps decoded: half of the memory is that of all threads.
+// Memory for decoded items per side of a search: half of the limit, divided by threads.
 std::uint64_t decoded_for_places(const CheckInput& input);
 
 }  // namespace shw

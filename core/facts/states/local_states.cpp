@@ -7,7 +7,7 @@
 #include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/off_the_grid.h"
 #include "core/facts/layout/padding.h"
-#include "core/facts/layout/rank_doubt.h"
+#include "core/facts/layout/rank_order_certainty.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/split_pairs.h"
 #include "core/mesh/error_models.h"
@@ -272,7 +272,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
                const std::optional<Box>& held, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
   const bool is_in_doubt =
-      entry != nullptr && entry->mesh && is_order_in_doubt(input, *entry->mesh);
+      entry != nullptr && entry->mesh && is_rank_order_uncertain(input, *entry->mesh);
   local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
   if (!same(c.shape(parameter), local.expected)) {
     if (entry == nullptr || !is_of_another_model(c, parameter, *entry))

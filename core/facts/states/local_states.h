@@ -1,4 +1,4 @@
-// S3 (spec/failures.md 4, 0.7.2): optimizer states that are one rank's shard, saved as the whole.
+// Optimizer states that are one rank's shard, saved as the global tensor.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct LocalState {
   std::uint32_t writer = 0;
   ChunkId chunk{};
   std::optional<Box>
-      home;             // where the survivor belongs; empty box: nothing survived; none: unknown
-  std::string source;   // what tells it
-  std::string why_not;  // where it is unknown
+      home;             // the box of the retained part; empty: nothing is left; nullopt: unknown
+  std::string source;   // evidence for it
+  std::string why_not;  // reason if it is unknown
 };
 
 std::vector<LocalState> local_states(const CheckInput& input);
-// The states of all of them.
+// All states of these tensors.
 std::set<TensorId> saved_as_global(const CheckInput& input);
 
 }  // namespace shw

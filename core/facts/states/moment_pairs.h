@@ -1,4 +1,4 @@
-// The two moments of each parameter, side by side.
+// The two moments of each parameter, paired.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace shw {
 
 struct MomentPair {
   std::string prefix;  // of the optimizer: "optimizer."
-  std::string key;     // of the parameter, bare
+  std::string key;     // parameter name without wrappers
   TensorId mean{}, square{};
 };
 
-// Where both are there with one shape; by optimizer and parameter.
+// Pairs with equal shapes, by optimizer and parameter.
 std::vector<MomentPair> moment_pairs(const CheckInput& input);
 
 }  // namespace shw

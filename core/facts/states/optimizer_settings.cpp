@@ -230,8 +230,8 @@ OptimizerSettings Reader::run() {
   OptimizerSettings out;
   if (c_.directory() == nullptr) return out;
   for (std::size_t i = 0; i < c_.objects().size() && !is_cancelled(progress_); ++i) add_object(i);
-  for (TensorId tensor : until_cancelled(c_.tensors(), progress_)) add_tensor(tensor);
-  for (auto& [prefix, draft] : until_cancelled(drafts_, progress_)) {
+  for (TensorId tensor : cancellable_range(c_.tensors(), progress_)) add_tensor(tensor);
+  for (auto& [prefix, draft] : cancellable_range(drafts_, progress_)) {
     SavedOptimizer optimizer = finish(std::move(draft));
     optimizer.prefix = prefix;
     out.optimizers.push_back(std::move(optimizer));

@@ -21,17 +21,17 @@
 
 namespace shw {
 
-// A step as one entry of the checkpoint holds it.
+// The step counter in one entry of the checkpoint.
 struct SavedStep {
-  std::string fqn;                    // of the entry; of the whole list where it is inside one
-  std::optional<TensorId> tensor;     // where the entry is a tensor
-  std::optional<std::size_t> object;  // where the entry is an object and holds nothing else
-  std::optional<double> step;         // nothing: None
+  std::string fqn;                    // of the entry, or of the list that contains it
+  std::optional<TensorId> tensor;     // set if the entry is a tensor
+  std::optional<std::size_t> object;  // set if the entry is an object with nothing else
+  std::optional<double> step;         // nullopt: None
 };
 
 struct ParamGroup {
   std::string name;                 // "0", or the parameter's name
-  std::vector<std::string> params;  // bare names, or indices
+  std::vector<std::string> params;  // names without wrappers, or indices
   bool lists_params = false;
   std::map<std::string, PlainValue> values;  // lr, betas, eps, weight_decay, ...
   std::optional<SavedStep> step;
@@ -39,12 +39,12 @@ struct ParamGroup {
 
 struct SavedOptimizer {
   std::string prefix;                           // "optimizer."
-  std::vector<ParamGroup> groups;               // in their order
-  std::map<std::string, SavedStep> steps;       // by the key of the parameter
-  bool by_parameter = false;                    // flattened: every group is one parameter
-  std::set<std::string> keys;                   // of parameters that have states
-  std::map<std::string, std::size_t> group_of;  // by parameter; the first that lists it
-  // Flattened: parameters that have settings (a learning rate among them) and no states.
+  std::vector<ParamGroup> groups;               // in recorded order
+  std::map<std::string, SavedStep> steps;       // by parameter key
+  bool by_parameter = false;                    // flattened: one group per parameter
+  std::set<std::string> keys;                   // keys of parameters with states
+  std::map<std::string, std::size_t> group_of;  // by parameter: the first group that lists it
+  // Flattened: parameters with settings (a learning rate among them) but no states.
   std::vector<std::string> without_states = {};
 };
 
@@ -53,22 +53,22 @@ struct OptimizerSettings {
   std::int64_t left_out = 0;  // entries that could not be read or are too large
 };
 
-// Entries up to 16 MiB, 256 MiB of them; nothing where no bytes can be read.
+// Reads entries up to 16 MiB, 256 MiB in total; empty if the data cannot be read.
 OptimizerSettings read_optimizer_settings(const Checkpoint& checkpoint,
                                           const Progress* progress = nullptr);
 
-// "optimizer." of "optimizer.state.0.exp_avg"; nothing where the FQN is no state.
+// "optimizer." of "optimizer.state.0.exp_avg"; nullopt if the FQN is not a state.
 std::optional<std::string> optimizer_prefix(std::string_view fqn);
 
 struct Betas {
   double first = 0, second = 0;
 };
-// Of the group that holds the parameter with that key.
+// The betas of the group that contains the parameter with this key.
 std::optional<Betas> betas_of(const SavedOptimizer& optimizer, std::string_view key);
 std::optional<Betas> betas_of(const ParamGroup& group);
-// The group has what torch's own Adam and AdamW, or NVIDIA's fused ones, write into it, and nothing
-// that is not known from them or from a trainer around them. Names of states say less: AdaBelief,
-// ADOPT and LaProp are kept under Adam's.
+// True if the group has the settings of torch's Adam and AdamW, or NVIDIA's fused ones, and
+// no unknown others. State names are not sufficient: AdaBelief, ADOPT and LaProp use
+// Adam's.
 bool is_adams(const SavedOptimizer& optimizer, std::string_view key);
 const SavedOptimizer* find_optimizer(const OptimizerSettings& settings, std::string_view prefix);
 

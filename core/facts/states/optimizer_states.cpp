@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 
 namespace shw {
 namespace {
@@ -241,7 +241,7 @@ std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
                                              const Progress* progress) {
   std::vector<OptimizerState> states;
   std::vector<TensorId> model;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto path = parse_state_fqn(checkpoint.fqn(tensor));
     if (path) {
       states.push_back({tensor, std::nullopt, true, role_of_kind(path->kind),
@@ -252,11 +252,11 @@ std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
   }
   if (states.empty()) return states;
   std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nothing: ambiguous
-  for (TensorId tensor : until_cancelled(model, progress)) {
+  for (TensorId tensor : cancellable_range(model, progress)) {
     auto [found, added] = by_name.try_emplace(bare_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();
   }
-  for (OptimizerState& state : until_cancelled(states, progress)) {
+  for (OptimizerState& state : cancellable_range(states, progress)) {
     auto found = by_name.find(bare_name(state.key));
     if (found != by_name.end()) state.parameter = found->second;
   }

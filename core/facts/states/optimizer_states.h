@@ -1,5 +1,5 @@
-// Which tensors are optimizer states, of which kind, and of which parameter: from structure, not
-// from one project's spelling (core/model/state_names.h has the spellings).
+// Identifies optimizer states, their kind and parameter by structure, independent of one project's
+// spelling (core/model/state_names.h lists spellings).
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ namespace shw {
 
 struct OptimizerState {
   TensorId state{};
-  std::optional<TensorId> parameter;  // nothing where none fits
-  bool parameter_is_sure = true;  // false: one of several tensors with equal shape and equal chunks
+  std::optional<TensorId> parameter;  // nullopt if none fits
+  bool parameter_is_sure = true;      // false: one of several tensors with equal shape and chunks
   StateRole role = StateRole::kOther;
   std::string kind;  // "exp_avg"
-  std::string key;   // what names the parameter: "layers.0.weight", "4"
+  std::string key;   // identifies the parameter: "layers.0.weight", "4"
 };
 
 std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,

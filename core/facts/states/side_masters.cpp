@@ -46,9 +46,9 @@ bool is_one_range(const SideTensor& tensor) {
   return !tensor.big_endian && same(tensor.strides, row_major_strides(tensor.sizes));
 }
 
-SidePiece as_piece(const std::string& file, const SideTensor& tensor, Extents at) {
+ExternalPiece as_piece(const std::string& file, const SideTensor& tensor, Extents at) {
   std::uint64_t size = size_of(tensor.dtype);
-  SidePiece piece;
+  ExternalPiece piece;
   piece.file = file;
   piece.offset = tensor.payload_offset + static_cast<std::uint64_t>(tensor.storage_offset) * size;
   piece.length = static_cast<std::uint64_t>(volume(tensor.sizes).value_or(0)) * size;
@@ -64,7 +64,8 @@ struct Part {
 };
 
 // Which ranks' files together make up the tensor: one for each distinct box.
-std::optional<std::vector<Part>> master_parts(const CheckInput& input, const SideMasters& masters,
+std::optional<std::vector<Part>> master_parts(const CheckInput& input,
+                                              const PerRankMasters& masters,
                                               const SpecEntry& entry) {
   std::vector<Part> parts;
   std::set<Extents> seen;
@@ -85,12 +86,13 @@ std::optional<std::vector<Part>> master_parts(const CheckInput& input, const Sid
 
 // Elements at the beginning of a survivor's item that equal the master of its writer, cast to the
 // tensor's dtype; nothing where one differs or cannot be read.
-std::optional<std::int64_t> equal_elements(const CheckInput& input, const Survivor& survivor,
-                                           Dtype dtype, const SideMasters::RankFile& file,
+std::optional<std::int64_t> equal_elements(const CheckInput& input,
+                                           const RetainedChunk& retained_chunk, Dtype dtype,
+                                           const PerRankMasters::RankFile& file,
                                            const SideTensor& master) {
   const Checkpoint& c = input.checkpoint;
-  const Result<ItemHeader>& header = input.headers[index_of(survivor.chunk)];
-  auto item = c.item(survivor.chunk);
+  const Result<ItemHeader>& header = input.headers[index_of(retained_chunk.chunk)];
+  auto item = c.item(retained_chunk.chunk);
   if (!header || !item || header->dtype != dtype || header->compressed || header->big_endian ||
       header->conjugate || header->negative ||
       !same(header->strides, row_major_strides(header->sizes)) || !is_one_range(master))
@@ -103,7 +105,7 @@ std::optional<std::int64_t> equal_elements(const CheckInput& input, const Surviv
   auto saved = read_bytes(
       **source, header->payload_offset + static_cast<std::uint64_t>(header->storage_offset) * size,
       elements * size);
-  SidePiece piece = as_piece(file.path, master, {});
+  ExternalPiece piece = as_piece(file.path, master, {});
   auto raw = read_bytes(*file.source, piece.offset, elements * size_of(master.dtype));
   if (!saved || !raw) return std::nullopt;
   auto cast = cast_elements(master.dtype, *raw, dtype);
@@ -111,7 +113,7 @@ std::optional<std::int64_t> equal_elements(const CheckInput& input, const Surviv
   return count;
 }
 
-bool fits_masters(const SideMasters& masters, const std::string& place,
+bool fits_masters(const PerRankMasters& masters, const std::string& place,
                   const std::vector<Part>& parts) {
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
     const auto& of_rank = masters.ranks.at(part.rank).masters;
@@ -148,10 +150,10 @@ std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint
   return out;
 }
 
-std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
-  SideMasters out;
+std::optional<PerRankMasters> read_side_masters(const Checkpoint& checkpoint) {
+  PerRankMasters out;
   for (auto& [rank, file] : read_rank_files(checkpoint)) {
-    SideMasters::RankFile found{file.path, file.source, {}};
+    PerRankMasters::RankFile found{file.path, file.source, {}};
     for (SideTensor& tensor : file.tensors) {
       bool of_this_rank =
           !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
@@ -164,10 +166,12 @@ std::optional<SideMasters> read_side_masters(const Checkpoint& checkpoint) {
   return out;
 }
 
-std::optional<SideRestore> restore_from_side(const CheckInput& input, const SideMasters& masters,
-                                             const DroppedAxis& dropped) {
+std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
+                                                   const PerRankMasters& masters,
+                                                   const DroppedAxis& dropped) {
   const Checkpoint& c = input.checkpoint;
-  if (!dropped.placed || dropped.survivors.empty() || input.headers.empty()) return std::nullopt;
+  if (!dropped.placed || dropped.retained_chunks.empty() || input.headers.empty())
+    return std::nullopt;
   auto parts = master_parts(input, masters, *dropped.entry);
   if (!parts) return std::nullopt;
   std::optional<SideRestore> found;
@@ -176,12 +180,12 @@ std::optional<SideRestore> restore_from_side(const CheckInput& input, const Side
     SideRestore restore;
     restore.master = place;
     bool equal = true;
-    for (const Survivor& survivor : dropped.survivors) {
-      auto writer = c.writer(survivor.chunk);
+    for (const RetainedChunk& retained_chunk : dropped.retained_chunks) {
+      auto writer = c.writer(retained_chunk.chunk);
       auto file = writer ? masters.ranks.find(*writer) : masters.ranks.end();
       equal = file != masters.ranks.end() && file->second.masters.contains(place);
       if (!equal) break;
-      auto count = equal_elements(input, survivor, c.dtype(dropped.tensor), file->second,
+      auto count = equal_elements(input, retained_chunk, c.dtype(dropped.tensor), file->second,
                                   file->second.masters.at(place));
       equal = count.has_value();
       if (!equal) break;
@@ -191,7 +195,7 @@ std::optional<SideRestore> restore_from_side(const CheckInput& input, const Side
     // Two masters with the same values: nothing tells which one it is.
     if (found) return std::nullopt;
     for (const Part& part : *parts) {
-      const SideMasters::RankFile& file = masters.ranks.at(part.rank);
+      const PerRankMasters::RankFile& file = masters.ranks.at(part.rank);
       restore.pieces.push_back(as_piece(file.path, file.masters.at(place), part.box.offsets));
     }
     found = std::move(restore);
@@ -200,23 +204,23 @@ std::optional<SideRestore> restore_from_side(const CheckInput& input, const Side
 }
 
 std::optional<std::string> contradicted_by_masters(const CheckInput& input,
-                                                   const SideMasters& masters,
+                                                   const PerRankMasters& masters,
                                                    const DroppedAxis& dropped,
                                                    std::int64_t& comparisons) {
   constexpr std::int64_t kSure = 16;  // equal elements that are no chance
   const Checkpoint& c = input.checkpoint;
   if (!dropped.placed || input.headers.empty()) return std::nullopt;
   Dtype dtype = c.dtype(dropped.tensor);
-  for (const Survivor& survivor : dropped.survivors) {
-    auto writer = c.writer(survivor.chunk);
+  for (const RetainedChunk& retained_chunk : dropped.retained_chunks) {
+    auto writer = c.writer(retained_chunk.chunk);
     if (!writer) continue;
     std::vector<std::string> others;
     bool own = false;
     for (const auto& [rank, file] : masters.ranks) {
       for (const auto& [place, master] : file.masters) {
-        if (!same(master.sizes, c.sizes(survivor.chunk))) continue;
+        if (!same(master.sizes, c.sizes(retained_chunk.chunk))) continue;
         if (--comparisons < 0) return std::nullopt;
-        auto count = equal_elements(input, survivor, dtype, file, master);
+        auto count = equal_elements(input, retained_chunk, dtype, file, master);
         if (!count || *count < kSure) continue;
         own = own || rank == static_cast<std::int64_t>(*writer);
         if (rank != static_cast<std::int64_t>(*writer))
@@ -227,7 +231,7 @@ std::optional<std::string> contradicted_by_masters(const CheckInput& input,
     return fmt::format(
         "rank {} wrote {} at {}, but its values are those of {}: the names of the files are no "
         "guide to where survivors belong",
-        *writer, c.fqn(dropped.tensor), to_text(c.offsets(survivor.chunk)), others.front());
+        *writer, c.fqn(dropped.tensor), to_text(c.offsets(retained_chunk.chunk)), others.front());
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// S2 (spec/failures.md 3): gated weights saved as two halves, _w and _v, whose optimizer states
-// were cut by the length of one rank's shard.
+// Gated weights saved as two halves, _w and _v, whose optimizer states were split by the length of
+// one rank's shard.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct SplitPair {
   SplitHalf w, v;
   StateRole role = StateRole::kOther;
   std::string kind;
-  std::int64_t chunks = 0;  // T
-  std::int64_t rows = 0;    // q
-  std::int64_t ratio = 0;   // rows of the model over rows of the state
+  std::int64_t chunks = 0;  // number of chunks
+  std::int64_t rows = 0;    // rows of the state per chunk
+  std::int64_t ratio = 0;   // rows of the model / rows of the state
 };
 
 std::vector<SplitPair> split_pairs(const CheckInput& input);
-// The states of all of them.
+// All states of these tensors.
 std::set<TensorId> split_locally(const CheckInput& input);
 
 }  // namespace shw

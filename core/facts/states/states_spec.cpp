@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 
 namespace shw {
 namespace {
@@ -90,7 +90,7 @@ std::shared_ptr<const Spec> with_states(const Checkpoint& checkpoint,
                                         const std::vector<OptimizerState>& states,
                                         const Progress* progress) {
   std::shared_ptr<Spec> more;
-  for (const OptimizerState& state : until_cancelled(states, progress)) {
+  for (const OptimizerState& state : cancellable_range(states, progress)) {
     if (!state.parameter || !state.parameter_is_sure) continue;
     const SpecEntry* entry = spec->find(checkpoint.fqn(*state.parameter));
     if (entry == nullptr || spec->find(checkpoint.fqn(state.state)) != nullptr) continue;

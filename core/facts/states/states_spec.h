@@ -1,6 +1,6 @@
-// A spec of the model alone says of its optimizer states as well, where they were saved as their
-// parameters were: in the same boxes of the same shape, so that what befell those befell them. It
-// does as well where one of the two lost tiles and the other is as large as it should be.
+// Extends a spec of the model to its optimizer states if they were saved with the same shapes and
+// boxes as their parameters, so that the same damage applies. Also if one of the two lost chunks
+// and the other has the expected size.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace shw {
 
-// A moment or master in several tiles that are as large as those of the whole parameter, rank by
-// rank, and make up less than it: ranks of an axis that the saver left out all claimed one tile. A
-// factored or projected state has tiles of its own size.
+// True for a moment or master whose chunks equal those of its parameter, rank by rank, but cover
+// less: the ranks of an axis that the saver lost all claimed one chunk. Factored or projected
+// states have chunks of other sizes.
 bool is_short_of_parameter(const Checkpoint& checkpoint, const OptimizerState& state);
 
-// `spec` itself where it has nothing to add. Entries that are added have no dtype: states have
-// their own.
+// Returns `spec` itself if there is nothing to add. Added entries have no dtype, because states
+// have their own.
 std::shared_ptr<const Spec> with_states(const Checkpoint& checkpoint,
                                         std::shared_ptr<const Spec> spec,
                                         const std::vector<OptimizerState>& states,

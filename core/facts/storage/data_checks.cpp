@@ -4,9 +4,9 @@
 #include <numeric>
 #include <string>
 
-#include "core/base/in_runs.h"
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/parallel.h"
+#include "core/base/parallel_batches.h"
 #include "core/facts/values/tensor_statistics.h"
 #include "core/formats/file_check.h"
 #include "core/formats/inlined_check.h"
@@ -17,36 +17,36 @@
 namespace shw {
 namespace {
 
-void pack_check(Packer& words, const DataCheck& check) {
-  words.add(static_cast<std::uint64_t>(check.crc));
-  words.add(std::uint64_t{check.expected});
-  words.add(std::uint64_t{check.actual});
-  words.add(check.record);
-  words.add(check.record_offset);
-  words.add(check.record_length);
+void pack_check(Encoder& payload, const DataCheck& check) {
+  payload.add(static_cast<std::uint64_t>(check.crc));
+  payload.add(std::uint64_t{check.expected});
+  payload.add(std::uint64_t{check.actual});
+  payload.add(check.record);
+  payload.add(check.record_offset);
+  payload.add(check.record_length);
   std::vector<std::uint64_t> counts;
   if (check.floats) {
     for (std::int64_t one : {check.floats->count, check.floats->nan, check.floats->infinite,
                              check.floats->denormal, check.floats->zero})
       counts.push_back(static_cast<std::uint64_t>(one));
   }
-  words.add(counts);
+  payload.add(counts);
 }
 
-Result<DataCheck> unpack_check(Unpacker& words) {
+Result<DataCheck> unpack_check(Decoder& payload) {
   DataCheck check;
-  SHW_TRY(std::uint64_t crc, words.number());
+  SHW_TRY(std::uint64_t crc, payload.number());
   if (crc > static_cast<std::uint64_t>(DataCheck::Crc::kDiffers))
     return fail(ErrorKind::kIo, "another worker says nonsense of an item");
   check.crc = static_cast<DataCheck::Crc>(crc);
-  SHW_TRY(std::uint64_t expected, words.number());
-  SHW_TRY(std::uint64_t actual, words.number());
+  SHW_TRY(std::uint64_t expected, payload.number());
+  SHW_TRY(std::uint64_t actual, payload.number());
   check.expected = static_cast<std::uint32_t>(expected);
   check.actual = static_cast<std::uint32_t>(actual);
-  SHW_TRY(check.record, words.text());
-  SHW_TRY(check.record_offset, words.number());
-  SHW_TRY(check.record_length, words.number());
-  SHW_TRY(auto counts, words.numbers());
+  SHW_TRY(check.record, payload.text());
+  SHW_TRY(check.record_offset, payload.number());
+  SHW_TRY(check.record_length, payload.number());
+  SHW_TRY(auto counts, payload.numbers());
   if (counts.size() == 5) {
     auto at = [&](std::size_t i) { return static_cast<std::int64_t>(counts[i]); };
     check.floats = FloatCounts{at(0), at(1), at(2), at(3), at(4)};
@@ -56,23 +56,23 @@ Result<DataCheck> unpack_check(Unpacker& words) {
 
 // One thing and its answer, or why there is none, as words.
 std::string in_words(const Result<DataCheck>& check) {
-  Packer words;
-  words.add(std::uint64_t{check.has_value()});
+  Encoder payload;
+  payload.add(std::uint64_t{check.has_value()});
   if (check)
-    pack_check(words, *check);
+    pack_check(payload, *check);
   else
-    words.add(check.error());
-  return packed_text(words.take());
+    payload.add(check.error());
+  return packed_text(payload.take());
 }
 
 Result<Result<DataCheck>> from_words(const std::string& text) {
-  Unpacker words(std::as_bytes(std::span(text)));
-  SHW_TRY(std::uint64_t is_good, words.number());
+  Decoder payload(std::as_bytes(std::span(text)));
+  SHW_TRY(std::uint64_t is_good, payload.number());
   if (is_good != 0) {
-    SHW_TRY(DataCheck check, unpack_check(words));
+    SHW_TRY(DataCheck check, unpack_check(payload));
     return Result<DataCheck>(std::move(check));
   }
-  SHW_TRY(Error error, words.error());
+  SHW_TRY(Error error, payload.error());
   return Result<DataCheck>(tl::unexpected<Error>(std::move(error)));
 }
 
@@ -86,20 +86,20 @@ Status check_each(Team* team, const std::string& step, const std::vector<std::ui
                   Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
                   const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
   if (team == nullptr) {
-    return each_in_runs(costs, [&](std::size_t i) -> Status {
+    return parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(progress)) return cancelled_error();
       keep(i, check(i));
       return {};
     });
   }
-  EachWork work{step, costs, {}, progress};
+  MapTask work{step, costs, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     Result<DataCheck> found = check(i);
     if (!found && found.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(found).error());
     return in_words(found);
   };
-  SHW_TRY(std::vector<std::string> told, find_each(team, work));
+  SHW_TRY(std::vector<std::string> told, map_across_ranks(team, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
     SHW_TRY(Result<DataCheck> one, from_words(told[i]));
     keep(i, std::move(one));
@@ -154,7 +154,7 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders
   DataChecks data;
   SHW_TRY(data.chunks, check_items(checkpoint, headers, progress, team, counted));
   std::vector<std::uint64_t> costs;
-  for (const ObjectRow& object : checkpoint.objects()) costs.push_back(length_of(object.item));
+  for (const NonTensorEntry& object : checkpoint.objects()) costs.push_back(length_of(object.item));
   SHW_TRY(data.objects, check_few(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);
           }));

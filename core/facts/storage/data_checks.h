@@ -1,4 +1,4 @@
-// Every item read to its end: whether its bytes are those that were written, and what they are.
+// Reads every item completely and verifies checksums.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,11 @@ namespace shw {
 struct DataChecks {
   ItemDataChecks chunks;
   std::vector<Result<DataCheck>> objects;
-  std::vector<Result<DataCheck>> files;  // one a file, empty where the format has no such checksum
+  std::vector<Result<DataCheck>> files;  // one per file; empty if the format has no file checksums
 };
-// `headers`, one a chunk, where they have been read. A team reads each item once. An error only
-// where somebody stopped it, or the team's own. `counted`, where it is not null and there is no
-// team: what statistics are made of comes there, from the same pass.
+// `headers`: one per chunk if already read. The ranks of a team read each item once. Errors:
+// cancellation, or a failure of the team. If `counted` is not null and there is no team, it
+// receives statistics from the same pass.
 Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders& headers,
                                  Progress* progress, Team* team, CountedChunks* counted = nullptr);
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/base/words.h"
 #include "core/formats/common/filled_attribute.h"
 #include "core/tiles/coverage.h"
@@ -62,7 +62,7 @@ bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
                 const Progress* progress) {
   std::size_t here = 0;
-  for (const FilledTensor& tensor : until_cancelled(record.tensors, progress))
+  for (const FilledTensor& tensor : cancellable_range(record.tensors, progress))
     here += fits_checkpoint(checkpoint, tensor) ? 1 : 0;
   return 2 * here <= record.tensors.size() && !record.tensors.empty();
 }
@@ -94,7 +94,7 @@ FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Sour
   FilledByTensor all;
   std::size_t looks = 20'000'000;
   for (const Source& source : sources) {
-    for (const FilledTensor& tensor : until_cancelled(source.record.tensors, progress)) {
+    for (const FilledTensor& tensor : cancellable_range(source.record.tensors, progress)) {
       if (tensor.lost == 0 || !fits_checkpoint(checkpoint, tensor) ||
           !is_filled(checkpoint, tensor))
         continue;
@@ -110,14 +110,14 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
              const Progress* progress, FilledReport& report) {
   std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    for (const FilledTensor& tensor : until_cancelled(sources[i].record.tensors, progress)) {
+    for (const FilledTensor& tensor : cancellable_range(sources[i].record.tensors, progress)) {
       if (tensor.lost != 0) said[i][tensor.fqn] = tensor.lost;
     }
     if (!said[i].empty() && sources[i].record.lossless == true)
       report.disagreements.push_back(sources[i].name +
                                      " says that nothing is lost, and lists what is");
   }
-  for (const auto& [id, tensor] : until_cancelled(all, progress)) {
+  for (const auto& [id, tensor] : cancellable_range(all, progress)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (report.disagreements.size() == kMaxDisagreements) return;
       // One file of several speaks for its own tensors only.
@@ -137,7 +137,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
 void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& sources,
                  FilledReport& report) {
   std::set<std::string_view> here, seen;
-  for (const ObjectRow& row : checkpoint.objects()) here.insert(row.fqn);
+  for (const NonTensorEntry& row : checkpoint.objects()) here.insert(row.fqn);
   for (const Source& source : sources) {
     std::set<std::string_view> taken;
     for (const FilledEntry& entry : source.record.entries) taken.insert(entry.from);

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/leave_behind.h"
-#include "core/base/until_cancelled.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/utf8.h"
 #include "core/facts/storage/filled.h"
 
@@ -228,12 +228,12 @@ std::vector<FilledTensor> WantedJson::take_tensors() {
   stable_sort_until_cancelled(order.begin(), order.end(), before, progress_);
   std::vector<FilledTensor> taken;
   taken.reserve(tensors_.size());
-  for (std::uint32_t at : until_cancelled(order, progress_)) {
+  for (std::uint32_t at : cancellable_range(order, progress_)) {
     if (!taken.empty() && taken.back().fqn == tensors_[at].fqn) taken.pop_back();
     taken.push_back(std::move(tensors_[at]));
   }
   if (!is_cancelled(progress_)) return taken;
-  leave_behind(std::pair(std::move(taken), std::move(tensors_)));
+  destroy_in_background(std::pair(std::move(taken), std::move(tensors_)));
   return {};
 }
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/encoder.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
-#include "core/base/packed.h"
 #include "core/base/utf8.h"
 #include "core/io/read_through.h"
 
@@ -67,7 +67,7 @@ Result<std::string> sha256_of_file(const Directory& directory, const std::string
                                    Progress* progress) {
   SHW_TRY(auto source, directory.open(name));
   RunningSha256 hash;
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     hash.add(bytes);
     return {};
@@ -109,21 +109,21 @@ Result<std::vector<Result<std::string>>> hashes_of_files(const Directory& direct
   for (const ListedHash& file : files) sizes.push_back(file.size);
   std::vector<Result<std::string>> hashes(files.size());
   // Of others a hash, or nothing and why.
-  EachWork work{"hash files", sizes, {}, progress};
+  MapTask work{"hash files", sizes, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     hashes[i] = sha256_of_file(directory, files[i].name, progress);
     if (!hashes[i] && hashes[i].error().kind == ErrorKind::kCancelled) return hashes[i];
-    Packer words;
-    words.add(std::string_view(hashes[i] ? *hashes[i] : std::string()));
-    if (!hashes[i]) words.add(hashes[i].error());
-    return packed_text(words.take());
+    Encoder payload;
+    payload.add(std::string_view(hashes[i] ? *hashes[i] : std::string()));
+    if (!hashes[i]) payload.add(hashes[i].error());
+    return packed_text(payload.take());
   };
-  SHW_TRY(std::vector<std::string> told, find_each(team, work));
+  SHW_TRY(std::vector<std::string> told, map_across_ranks(team, work));
   for (std::size_t i = 0; team != nullptr && i < told.size(); ++i) {
-    Unpacker words(std::as_bytes(std::span(told[i])));
-    SHW_TRY(hashes[i], words.text());
+    Decoder payload(std::as_bytes(std::span(told[i])));
+    SHW_TRY(hashes[i], payload.text());
     if (!hashes[i]->empty()) continue;
-    SHW_TRY(Error why, words.error());
+    SHW_TRY(Error why, payload.error());
     hashes[i] = tl::unexpected<Error>(std::move(why));
   }
   return hashes;

@@ -1,9 +1,9 @@
-// The list of files with their hashes that Megatron-LM leaves beside a checkpoint
-// (--verify-integrity, PR #4305), and whether the files are those that it was made of.
+// Verifies the list of file hashes that Megatron-LM writes beside a checkpoint (--verify-integrity,
+// PR #4305).
 //
 //   integrity.json   {"algorithm": "sha256", "files": {name: 64 hex digits}}
 //
-// Names are of files in the checkpoint's folder.
+// Names refer to files in the checkpoint's folder.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ struct FileHash {
 };
 
 struct Integrity {
-  std::optional<Error> unusable;      // it lies there, and nothing can be held against it
-  std::size_t listed = 0;             // files that it names
-  std::vector<std::string> escaping;  // names that leave the checkpoint: never opened
-  std::vector<std::string> missing;   // names of files that are not there
+  std::optional<Error> unusable;      // the list exists but cannot be used
+  std::size_t listed = 0;             // number of listed files
+  std::vector<std::string> escaping;  // names that leave the folder: never opened
+  std::vector<std::string> missing;   // listed files that do not exist
   std::vector<FileHash> differing;
-  std::vector<std::string> unread;    // could not be read to their end
+  std::vector<std::string> unread;    // files that could not be read completely
   std::vector<std::string> unlisted;  // in use, and not named
   std::size_t not_hashed = 0;         // there and named, at less depth than data
   std::uint64_t hashed_bytes = 0;

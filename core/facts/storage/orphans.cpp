@@ -8,21 +8,22 @@ namespace shw {
 namespace {
 
 template <class Visit>
-void each_range(const CheckInput& input, Visit visit) {
+void parallel_for_ranges(const CheckInput& input, Visit visit) {
   const Checkpoint& checkpoint = input.checkpoint;
   auto offer = [&](const ItemPlace& place) {
     if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
   };
   // torch writes what is no tensor first: in this order a file is met from its begin to its end.
   auto objects = checkpoint.objects();
-  for (const ObjectRow& object : each_of(objects, input)) {
+  for (const NonTensorEntry& object : each_of(objects, input)) {
     if (object.item) offer(*object.item);
     for (const ItemPlace& place : object.of_other_ranks) offer(place);
   }
   for (ChunkId chunk : each_of(checkpoint.chunks(), input)) {
     if (auto item = checkpoint.item(chunk)) offer(*item);
   }
-  for (const StrayRecord& stray : checkpoint.strays()) offer(stray.item);
+  for (const UnclaimedStorageRecord& unclaimed : checkpoint.unclaimed_records())
+    offer(unclaimed.item);
 }
 
 // Before a long item less than a block may be left free, so that file systems can share its bytes
@@ -94,7 +95,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   if (suffix.empty()) return {};
   // Sums first: of millions of items only those of files that may have room are sorted.
   std::vector<Used> used(checkpoint.file_count());
-  each_range(input, [&](std::size_t file, const UnclaimedRange& range) {
+  parallel_for_ranges(input, [&](std::size_t file, const UnclaimedRange& range) {
     Used& of = used[file];
     of.bytes = checked_add(of.bytes, range.size()).value_or(UINT64_MAX);
     of.in_order = of.in_order && range.begin >= of.end;
@@ -109,7 +110,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
     if (data && !(full && used[f].in_order)) roomy[f];
   }
   if (roomy.empty()) return roomy;
-  each_range(input, [&](std::size_t file, const UnclaimedRange& range) {
+  parallel_for_ranges(input, [&](std::size_t file, const UnclaimedRange& range) {
     if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
   });
   for (auto& [f, ranges] : each_of(roomy, input))

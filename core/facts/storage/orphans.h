@@ -1,5 +1,5 @@
-// Ranges of data files that no item claims: what leftover-data reports, and where the bytes of a
-// tile may be whose record names another one's.
+// Ranges of data files that no item claims: reported by leftover-data, and searched for chunks
+// whose record names another item's bytes.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,14 @@ struct UnclaimedRange {
   std::uint64_t size() const { return end - begin; }
 };
 
-// Less than this holds no item: the smallest archive of torch takes more, and writers align.
+// Smaller gaps hold no item: torch's smallest archive is larger, and writers align.
 inline constexpr std::uint64_t kLeastGap = 512;
 
-// The part of an item that lies in its file.
+// The part of an item that is inside its file.
 std::optional<UnclaimedRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place);
 
-// The ranges of kLeastGap and more that belong to no item, of data files that records name; by
-// index of the file. Not the zeros that are left free before a long item.
+// Unclaimed ranges of at least kLeastGap in referenced data files, by file index. Alignment padding
+// of zeros is excluded.
 std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput& input);
 
 }  // namespace shw

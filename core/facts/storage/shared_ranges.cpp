@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/until_cancelled.h"
 
 namespace shw {
 namespace {
@@ -29,7 +29,7 @@ void each_item(const Checkpoint& checkpoint, const Progress* progress,
   auto objects = checkpoint.objects();
   for (std::size_t o = 0; o < objects.size(); ++o)
     offer(objects[o].item, {ChunkId{}, static_cast<std::int64_t>(o)});
-  for (ChunkId chunk : until_cancelled(checkpoint.chunks(), progress))
+  for (ChunkId chunk : cancellable_range(checkpoint.chunks(), progress))
     offer(checkpoint.item(chunk), {chunk});
 }
 

@@ -1,4 +1,4 @@
-// Items that claim the same bytes of a file.
+// Finds items that claim the same bytes of a file.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace shw {
 
-// Who claims a range: a chunk, or an entry that is no tensor.
+// A claim on a range by a chunk or a non-tensor entry.
 struct Claim {
   ChunkId chunk{};
-  std::int64_t object = -1;  // index in objects(); negative: it is the chunk
+  std::int64_t object = -1;  // index in objects(); negative: a chunk
   bool is_chunk() const { return object < 0; }
 };
 
 struct SharedRange {
   ItemPlace place;            // of the first claim
-  std::vector<Claim> claims;  // two or more; of a partial overlap the two that overlap
-  bool partial = false;       // their ranges are not the same, only not apart
+  std::vector<Claim> claims;  // at least two; for partial overlaps the two that overlap
+  bool partial = false;       // the ranges overlap but are not equal
 };
 
-// A damaged metadata can make every pair overlap: so many ranges are told, and so many claims of
-// one.
+// Limits of reported ranges, and of claims per range: damaged metadata can make every pair
+// overlap.
 inline constexpr std::size_t kMostShared = 4096;
 
-// Of a torch checkpoint; chunks that torch itself cannot tell apart (one tensor, equal offsets) and
-// entries that say the same word for word (a repair makes them) share by right.
-// `real`: for each file the one that its bytes are read as (linked_files.h); its own where empty.
+// For torch checkpoints. Not reported: chunks that torch cannot distinguish (one tensor, equal
+// offsets) and entries with identical records, which repairs create. `real`: for each file the file
+// that its bytes are read from (linked_files.h); empty: itself.
 std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progress* progress,
                                      const std::vector<FileId>& real = {});
-// Two tensors that are the same tile by tile: tied, and stored once.
+// True for two tensors that share all chunks: tied weights, stored once.
 bool is_tied(const Checkpoint& checkpoint, const SharedRange& range);
 
 ItemPlace place_of(const Checkpoint& checkpoint, const Claim& claim);

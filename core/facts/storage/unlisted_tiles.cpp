@@ -21,9 +21,9 @@ using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in st
 
 ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
   ByTensor found;
-  for (std::size_t i = 0; i < checkpoint.strays().size(); ++i) {
-    const StrayRecord& stray = checkpoint.strays()[i];
-    auto tensor = stray.offsets ? checkpoint.find(stray.fqn) : std::nullopt;
+  for (std::size_t i = 0; i < checkpoint.unclaimed_records().size(); ++i) {
+    const UnclaimedStorageRecord& unclaimed = checkpoint.unclaimed_records()[i];
+    auto tensor = unclaimed.offsets ? checkpoint.find(unclaimed.fqn) : std::nullopt;
     if (tensor) found[*tensor].push_back(i);
   }
   return found;
@@ -33,8 +33,8 @@ ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
 class Claims {
  public:
   explicit Claims(const CheckInput& input) : input_(input) {
-    for (const StrayRecord& stray : input.checkpoint.strays()) {
-      if (stray.item.file != FileId::kNone) by_file_[stray.item.file];
+    for (const UnclaimedStorageRecord& unclaimed : input.checkpoint.unclaimed_records()) {
+      if (unclaimed.item.file != FileId::kNone) by_file_[unclaimed.item.file];
     }
     auto offer = [&](const std::optional<ItemPlace>& place) {
       auto range = place ? range_of(input.checkpoint, *place) : std::nullopt;
@@ -42,10 +42,11 @@ class Claims {
       if (auto found = by_file_.find(place->file); found != by_file_.end())
         found->second.push_back(*range);
     };
-    for (const ObjectRow& object : input.checkpoint.objects()) offer(object.item);
+    for (const NonTensorEntry& object : input.checkpoint.objects()) offer(object.item);
     for (ChunkId chunk : each_of(input.checkpoint.chunks(), input))
       offer(input.checkpoint.item(chunk));
-    for (const StrayRecord& stray : input.checkpoint.strays()) offer(stray.item);
+    for (const UnclaimedStorageRecord& unclaimed : input.checkpoint.unclaimed_records())
+      offer(unclaimed.item);
     for (auto& [file, ranges] : by_file_) keep_shared(ranges);
   }
 
@@ -108,23 +109,23 @@ struct Judge {
   std::size_t left_to_read = kMostRead;
 
   // Empty: `tile` is what the record says.
-  std::string why_not(TensorId tensor, const StrayRecord& stray, ListedAgain& tile) {
+  std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed, ListedAgain& tile) {
     const Checkpoint& checkpoint = input.checkpoint;
-    if (!is_reachable(checkpoint, stray.item)) return "its bytes are not there";
-    if (claims.is_contested(stray.item)) return "another record claims bytes of its item";
+    if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are not there";
+    if (claims.is_contested(unclaimed.item)) return "another record claims bytes of its item";
     if (left_to_read == 0) return "too many records are like it to read them all";
     --left_to_read;
-    auto header = read_orphan_header(checkpoint, tile.like, stray.item);
+    auto header = read_orphan_header(checkpoint, tile.like, unclaimed.item);
     if (!header) return "its item cannot be read: it " + header.error().message;
     if (header->dtype != checkpoint.dtype(tensor))
       return "its item is " + std::string(name(header->dtype)) + ", the tensor " +
              std::string(name(checkpoint.dtype(tensor)));
-    tile.box = Box{*stray.offsets, header->sizes};
+    tile.box = Box{*unclaimed.offsets, header->sizes};
     if (!lies_inside(tile.box.offsets, tile.box.sizes, checkpoint.shape(tensor)))
       return "an item of size " + to_text(header->sizes) + " there would leave the tensor";
-    tile.file = stray.item.file;
-    tile.offset = static_cast<std::uint64_t>(stray.item.offset);
-    tile.length = static_cast<std::uint64_t>(stray.item.length);
+    tile.file = unclaimed.item.file;
+    tile.offset = static_cast<std::uint64_t>(unclaimed.item.offset);
+    tile.length = static_cast<std::uint64_t>(unclaimed.item.length);
     return "";
   }
 };
@@ -150,16 +151,16 @@ bool completes(const Checkpoint& checkpoint, const Relisted& relisted, std::vect
          tiles_exactly(boxes, shape);
 }
 
-void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>& strays,
+void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>& unclaimed_records,
                   UnlistedTiles& out) {
   const Checkpoint& checkpoint = judge.input.checkpoint;
   auto like = like_of(judge.input, tensor);
   Relisted relisted{tensor, {}};
   bool all = true;
-  for (std::size_t i : strays) {
+  for (std::size_t i : unclaimed_records) {
     ListedAgain tile;
     tile.like = like.value_or(ChunkId{});
-    std::string why = like ? judge.why_not(tensor, checkpoint.strays()[i], tile)
+    std::string why = like ? judge.why_not(tensor, checkpoint.unclaimed_records()[i], tile)
                            : "no other item of its dtype says how items are written";
     all = all && why.empty();
     if (why.empty())
@@ -170,12 +171,12 @@ void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>&
   std::size_t left_out = 0;
   auto boxes = boxes_with_items(checkpoint, tensor, left_out);
   if (all && completes(checkpoint, relisted, std::move(boxes))) {
-    out.placed.insert(strays.begin(), strays.end());
+    out.placed.insert(unclaimed_records.begin(), unclaimed_records.end());
     if (left_out != 0) out.misplaced.insert(tensor);
     out.tensors.push_back(std::move(relisted));
     return;
   }
-  for (std::size_t i : strays)
+  for (std::size_t i : unclaimed_records)
     out.why_not.try_emplace(i, "with it the tiles would not cover " +
                                    to_text(checkpoint.shape(tensor)) + " exactly once");
 }
@@ -185,13 +186,13 @@ void judge_tensor(Judge& judge, TensorId tensor, const std::vector<std::size_t>&
 UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
   UnlistedTiles out;
   const Checkpoint& checkpoint = input.checkpoint;
-  if (input.headers.empty() || checkpoint.strays().empty() ||
+  if (input.headers.empty() || checkpoint.unclaimed_records().empty() ||
       !checkpoint.format().traits.has_index || checkpoint.format().rewrite != Rewrite::kIndex)
     return out;
-  ByTensor strays = strays_by_tensor(checkpoint);
-  if (strays.empty()) return out;
+  ByTensor unclaimed_records = strays_by_tensor(checkpoint);
+  if (unclaimed_records.empty()) return out;
   Judge judge{input, Claims(input)};
-  for (const auto& [tensor, records] : each_of(strays, input))
+  for (const auto& [tensor, records] : each_of(unclaimed_records, input))
     judge_tensor(judge, tensor, records, out);
   return out;
 }

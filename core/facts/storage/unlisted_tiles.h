@@ -1,6 +1,6 @@
-// Storage records of tiles that the tensor's own list lacks: the record says where in the tensor
-// the tile begins, the item itself how large it is. Which of them are what the listed tiles leave
-// open.
+// Storage records of chunks that are missing from their tensor's chunk list. The record gives
+// the chunk's offset, its item the size; determines which records fill the gaps of the listed
+// chunks.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 namespace shw {
 
 struct UnlistedTiles {
-  std::vector<Relisted> tensors;  // whose tiles are all there again with these, each once
-  std::set<TensorId> misplaced;   // of those: that list tiles without a record in their place
-  std::set<std::size_t> placed;   // index in strays() of all that `tensors` are made of
-  std::map<std::size_t, std::string> why_not;  // of other records of a tensor that is there
+  std::vector<Relisted> tensors;  // tensors that are complete with these chunks, each used once
+  std::set<TensorId> misplaced;   // of those: they list chunks without a record there
+  std::set<std::size_t> placed;   // indices in unclaimed_records() of the chunks in `tensors`
+  std::map<std::size_t, std::string> why_not;  // other records of existing tensors, with the reason
 };
 
-// Nothing where no header was read.
+// Empty if no headers were read.
 UnlistedTiles find_unlisted_tiles(const CheckInput& input);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What the elements of chunks add up to, counted while something else read them: who asks for
-// statistics afterwards reads the others alone.
+// Statistics of chunks collected while other code read them, so that a later statistics pass reads
+// only the rest.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ class CountedChunks {
   CountedChunks(const CountedChunks&) = delete;
   CountedChunks& operator=(const CountedChunks&) = delete;
 
-  // All elements of a chunk, once; from several threads.
+  // Adds all elements of a chunk, once; thread-safe.
   void add(ChunkId chunk, const StatisticsSums& sums);
 
-  // When nobody adds any more.
+  // Call after the last add().
   bool has(ChunkId chunk) const { return has_[index_of(chunk)]; }
-  // Null where no chunk of it was counted.
+  // Null if no chunk of the tensor was counted.
   const StatisticsSums* of(TensorId tensor) const;
 
  private:

@@ -1,5 +1,5 @@
-// Two tensors compared element by element, to the bit. Equal fingerprints only propose: their
-// weights are public, and two tensors of other values with one fingerprint can be made by hand.
+// Bitwise comparison of two tensors, after equal fingerprints: fingerprints only propose equality,
+// because their weights are public and collisions can be constructed.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,31 @@
 
 namespace shw {
 
-// Each is nothing where one of the two cannot be read, and false where their dtypes differ. At most
-// kHeldOfSide bytes of each are held.
+// nullopt if a tensor cannot be read, false if dtypes differ. Holds at most kHeldOfSide bytes of
+// each.
 inline constexpr std::uint64_t kHeldOfSide = std::uint64_t{8} << 20;
 
 std::optional<bool> are_equal_elements(const PiecedTensor& image, const PiecedTensor& truth);
 
-// Whether every matrix of the last two dimensions of `image` is the transpose of that of `truth`.
+// True if every matrix (last two dims) of `image` is the transpose of that of `truth`.
 std::optional<bool> are_transposed_elements(const PiecedTensor& image, const PiecedTensor& truth);
 
-// Whether block i of `truth` along `dim` is block order[i] of `image`. `order` has an entry per
-// block.
+// True if block i of `truth` along `dim` is block order[i] of `image`, with one entry of `order`
+// per block.
 std::optional<bool> are_permuted_elements(const PiecedTensor& image, const PiecedTensor& truth,
                                           std::size_t dim, std::int64_t block,
                                           const std::vector<std::int64_t>& order);
 
-// How many elements of a box differ in their bits, the first of them, and sums of their values
-// where they are floats. Of one dtype and shape.
+// Number of differing elements of a box, the first of them, and product sums for floats. Requires
+// equal dtype and shape.
 struct DifferingElements {
   std::int64_t elements = 0, differing = 0;
   Extents first = {};
   double products = 0, image_squares = 0, truth_squares = 0;
 
   void add(const DifferingElements& other);
-  // As training leaves numbers: nearly along the reference, and nearly as large. Zeros, doubled
-  // numbers, turned signs and what belongs to another tensor are not.
+  // True if the difference looks like further training: nearly parallel to the reference and of
+  // similar norm. False for zeros, doubled values, flipped signs and contents of another tensor.
   bool is_near() const;
 };
 std::optional<DifferingElements> differing_elements(const PiecedTensor& image,

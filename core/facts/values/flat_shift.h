@@ -1,5 +1,5 @@
-// Whether a run of elements is another one, shifted: what a save leaves that counted offsets in a
-// flat buffer with padding, and wrote the buffer without.
+// Detects that a run of elements is shifted against another: a save computed offsets in a flat
+// buffer with padding but wrote the buffer without it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// `by` so that part[i] is whole[i + by] wherever both have an element, at least kSureOverlap of
-// them and not all of one value; nothing where there is no such number but 0. Both are as long.
+// The shift `by` != 0 with part[i] == whole[i + by] wherever both exist, for at least kSureOverlap
+// elements that are not all equal; nullopt if there is none. Requires equal lengths.
 inline constexpr std::size_t kSureOverlap = 32;
 std::optional<std::int64_t> flat_shift(std::span<const std::uint16_t> part,
                                        std::span<const std::uint16_t> whole);

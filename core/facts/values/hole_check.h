@@ -1,5 +1,5 @@
-// Whether elements are zeros that take no disk: what was never written, as in a checkpoint whose
-// values do not matter. Asking reads a header, and no element.
+// Detects elements in file holes, which were never written, as in checkpoints without values. Reads
+// a header and no elements.
 #pragma once
 
 #include "core/formats/box_reader.h"
@@ -7,15 +7,15 @@
 
 namespace shw {
 
-// For one thread.
+// Not thread-safe.
 class HoleCheck {
  public:
-  // `checkpoint` outlives it.
+  // `checkpoint` must outlive this object.
   explicit HoleCheck(const Checkpoint& checkpoint)
       : checkpoint_(checkpoint), boxes_(checkpoint, /*decoded_bytes=*/0) {}
-  // All elements of the chunk. False where it cannot be told.
+  // True if all elements of the chunk are in a hole; false if unknown.
   bool is_hole(ChunkId chunk);
-  // All elements of a box of the tensor, which its chunks fill.
+  // True if all elements of a box are in holes; chunks must fill the box.
   bool is_hole(TensorId tensor, const Box& box);
 
  private:

@@ -1,4 +1,4 @@
-// Where the rows of one tensor lie in another: a master, rounded, slid over the weight (spec P16).
+// Finds the rows of one tensor in another: a rounded master within its weight.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct RowRun {
 
 struct Located {
   std::size_t dim = 0;
-  std::int64_t at = 0;        // in `whole`
-  std::int64_t count = 0;     // rows
-  std::int64_t elements = 0;  // in rows that are there only once: what the answer rests on
+  std::int64_t at = 0;        // position in `whole`
+  std::int64_t count = 0;     // number of rows
+  std::int64_t elements = 0;  // elements in rows that occur only once: the evidence
 };
 
-// `part` cast to the dtype of `whole`; its shape differs in one extent at most. Nothing where it
-// fits at no place or at several, or where there is no such cast.
+// Casts `part` to the dtype of `whole`; shapes may differ in one extent. nullopt if it fits nowhere
+// or at several places, or without such a cast.
 std::optional<Located> locate_rows(const TensorValues& part, const TensorValues& whole);
 
-// For tensors of one shape: rows of `part` (along the first axis) that are other rows of `whole`,
-// as runs. Rows that stand where they belong, and such as are there twice, are left out.
+// For tensors of one shape: runs of rows of `part` (first axis) that equal other rows of `whole`.
+// Rows in place and rows that occur twice are left out.
 std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& whole);
 
 // "[6, 8)"

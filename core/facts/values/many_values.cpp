@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "core/base/in_runs.h"
 #include "core/base/parallel.h"
+#include "core/base/parallel_batches.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/element_pass.h"
 #include "core/formats/item_pass.h"
@@ -85,7 +85,7 @@ class ManyValues {
                       size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
     Pool<ElementPasses> passes([&] { return std::make_unique<ElementPasses>(input_.checkpoint); });
     // Nothing in it fails but where it was cancelled.
-    static_cast<void>(each_in_runs(costs, [&](std::size_t i) -> Status {
+    static_cast<void>(parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(input_.progress)) return cancelled_error();
       read(parts[i], *passes.take());
       return {};
@@ -105,7 +105,7 @@ class ManyValues {
     if (seen.has_many) return;
     const Dtype dtype = input_.checkpoint.dtype(tensors_[part.tensor]);
     std::optional<std::uint64_t> last;  // of constants every value is the one before
-    RangeParts pass;
+    ExtentVisitor pass;
     pass.bytes = [&](BytesView bytes) -> Status {
       const std::size_t count = bytes.size() / size_of(dtype);
       for (std::size_t i = 0; i < count && !seen.has_many; ++i) {

@@ -1,6 +1,6 @@
-// Tensors that hold more than a few different values: no constants, no fresh norms. They are read
-// together and as they lie on disk, each no further than it takes to know, and nothing is held but
-// the few values.
+// Detects tensors with more than a few distinct values (not constants, not fresh norms).
+// Tensors are read together in file order, each only as far as needed; only the few values are
+// held.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace shw {
 
-// In the order of `tensors`, each of a dtype of has_values(). What cannot be read of one says
-// nothing for it. Where it was cancelled nobody looks at what is found.
+// One answer per tensor, whose dtype must have values. Unreadable parts are skipped. Results are
+// invalid if cancelled.
 std::vector<bool> have_more_values(const CheckInput& input, std::span<const TensorId> tensors,
                                    std::size_t few);
 

@@ -1,5 +1,5 @@
-// A whole tensor in pieces, for what is asked of all its elements and not of their order: nothing
-// larger than a piece is held, whatever the size of the tensor and of its tiles.
+// Iterates over a tensor in pieces, for computations that do not depend on element order. Memory is
+// bounded by the piece size, not by tensor or chunk sizes.
 #pragma once
 
 #include <functional>
@@ -14,30 +14,30 @@
 
 namespace shw {
 
-// A box of the tensor, and its elements, row-major and little-endian.
+// Receives a box of the tensor and its elements, row-major and little-endian.
 using TakePiece = std::function<void(const Box& box, BytesView elements)>;
 
 struct PiecedTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
-  // Gives every element of the box once. False where they cannot all be read, or somebody stopped
-  // it: what was given then says nothing.
+  // Delivers every element of the box once. Returns false if they cannot all be read or if
+  // cancelled; what was delivered is then void.
   std::function<bool(const Box& box, const TakePiece& take)> pass;
 };
 
-// As elements of `dtype` (Dtype::kUnknown: its own). Nothing where its tiles do not fill it
-// exactly, or none of it can be read. `progress`, which may be null, hears of what is read.
+// The pieces as `dtype` (kUnknown: the tensor's own). nullopt unless the chunks tile the tensor
+// exactly and some can be read. `progress` counts read bytes; may be null.
 std::optional<PiecedTensor> pieces_of(const Checkpoint& checkpoint, TensorId tensor,
                                       Dtype dtype = Dtype::kUnknown, Progress* progress = nullptr);
 
-// With strides in elements.
+// Linear index; strides in elements.
 std::int64_t index_at(ExtentsView offsets, ExtentsView strides);
 
-// Of the whole tensor, as its elements stand.
+// Fingerprint of the whole tensor.
 std::optional<Fingerprint> fingerprint_of(const PiecedTensor& tensor);
 
-// Calls row(index, bytes) for each row of a piece: the index of its first element among the
-// tensor's, and its elements, which are neighbours there.
+// Calls row(index, bytes) for each row of a piece: the tensor index of its first element, and its
+// contiguous elements.
 template <class Row>
 void each_row(const Box& box, BytesView elements, std::size_t element, ExtentsView strides,
               Row row) {

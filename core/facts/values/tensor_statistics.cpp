@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "core/base/checked.h"
-#include "core/base/in_runs.h"
 #include "core/base/parallel.h"
+#include "core/base/parallel_batches.h"
 #include "core/formats/element_pass.h"
 #include "core/formats/item_pass.h"
 #include "core/tensor/statistics_bytes.h"
@@ -156,7 +156,7 @@ class StatisticsPass {
   std::vector<std::uint32_t> parts_as_they_lie() const;
   Status add(NumberCounter& counter, ElementPasses& passes, const StatisticsPart& part,
              std::uint32_t chunk, StatisticsSums& alike);
-  void settle(std::size_t part, Looked looked);
+  void finalize(std::size_t part, Looked looked);
   void finish(TensorState& state);
 
   const Checkpoint& checkpoint_;
@@ -173,7 +173,7 @@ class StatisticsPass {
 
 Status StatisticsPass::add(NumberCounter& counter, ElementPasses& passes,
                            const StatisticsPart& part, std::uint32_t chunk, StatisticsSums& alike) {
-  RangeParts to;
+  ExtentVisitor to;
   to.bytes = [&](BytesView bytes) -> Status {
     counter.add(bytes);
     return {};
@@ -247,30 +247,30 @@ std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
 Status StatisticsPass::look_with_team() {
   std::vector<std::uint64_t> costs;
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
-  TeamWork work{"statistics", costs, {}, {}};
+  ScatterMapTask work{"statistics", costs, {}, {}};
   work.find = [&](std::size_t part) -> Result<Bytes> {
     SHW_TRY(Looked looked, look(part));
-    Packer words;
-    shw::add(words, looked.sums);
-    words.add(std::uint64_t{looked.error.has_value()});
-    if (looked.error) words.add(*looked.error);
-    return words.take();
+    Encoder payload;
+    shw::add(payload, looked.sums);
+    payload.add(std::uint64_t{looked.error.has_value()});
+    if (looked.error) payload.add(*looked.error);
+    return payload.take();
   };
-  work.hear = [&](std::size_t part, BytesView found) -> Status {
-    Unpacker words(found);
+  work.receive = [&](std::size_t part, BytesView found) -> Status {
+    Decoder payload(found);
     Looked looked;
-    SHW_TRY(looked.sums, take_sums(words, checkpoint_.dtype(tensors_[parts_[part].tensor])));
-    SHW_TRY(std::uint64_t has_error, words.number());
+    SHW_TRY(looked.sums, take_sums(payload, checkpoint_.dtype(tensors_[parts_[part].tensor])));
+    SHW_TRY(std::uint64_t has_error, payload.number());
     if (has_error != 0) {
-      SHW_TRY(looked.error, words.error());
+      SHW_TRY(looked.error, payload.error());
     }
-    settle(part, std::move(looked));
+    finalize(part, std::move(looked));
     return {};
   };
-  return each_in_team(*team_, work);
+  return scatter_map_allgather(*team_, work);
 }
 
-void StatisticsPass::settle(std::size_t part, Looked looked) {
+void StatisticsPass::finalize(std::size_t part, Looked looked) {
   std::lock_guard lock(guard_);
   TensorState& state = states_[parts_[part].tensor];
   state.sums += looked.sums;
@@ -294,7 +294,7 @@ void StatisticsPass::finish(TensorState& state) {
 Result<std::vector<TensorStatistics>> StatisticsPass::run() {
   std::uint64_t bytes = 0;
   states_.resize(tensors_.size());
-  SHW_CHECK(each_in_parallel(tensors_.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(tensors_.size(), [&](std::size_t i) -> Status {
     states_[i] = state_of(checkpoint_, tensors_[i]);
     return {};
   }));
@@ -319,9 +319,9 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
     const std::vector<std::uint32_t> order = parts_as_they_lie();
     std::vector<std::uint64_t> costs;
     for (std::uint32_t part : order) costs.push_back(bytes_of(parts_[part]));
-    SHW_CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
+    SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
       SHW_TRY(Looked looked, look(order[i]));
-      settle(order[i], std::move(looked));
+      finalize(order[i], std::move(looked));
       return {};
     }));
   }

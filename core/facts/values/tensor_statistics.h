@@ -1,5 +1,5 @@
-// What the numbers of tensors are like, in one pass over their bytes: on every core, inside one
-// large tile too, and equal to the bit whatever the cores did.
+// Statistics of tensors in one pass over their bytes, on all cores (also within one large chunk),
+// with results that do not depend on scheduling.
 #pragma once
 
 #include <cstdint>
@@ -18,35 +18,35 @@
 
 namespace shw {
 
-// Of the elements that are there. An element that several tiles hold counts once for each of them:
-// whose copy is the right one nobody knows.
+// Statistics of the existing elements. Elements in several chunks count once per chunk, because the
+// right copy is unknown.
 struct TensorStatistics {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
   Statistics statistics;
-  std::int64_t missing = 0;         // elements of the shape in no tile
-  std::int64_t unread = 0;          // in tiles that cannot be read
-  std::int64_t repeated = 0;        // further copies among those that were counted or not read
-  bool at_least = false;            // there may be more that is missing and repeated
-  std::optional<Error> error = {};  // the first of what could not be read
+  std::int64_t missing = 0;         // elements of the shape in no chunk
+  std::int64_t unread = 0;          // elements in chunks that cannot be read
+  std::int64_t repeated = 0;        // additional copies among the counted or unread elements
+  bool at_least = false;            // `missing` and `repeated` are lower bounds
+  std::optional<Error> error = {};  // the first read error
 
-  // The numbers are those of the tensor, all of it and nothing else.
+  // True if the statistics cover exactly the tensor.
   bool is_whole() const { return missing == 0 && unread == 0 && repeated == 0 && !error; }
 };
 
-// The elements of a chunk are ones of its tensor: they count.
+// True if the chunk's elements belong to its tensor.
 bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk);
 
-// In the order of `tensors`. An error ends it only where somebody stopped it, or what counts
-// failed. A team reads every byte once, one member each part, and all members are told the same.
-// What `counted` has is not read again.
+// Results in the order of `tensors`. Errors: cancellation, or a failure of a counter or of the
+// team. The ranks of a team read each byte once and all get equal results. Chunks in `counted` are
+// not read again.
 Result<std::vector<TensorStatistics>> statistics_of(
     const Checkpoint& checkpoint, std::span<const TensorId> tensors, Progress* progress,
     Team* team = nullptr, const MakeNumberCounter& counters = cpu_number_counter,
     const CountedChunks* counted = nullptr);
 
-// What that has to count, by dtype.
+// Amount to count per dtype.
 std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
                                        std::span<const TensorId> tensors);
 

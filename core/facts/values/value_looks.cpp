@@ -203,7 +203,7 @@ Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettin
     const auto stride = static_cast<std::size_t>(elements / kMostCorrelated) | 1;
     return std::make_unique<MomentCounter>(out.moments[i], stride);
   };
-  work.hear = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
+  work.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
     MomentLook& look = out.moments[i];
     return join_words(numbers, look.count, look.correlation) ? Status{} : nonsense();
   };
@@ -212,7 +212,7 @@ Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettin
 
   PairWork casts{"look at masters", masters, share, {}, {}};
   casts.counter = [](std::size_t) { return std::make_unique<CastCounter>(); };
-  casts.hear = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
+  casts.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
     if (numbers.size() != 3) return nonsense();
     out.masters[i].count.join({count_in(numbers[0]), count_in(numbers[1]), count_in(numbers[2])});
     return {};

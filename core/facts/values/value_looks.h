@@ -1,5 +1,5 @@
-// What the values of optimizer states say beside those that they belong to: the second moment
-// beside the first, a weight beside its master. Counted once, for several rules.
+// Compares values of optimizer states with related tensors: second moment with first, weight with
+// master. Computed once for several rules.
 #pragma once
 
 #include <optional>
@@ -7,33 +7,33 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/states/moment_laws.h"
+#include "core/facts/states/moment_constraints.h"
 #include "core/facts/states/moment_pairs.h"
 #include "core/facts/states/optimizer_settings.h"
 
 namespace shw {
 
-// Looked at without a limit where both sides of all pairs together are no more; else this part of
-// all bytes of the checkpoint is read once more, all over the tensors.
+// Below this many bytes all pairs are read completely; above, samples are read from all tensors, up
+// to the following part of the checkpoint's bytes.
 inline constexpr std::uint64_t kLookedAtWhole = std::uint64_t{512} << 20;
-inline constexpr std::uint64_t kReadOnceMore = 8;  // an eighth
+inline constexpr std::uint64_t kReadOnceMore = 8;  // one eighth
 
 struct MomentLook {
   MomentPair pair;
-  std::optional<Betas> betas;  // that were saved beside them
-  bool is_adams = false;       // and their group is Adam's own
-  double constant = 0;         // what `count` was held against: of these betas, or of usual ones
+  std::optional<Betas> betas;  // saved with the moments
+  bool is_adams = false;       // the group is that of Adam
+  double constant = 0;         // the constant that `count` used: for these betas, or for usual ones
   double slack = 0;
   bool is_read = false;
   MomentCount count;
-  LogCorrelation correlation;  // of some of the elements
+  LogCorrelation correlation;  // over a part of the elements
 };
 
-// A master, rounded, beside the weight.
+// Comparison of a rounded master with its weight.
 struct CastCount {
   std::int64_t elements = 0;
-  std::int64_t differing = 0;  // rounded, they are not the same code
-  std::int64_t far = 0;        // not even near: more than a quarter apart
+  std::int64_t differing = 0;  // elements with different codes after rounding
+  std::int64_t far = 0;        // elements more than a quarter apart
   void join(const CastCount& other);
 };
 struct MasterLook {
@@ -48,8 +48,8 @@ struct ValueLooks {
   std::uint64_t elements = 0, looked_at = 0;  // of pairs
 };
 
-// Empty above Depth::kData, and where there are no bytes. An error where somebody stopped it, or
-// where the team broke. The same on any number of threads and by any number of members.
+// Empty above Depth::kData, and without data. Errors: cancellation, or a failure of the team.
+// Results do not depend on the number of threads and ranks.
 Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettings& settings,
                                   std::uint64_t whole_up_to = kLookedAtWhole);
 

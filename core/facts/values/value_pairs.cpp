@@ -4,7 +4,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/facts/values/hole_check.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/box_reader.h"
@@ -119,7 +119,7 @@ class PairPass {
   bool is_hole(const TileOfPair& tile, HoleCheck& holes) const;
   Status count(const Piece& piece, Readers& readers, PairCounter& counter) const;
   Result<std::string> look(const PairPart& part) const;
-  Status hear(const std::vector<std::string>& told);
+  Status receive(const std::vector<std::string>& told);
 
   const CheckInput& input_;
   const Checkpoint& checkpoint_;
@@ -281,7 +281,7 @@ Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counte
 Result<std::string> PairPass::look(const PairPart& part) const {
   Readers readers{BoxReader(checkpoint_, /*decoded_bytes=*/0),
                   BoxReader(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
-  Packer words;
+  Encoder payload;
   std::unique_ptr<PairCounter> counter;
   for (std::size_t i = part.first; i < part.last; ++i) {
     const std::size_t pair = tiles_[pieces_[i].tile].pair;
@@ -291,24 +291,24 @@ Result<std::string> PairPass::look(const PairPart& part) const {
     if (is_cancelled(input_.progress)) return cancelled_error();
     if (counter != nullptr && !count(pieces_[i], readers, *counter)) counter.reset();
     if (!ends) continue;
-    words.add(std::uint64_t{pair});
-    words.add(counter == nullptr ? std::vector<std::uint64_t>{} : counter->numbers());
+    payload.add(std::uint64_t{pair});
+    payload.add(counter == nullptr ? std::vector<std::uint64_t>{} : counter->numbers());
   }
-  return packed_text(words.take());
+  return packed_text(payload.take());
 }
 
-Status PairPass::hear(const std::vector<std::string>& told) {
+Status PairPass::receive(const std::vector<std::string>& told) {
   // Known of every pair before anything of it is heard.
   for (const bool is_second : {false, true}) {
     for (const std::string& text : told) {
-      Unpacker words(std::as_bytes(std::span(text)));
-      while (!words.is_at_end()) {
-        SHW_TRY(std::uint64_t pair, words.number());
-        SHW_TRY(auto numbers, words.numbers());
+      Decoder payload(std::as_bytes(std::span(text)));
+      while (!payload.is_at_end()) {
+        SHW_TRY(std::uint64_t pair, payload.number());
+        SHW_TRY(auto numbers, payload.numbers());
         if (pair >= work_.pairs.size())
           return fail(ErrorKind::kIo, "another worker says nonsense of a pair");
         if (numbers.empty()) seen_.is_read[pair] = false;
-        if (is_second && seen_.is_read[pair]) SHW_CHECK(work_.hear(pair, numbers));
+        if (is_second && seen_.is_read[pair]) SHW_CHECK(work_.receive(pair, numbers));
       }
     }
   }
@@ -324,10 +324,10 @@ Result<PairsSeen> PairPass::run() {
   if (bytes == 0) return std::move(seen_);
   if (input_.progress != nullptr)
     input_.progress->begin(Phase::kReadingBytes, bytes, /*bytes=*/true);
-  EachWork work{work_.step, costs_, {}, input_.progress};
+  MapTask work{work_.step, costs_, {}, input_.progress};
   work.find = [&](std::size_t i) { return look(parts_[i]); };
-  SHW_TRY(auto told, find_each(input_.team, work));
-  SHW_CHECK(hear(told));
+  SHW_TRY(auto told, map_across_ranks(input_.team, work));
+  SHW_CHECK(receive(told));
   for (std::size_t pair = 0; pair < work_.pairs.size(); ++pair)
     seen_.looked_at += seen_.is_read[pair] ? looked_at_[pair] : 0;
   return std::move(seen_);

@@ -1,4 +1,4 @@
-// Whole tensors as numbers, for rules that look at values: with a limit on what is read.
+// Reads whole tensors as numbers for value rules, within a limit.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace shw {
 
-// A rule that reads values takes its share of what one check may read; what it left out it says.
+// The part of a check's read limit for one rule; the rule reports what it left out.
 struct ValueBudget {
   std::uint64_t per_tensor = std::uint64_t{256} << 20;
   std::uint64_t left = std::uint64_t{1} << 30;
-  std::int64_t left_out = 0;  // tensors
+  std::int64_t left_out = 0;  // number of tensors
 };
 
-// Two tensors are held together, and a tile of one while it is put together.
+// Two tensors are held at a time, plus a chunk while one is assembled.
 inline ValueBudget value_budget(const CheckInput& input) {
   ValueBudget budget;
   budget.per_tensor = std::min(budget.per_tensor, input.memory / 4);
@@ -33,7 +33,7 @@ inline bool has_values(Dtype dtype) {
          dtype == Dtype::kBfloat16;
 }
 
-// Takes the tensor out of what is left; what does not fit is left out.
+// Charges the tensor to the budget; false if it does not fit.
 inline bool is_within(const Checkpoint& c, TensorId tensor, ValueBudget& budget) {
   const auto count = static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
   const std::uint32_t width = size_of(c.dtype(tensor));
@@ -45,7 +45,7 @@ inline bool is_within(const Checkpoint& c, TensorId tensor, ValueBudget& budget)
   return true;
 }
 
-// The tensor if it is a float, whole and within the limits.
+// The tensor if it is a float, complete and within the limits.
 inline std::optional<TensorValues> read_values(const CheckInput& input, TensorId tensor,
                                                ValueBudget& budget) {
   const Checkpoint& c = input.checkpoint;
@@ -54,7 +54,7 @@ inline std::optional<TensorValues> read_values(const CheckInput& input, TensorId
   const auto count = static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
   if (count == 0 || !is_within(c, tensor, budget)) return std::nullopt;
   auto values = read_tensor(c, tensor, budget.per_tensor);
-  // Damaged and unreadable items are for bad-record and not-looked-at.
+  // Damaged and unreadable items are reported by bad-record and not-looked-at.
   if (!values || values->uncovered != 0 || values->bytes.size() != count * size_of(values->dtype))
     return std::nullopt;
   return std::move(*values);
@@ -67,7 +67,7 @@ Bits bits_at(BytesView bytes, std::size_t i) {
   return bits;
 }
 
-// Element i of one of the dtypes of has_values.
+// Element i of a dtype with values.
 inline double value_at(Dtype dtype, BytesView bytes, std::size_t i) {
   switch (dtype) {
     case Dtype::kFloat64:
@@ -81,7 +81,7 @@ inline double value_at(Dtype dtype, BytesView bytes, std::size_t i) {
   }
 }
 
-// Elements [first, first + out.size()).
+// Converts elements [first, first + out.size()).
 inline void to_doubles(Dtype dtype, BytesView bytes, std::size_t first, std::span<double> out) {
   auto each = [&](auto value) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = value(first + i);

@@ -1,4 +1,4 @@
-// A value that is carried into another file, with the bytes of the storages that it names.
+// A value for another file together with the storages that it references.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace shw {
 
 struct CarriedStorage {
-  std::string file;  // of the checkpoint it is from, as it lies there; empty: `bytes` are all of it
+  std::string file;  // file of its checkpoint; empty: `bytes` is the data
   std::uint64_t offset = 0, length = 0;
   Bytes bytes = {};
   std::uint32_t crc = 0;
 };
 
 struct CarriedValue {
-  std::string opcodes;  // of a CarriedPickle
+  std::string opcodes;  // opcodes of a CarriedPickle
   std::vector<CarriedStorage> storages = {};
 };
 
-// Where a value stands: an archive and what its pickle says. `zip` is null where the pickle lies
-// alone, `file` empty where the archive's source is no file of the checkpoint.
+// The origin of a value: archive and parsed pickle. `zip` is null for a plain pickle, `file` is
+// empty if the archive is not a file of the checkpoint.
 struct CarriedFrom {
   const PickleTree& tree;
   BytesView pickle;
@@ -34,8 +34,8 @@ struct CarriedFrom {
   std::string file = {};
 };
 
-// Reads the storages and holds them against their checksums. kDamaged: a tensor in it cannot be.
-// kUnsupported: what is in the way, in words.
+// Reads the storages and verifies their checksums. kDamaged: a tensor in it is damaged.
+// kUnsupported: what cannot be copied.
 Result<CarriedValue> carry_value(const CarriedFrom& from, NodeId value, std::size_t budget,
                                  Progress* progress);
 

@@ -1,7 +1,7 @@
-// The record of what repairs filled, as it travels inside a checkpoint: JSON (core/rules/filled.h)
-// under this name, in .metadata a text attribute of Metadata that every torch passes over, in a
-// safetensors file an entry of its __metadata__. Both openers put it among the plain attributes of
-// Provenance, whose values are pickle opcodes.
+// The record of filled data inside a checkpoint: JSON (facts/storage/filled.h) under this
+// name, as a text attribute of .metadata, which torch ignores, or as an entry of a
+// safetensors __metadata__. Both openers store it in Provenance::plain_attributes as pickle
+// opcodes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace shw {
 
 inline constexpr std::string_view kFilledAttribute = "shardwright_filled";
 
-// BINUNICODE: what makes the text in a pickle.
+// The text as a BINUNICODE opcode.
 inline std::string pickled_text(std::string_view text) {
   auto length = static_cast<std::uint32_t>(text.size());
   std::string out(1 + sizeof length, 'X');
@@ -22,7 +22,7 @@ inline std::string pickled_text(std::string_view text) {
   return out.append(text);
 }
 
-// The text again; nothing where the value is another one.
+// Inverse of pickled_text(); nullopt for other values.
 inline std::optional<std::string> text_of_pickled(std::string_view value) {
   std::uint32_t length = 0;
   if (value.size() < 1 + sizeof length || value.front() != 'X') return std::nullopt;

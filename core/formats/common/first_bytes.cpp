@@ -49,7 +49,7 @@ bool begins_with_word(std::string_view text, std::string_view word) {
 
 }  // namespace
 
-std::string_view told_by_first_bytes(BytesView bytes) {
+std::string_view format_from_magic(BytesView bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (const Mark& mark : kMarks) {
     if (text.size() > mark.at && text.substr(mark.at).starts_with(mark.bytes)) return mark.title;

@@ -1,5 +1,5 @@
-// What a file is by its first bytes, in words, where it is none of what is read: so that a file
-// under a wrong name, or a web page that was saved in its place, is told as what it is.
+// Identifies unsupported files by their first bytes, so that a file under a wrong name, or a web
+// page saved in its place, is named in the error.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// So many bytes are enough: the mark of a tar archive stands at byte 257.
+// Enough for all signatures: that of a tar archive is at byte 257.
 inline constexpr std::size_t kFirstBytes = 512;
 
-// "a GGUF file (llama.cpp)"; empty where it is nothing that is known.
-std::string_view told_by_first_bytes(BytesView bytes);
+// "a GGUF file (llama.cpp)"; empty if unknown.
+std::string_view format_from_magic(BytesView bytes);
 
 }  // namespace shw

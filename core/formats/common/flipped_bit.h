@@ -1,9 +1,9 @@
-// Which bit, if one alone was flipped, turned one CRC-32 into another.
+// Finds the single flipped bit that explains two different CRC-32 values.
 //
-// CRCs of equal length are linear: a flipped bit changes the CRC by x^n modulo the polynomial, n
-// the number of bits from it to the end, whatever the bytes are. n is found as a discrete
-// logarithm, in steps of 65,536 bits. The polynomial's period is 2^32 - 1 bits, so the bit is the
-// only one; but any other damage looks like one flipped bit with the chance of length / 2^32 bits.
+// CRCs of equal length are linear: a flipped bit changes the CRC by x^n modulo the polynomial,
+// where n is its distance from the end in bits. n is the discrete logarithm, found in steps of
+// 65,536. The period of the polynomial is 2^32 - 1 bits, so the bit is unique; but other damage
+// looks like one flipped bit with probability length / 2^32 (in bits).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace shw {
 
 struct FlippedBit {
-  std::uint64_t byte = 0;  // of the payload
-  unsigned bit = 0;        // 0: the lowest
+  std::uint64_t byte = 0;  // in the payload
+  unsigned bit = 0;        // 0: least significant
 };
-// Nothing where no single bit of `length` bytes does, or where they are more than kMaxFlipped.
+// nullopt if no single bit of `length` bytes explains it, or if length > kMaxFlipped.
 std::optional<FlippedBit> flipped_bit(std::uint32_t expected, std::uint32_t actual,
                                       std::uint64_t length);
-// Longer, and what is found would be chance in one of eight cases.
+// Above this size one of eight results would be chance.
 inline constexpr std::uint64_t kMaxFlipped = std::uint64_t{64} << 20;
 
 }  // namespace shw

@@ -169,7 +169,7 @@ void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
     else if (readable.contains(path))
       missing.subjects.push_back(fqn);
     else
-      builder.add_stray({fqn, std::nullopt, {builder.file(path), 0, 0}});
+      builder.add_unclaimed_record({fqn, std::nullopt, {builder.file(path), 0, 0}});
   }
   add_misplaced(builder, indexed, stale, true);
   add_misplaced(builder, indexed, misplaced, false);

@@ -1,4 +1,4 @@
-// What an index of several files says, held against what lies in them.
+// Compares the index of a multi-file checkpoint with its files.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,36 @@ namespace shw {
 
 struct IndexedFile {
   std::string path;
-  std::vector<std::pair<std::string, std::uint64_t>> tensors;  // names and bytes
+  std::vector<std::pair<std::string, std::uint64_t>> tensors;  // names and sizes in bytes
 };
 struct IndexedFiles {
-  std::string index;  // its path
+  std::string index;  // path of the index
   const WeightMap& map;
-  std::vector<IndexedFile> files = {};          // that could be read
-  std::optional<std::uint64_t> total = {};      // that it tells
-  std::vector<std::string> missing_parts = {};  // that names promise and the index does not name
-  bool can_be_written = false;                  // the index anew, by a repair
-  std::vector<std::string> not_there = {};      // files that it names
-  bool is_passed_over = false;  // transformers loads one file that lies beside it, and no other
+  std::vector<IndexedFile> files = {};          // readable files
+  std::optional<std::uint64_t> total = {};      // recorded total size
+  std::vector<std::string> missing_parts = {};  // implied by part names, but not listed
+  bool can_be_written = false;                  // a repair can rewrite the index
+  std::vector<std::string> not_there = {};      // listed files that do not exist
+  bool is_passed_over = false;  // transformers loads a single file beside it instead
 };
 
-// What the index promises and the files do not hold. Of a tensor whose file cannot be read its name
-// is all that is left.
+// Reports entries of the index that the files lack. Tensors of unreadable files are only known by
+// name.
 void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed);
-// What lies in the files that the index names, and not in the index.
+// Reports tensors of listed files that the index lacks.
 void check_unnamed(CheckpointBuilder& builder, const IndexedFiles& indexed);
-// transformers (5.24) opens what the index names, and never looks at its total.
+// Checks what transformers (5.24) uses: it opens the listed files and ignores the total size.
 void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed);
 
-// Where files that an index names are not there: those that hold every tensor that it names. First
-// one file, or all parts of one save, that do so alone (`single` before others); else the files
-// that it names and all others together, where no tensor lies in two of them. Empty where there are
+// If listed files are missing: other files that contain every listed tensor.
+// Prefers one file or all parts of one save (`single` first); else the listed and
+// all other files together, if no tensor is in two of them. Empty if there are
 // none.
 std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, const WeightMap& map,
                                          std::string_view single);
 
-// With an index only the files that it names count, and further parts of the same save: others are
-// another form of the same weights.
+// The files to read if there is an index: the listed ones and further parts of the same save. Other
+// files are other forms of the same weights.
 std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// Deflated bytes (a record of a zip archive, a tile of HDF5), inflated while they are read from
-// front to back.
+// Inflates deflated data (a zip record, an HDF5 chunk) as a sequential
+// stream.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace shw {
 
-// What its bytes stand in.
+// The container of the deflated bytes.
 enum class DeflateForm : std::uint8_t { kBare, kZlib };
 
 struct DeflatedBytes {
   std::string what;                          // "the deflated record \"archive/data/0\""
   std::uint64_t begin = 0;                   // in the source
-  std::uint64_t stored_length = 0;           // bytes there
-  std::optional<std::uint64_t> length = {};  // inflated; nothing where only their end tells
+  std::uint64_t stored_length = 0;           // compressed bytes
+  std::optional<std::uint64_t> length = {};  // inflated bytes; nullopt: known only at the end
   DeflateForm form = DeflateForm::kBare;
 };
-// kDamaged where they do not come to as many bytes as were announced, or not to an end.
+// kDamaged if the data ends early or has another length than announced.
 Result<std::unique_ptr<ByteStream>> inflating_stream(std::shared_ptr<const ByteSource> source,
                                                      const DeflatedBytes& deflated);
 

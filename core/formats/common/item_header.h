@@ -1,5 +1,5 @@
-// What is known of one item: what it says of itself, and whether its bytes are those that were
-// written.
+// Header and check result of an
+// item.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,30 @@
 
 namespace shw {
 
-// What the item itself says about its tensor, without its payload.
+// The item's own description of its tensor, without the payload.
 struct ItemHeader {
   Dtype dtype = Dtype::kUnknown;
   Extents sizes;
-  Extents strides;                  // in elements, as pickled; row-major for raw items
-  std::int64_t storage_offset = 0;  // in elements
-  std::uint64_t payload_offset =
-      0;  // absolute, in the file (in the decompressed item where it is compressed)
+  Extents strides;                   // in elements, as pickled; row-major for raw items
+  std::int64_t storage_offset = 0;   // in elements
+  std::uint64_t payload_offset = 0;  // absolute in the file (compressed: in the decompressed item)
   std::uint64_t payload_length = 0;  // bytes of the storage
   std::optional<std::uint32_t>
-      payload_crc;  // of the storage record; nothing where the writer left all CRCs zero
+      payload_crc;  // CRC of the storage record; nullopt if the writer left all CRCs zero
   bool big_endian = false;
-  bool conjugate = false;  // bytes hold the conjugate of / the negated values
+  bool conjugate = false;  // elements must be conjugated / negated after reading
   bool negative = false;
   bool compressed = false;
 };
 
-// What a pass over the payload of one item found. Holes of sparse files are not read: zeros are
-// combined into the CRC.
+// Result of a pass over an item's payload. Holes are not read: their zeros are added to the CRC
+// arithmetically.
 struct DataCheck {
   enum class Crc { kMatches, kAbsent, kDiffers } crc = Crc::kAbsent;
   std::uint32_t expected = 0, actual = 0;
-  std::string record;  // "archive/data/0": the first record that differs
-  std::uint64_t record_offset = 0, record_length = 0;  // absolute, in the file
-  // What the elements are, where it was asked for and could be counted.
+  std::string record;  // "archive/data/0": the first record with a mismatch
+  std::uint64_t record_offset = 0, record_length = 0;  // absolute in the file
+  // Statistics, if requested and possible.
   std::optional<FloatCounts> floats = {};
 };
 

@@ -1,5 +1,5 @@
-// What lies in the place of a file in a repository that was cloned without Git LFS: some 130 bytes
-// of text that say which file it is.
+// Git LFS pointer files: about 130 bytes of text in place of a file in a repository cloned without
+// Git LFS.
 #pragma once
 
 #include <string_view>
@@ -11,9 +11,9 @@ namespace shw {
 
 inline constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/v1";
 
-// Success, or that the file itself is not there.
+// An error if the source is a pointer file.
 inline Status check_is_no_lfs_pointer(const ByteSource& source) {
-  constexpr std::uint64_t kLongestPointer = 1024;  // as its specification has it
+  constexpr std::uint64_t kLongestPointer = 1024;  // limit of the specification
   if (source.size() < kLfsPointer.size() || source.size() > kLongestPointer) return {};
   SHW_TRY(Bytes bytes, read_bytes(source, 0, kLfsPointer.size()));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -1,4 +1,4 @@
-// The first bytes by which an archive and a compressed stream are told, little-endian.
+// Magic numbers of archives and compressed streams, little-endian.
 #pragma once
 
 #include <cstdint>

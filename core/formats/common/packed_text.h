@@ -1,4 +1,4 @@
-// Long texts inside of JSON: zstd, then base64 (RFC 4648, padded).
+// Long texts inside JSON: zstd, then padded base64 (RFC 4648).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace shw {
 
 std::string packed_text(std::string_view text);
-// kDamaged where it is none. More than `limit` bytes are refused before they are made.
+// kDamaged if invalid. Fails before decompressing more than `limit` bytes.
 Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit);
 
 }  // namespace shw

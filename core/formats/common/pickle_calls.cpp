@@ -8,12 +8,12 @@
 namespace shw {
 namespace {
 
-constexpr PickleCallLaw kNeverCalled{1, 0};
-constexpr PickleCallLaw kEnumeration{1, 1};
+constexpr PickleCallArity kNeverCalled{1, 0};
+constexpr PickleCallArity kEnumeration{1, 1};
 
 struct NamedCall {
   std::string_view module, name;
-  PickleCallLaw law;
+  PickleCallArity arity;
 };
 // torch 2.6 to 2.15: arguments of functions, and the value that makes a member of an enumeration.
 constexpr auto kCalls = std::to_array<NamedCall>({
@@ -81,31 +81,31 @@ std::size_t called_arguments(const PickleGlobal& global) {
   return global.name == "__newobj__" || global.name == "__newobj_ex__" ? 1 : 0;
 }
 
-PickleCallLaw law_of_call(std::string_view module, std::string_view name) {
+PickleCallArity arity_of_call(std::string_view module, std::string_view name) {
   // A class of storages is only named, by what says where the storage lies.
   if (module == "torch" && (dtype_from_torch(name) || dtype_from_storage_class(name)))
     return kNeverCalled;
   for (const NamedCall& call : kCalls) {
-    if (call.module == module && call.name == name) return call.law;
+    if (call.module == module && call.name == name) return call.arity;
   }
-  PickleCallLaw law;
-  if (!module.starts_with("torch.distributed.")) return law;
-  if (name == "TensorProperties") law.state = PickleCallLaw::State::kItems;
+  PickleCallArity arity;
+  if (!module.starts_with("torch.distributed.")) return arity;
+  if (name == "TensorProperties") arity.state = PickleCallArity::State::kItems;
   if (std::find(kByName.begin(), kByName.end(), name) != kByName.end())
-    law.state = PickleCallLaw::State::kByName;
-  return law;
+    arity.state = PickleCallArity::State::kByName;
+  return arity;
 }
 
-bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items) {
+bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items) {
   // dtype, layout, requires_grad, memory_format, pin_memory, and since torch 2.15 strides: of a
   // dict its keys are taken for them.
   constexpr std::size_t kProperties = 5;
-  switch (law.state) {
-    case PickleCallLaw::State::kAny:
+  switch (arity.state) {
+    case PickleCallArity::State::kAny:
       return true;
-    case PickleCallLaw::State::kItems:
+    case PickleCallArity::State::kItems:
       return state != NodeKind::kDict || items / 2 == kProperties || items / 2 == kProperties + 1;
-    case PickleCallLaw::State::kByName:
+    case PickleCallArity::State::kByName:
       break;
   }
   // A pair is one of slots.

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-struct PickleCallLaw {
+struct PickleCallArity {
   // Where more are the least, it is nothing that can be called.
   std::uint32_t least = 0, most = ~std::uint32_t{0};
   // Given item by item where the class sets its state itself, else by name.
@@ -28,9 +28,9 @@ bool is_own_maker(std::string_view module, std::string_view class_name, std::str
 // How many of its first arguments it calls or makes: of torch._tensor._rebuild_from_type_v2 the
 // function and the class, of copyreg._reconstructor the class and its base.
 std::size_t called_arguments(const PickleGlobal& global);
-PickleCallLaw law_of_call(std::string_view module, std::string_view name);
+PickleCallArity arity_of_call(std::string_view module, std::string_view name);
 // `items`: of the state, where it has any.
-bool is_state_of(const PickleCallLaw& law, NodeKind state, std::size_t items);
+bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items);
 
 // What getattr found, where that is how the class itself is pickled.
 bool is_found_maker(const PickleTree& tree, NodeId callable);

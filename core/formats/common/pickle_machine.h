@@ -299,11 +299,11 @@ class PickleMachine {
     if (!global.called_at) global.called_at = here;
     if (const std::size_t inside = called_arguments(global); inside != 0)
       note_called_inside(arguments, inside, here);
-    const PickleCallLaw& law = laws_[node(callable).first];
+    const PickleCallArity& arity = arities_[node(callable).first];
     const std::size_t count = tree_.items(arguments).size();
-    if (law.least > law.most)
+    if (arity.least > arity.most)
       note_refused("what names a dtype or a storage is called");
-    else if (kind == NodeKind::kTuple && (count < law.least || count > law.most))
+    else if (kind == NodeKind::kTuple && (count < arity.least || count > arity.most))
       note_refused("a call has too many arguments, or too few");
   }
   // What is handed over is called as well.
@@ -322,7 +322,7 @@ class PickleMachine {
   void note_state(NodeId object, NodeId state) {
     const NodeId made_of = tree_.callable(object);
     if (tree_.kind(object) != NodeKind::kObject || tree_.kind(made_of) != NodeKind::kGlobal) return;
-    if (!is_state_of(laws_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
+    if (!is_state_of(arities_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
       note_refused("an object is given a state that is not of its class");
   }
   // What is found in a class is the class's own: who changes it changes the program that loads.
@@ -350,7 +350,7 @@ class PickleMachine {
         return refuse(ErrorKind::kUnsupported,
                       "more than " + human_count(limits_.globals) + " names in one pickle");
       tree_.globals_.push_back({std::string(module), std::string(name), offset(opcode_)});
-      laws_.push_back(law_of_call(module, name));
+      arities_.push_back(arity_of_call(module, name));
     }
     NodeId id = make(NodeKind::kGlobal);
     if (id != NodeId::kAbsent) node(id).first = found->second;
@@ -486,7 +486,7 @@ class PickleMachine {
   std::vector<std::size_t> marks_;
   PickleMemo memo_;
   std::unordered_map<std::string, std::size_t> global_ids_;
-  std::vector<PickleCallLaw> laws_;  // of every global
+  std::vector<PickleCallArity> arities_;  // of every global
   std::optional<Error> error_;
   bool stopped_ = false;
   bool is_framed_ = false;

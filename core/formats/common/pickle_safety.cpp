@@ -237,7 +237,7 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
 
 }  // namespace
 
-std::optional<std::string> known_name_beside(std::string_view module, std::string_view name) {
+std::optional<std::string> similar_known_name(std::string_view module, std::string_view name) {
   if (classify_pickled_name(module, name) != NameKind::kUnknown) return std::nullopt;
   const std::string full = std::string(module) + "." + std::string(name);
   auto is_beside = [&](std::string_view package, std::string_view known) {
@@ -302,7 +302,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
   for (const PickleGlobal& global : tree.globals()) {
     NameKind kind = classify_pickled_name(global);
     if (kind == NameKind::kKnown) continue;
-    if (auto known = known_name_beside(global.module, global.name);
+    if (auto known = similar_known_name(global.module, global.name);
         known && findings.size() < kMost) {
       Finding bent;
       bent.rule = "bad-record";

@@ -19,7 +19,7 @@ enum class NameKind {
   kDangerous,  // starts programs, evaluates text, opens files, fetches attributes by name
 };
 // The known name that one is a letter beside: it is no other program's, a byte of it changed.
-std::optional<std::string> known_name_beside(std::string_view module, std::string_view name);
+std::optional<std::string> similar_known_name(std::string_view module, std::string_view name);
 std::string bent_name_text(const PickleGlobal& global, const std::string& known);
 NameKind classify_pickled_name(std::string_view module, std::string_view name);
 // As it is used: to look up a member of an enumeration is data.

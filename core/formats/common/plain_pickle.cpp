@@ -36,7 +36,7 @@ bool is_latin1(std::string_view utf8) {
                                       [](char c) { return static_cast<unsigned char>(c) < 0xC4; });
 }
 
-struct Encoder {
+struct PickleEncoder {
   const PickleTree& tree;
   std::size_t budget;
   std::string out = {};
@@ -159,12 +159,12 @@ struct Encoder {
 }  // namespace
 
 std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, std::size_t budget) {
-  Encoder encoder{tree, budget};
+  PickleEncoder encoder{tree, budget};
   if (!encoder.value(value, 0) || encoder.out.size() > budget) return std::nullopt;
   return std::move(encoder.out);
 }
 
-std::string what_is_not_plain(const PickleTree& tree, NodeId value) {
+std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
   // Breadth first, and no further than this: a graph may be endless.
   constexpr std::size_t kMostLookedAt = 10'000;
   std::vector<NodeId> queue{value};

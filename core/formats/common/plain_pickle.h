@@ -16,6 +16,6 @@ std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, st
 
 // Where plain_pickle() gives nothing: the first class or value that is in the way, for people:
 // "argparse.Namespace".
-std::string what_is_not_plain(const PickleTree& tree, NodeId value);
+std::string non_plain_value_reason(const PickleTree& tree, NodeId value);
 
 }  // namespace shw

@@ -43,15 +43,15 @@ std::string with_odd_numbers_as(std::string_view text, Written written) {
 
 }  // namespace
 
-std::string with_null_for_odd_numbers(std::string_view text) {
+std::string replace_non_json_floats(std::string_view text) {
   return with_odd_numbers_as(text, [](std::string_view) { return std::string("null"); });
 }
 
-std::string with_quoted_odd_numbers(std::string_view text) {
+std::string quote_non_json_numbers(std::string_view text) {
   return with_odd_numbers_as(text, quoted);
 }
 
-std::string with_odd_numbers_again(std::string text) {
+std::string unquote_non_json_numbers(std::string text) {
   for (std::string_view number : kOddNumbers) {
     const std::string held = quoted(number);
     for (std::size_t at = text.find(held); at != std::string::npos; at = text.find(held, at))

@@ -8,9 +8,9 @@
 namespace shw {
 
 // The same text with each of them as null.
-std::string with_null_for_odd_numbers(std::string_view text);
+std::string replace_non_json_floats(std::string_view text);
 // As the text "\u0000NaN", which no name of a file or tensor is, and back: for a rewrite.
-std::string with_quoted_odd_numbers(std::string_view text);
-std::string with_odd_numbers_again(std::string text);
+std::string quote_non_json_numbers(std::string_view text);
+std::string unquote_non_json_numbers(std::string text);
 
 }  // namespace shw

@@ -47,7 +47,7 @@ Status check_is_archive(const ByteSource& source) {
                 {source.name(), 0},
                 "torch.save(torch.load(FILE), NEW) writes the form that is read.");
   SHW_TRY(Bytes more, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
-  const std::string_view told = told_by_first_bytes(more);
+  const std::string_view told = format_from_magic(more);
   return fail(ErrorKind::kDamaged,
               "does not begin as a file of torch.save does, with PK" +
                   (told.empty() ? std::string() : ": it is " + std::string(told)),

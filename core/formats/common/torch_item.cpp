@@ -402,7 +402,7 @@ Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const
                             name_of_opcode(odd->opcode)),
                 {file, odd->at});
   for (const PickleGlobal& global : tree.globals()) {
-    if (auto known = known_name_beside(global.module, global.name))
+    if (auto known = similar_known_name(global.module, global.name))
       return fail(ErrorKind::kDamaged, bent_name_text(global, *known), {file, global.at});
   }
   SHW_TRY(PickledTensor tensor, pickled_tensor(tree, tree.root(), file));

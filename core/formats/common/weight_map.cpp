@@ -156,7 +156,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   WeightMap map;
   IndexEvents events(map);
   const std::string text =
-      with_null_for_odd_numbers({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+      replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   // The parser passes over it, and Python stops there.
   if (begins_with_byte_order_mark(*bytes)) {
     finding = bad_record(path,

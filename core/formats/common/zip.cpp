@@ -97,7 +97,7 @@ bool widen(BytesView extra, std::initializer_list<std::uint64_t*> fields) {
 Result<std::uint32_t> crc_through(const ByteSource& source, std::uint64_t offset,
                                   std::uint64_t length, Progress* progress, PayloadWatch* watch) {
   std::uint32_t crc = 0;
-  RangeParts parts;
+  ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
     crc = crc32_of(bytes, crc);
     if (watch != nullptr) watch->add(bytes);

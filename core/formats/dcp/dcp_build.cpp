@@ -69,7 +69,7 @@ class Interpreter {
   RecordNotes notes_;
 
   std::vector<Target> targets_;  // by name
-  std::vector<ObjectRow> objects_;
+  std::vector<NonTensorEntry> objects_;
   std::vector<std::vector<PathPart>> object_paths_;
   std::vector<std::string> only_in_planner_;
   Extents scratch_;
@@ -433,22 +433,22 @@ void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
     }
   }
   if (target.kind == Target::Kind::kObject && key.offsets == kNoExtents) {
-    ObjectRow& object = objects_[target.index];
+    NonTensorEntry& object = objects_[target.index];
     if (object.item && duplicates_++ == 0) first_duplicate_ = at;
     object.item = item;
     object.transforms = transforms_of(place);
     return;
   }
   std::string_view fqn = names_.text(key.name);
-  std::uint64_t cost = sizeof(StrayRecord) + fqn.size() + 8 * kMaxDims;
+  std::uint64_t cost = sizeof(UnclaimedStorageRecord) + fqn.size() + 8 * kMaxDims;
   if (cost > text_budget_) {
     notes_.add(Severity::kError, fqn.substr(0, 4096), at, "A storage record belongs to no chunk.");
     return;
   }
   text_budget_ -= cost;
-  StrayRecord stray{std::string(fqn), std::nullopt, item, transforms_of(place)};
-  if (key.offsets != kNoExtents) stray.offsets = copy_of(builder_.extents(key.offsets));
-  builder_.add_stray(std::move(stray));
+  UnclaimedStorageRecord unclaimed{std::string(fqn), std::nullopt, item, transforms_of(place)};
+  if (key.offsets != kNoExtents) unclaimed.offsets = copy_of(builder_.extents(key.offsets));
+  builder_.add_unclaimed_record(std::move(unclaimed));
 }
 
 std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle offsets) {

@@ -335,10 +335,10 @@ Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
     }
     metadata.objects.push_back({object.fqn, std::move(item), object.path});
   }
-  for (const OutputStray& stray : outputs.strays) {
-    SHW_TRY(DcpItem item, kept_item(outputs, stray.place, stray.fqn));
-    item.transforms = stray.transforms;
-    metadata.strays.push_back({stray.fqn, stray.offsets, std::move(item)});
+  for (const OutputUnclaimedRecord& unclaimed : outputs.unclaimed_records) {
+    SHW_TRY(DcpItem item, kept_item(outputs, unclaimed.place, unclaimed.fqn));
+    item.transforms = unclaimed.transforms;
+    metadata.unclaimed_records.push_back({unclaimed.fqn, unclaimed.offsets, std::move(item)});
   }
   return metadata;
 }

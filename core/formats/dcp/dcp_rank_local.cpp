@@ -114,7 +114,7 @@ void merge_object(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
     return place;
   };
   const auto [lowest, first] = where.front();
-  ObjectRow object = parts[lowest]->objects()[first];
+  NonTensorEntry object = parts[lowest]->objects()[first];
   if (object.item) object.item = in_builder(*parts[lowest], *object.item);
   for (std::size_t i = 1; i < where.size(); ++i) {
     const Checkpoint& part = *parts[where[i].first];
@@ -153,9 +153,9 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_rank_local(
     for (std::size_t o = 0; o < part.objects().size(); ++o)
       objects[part.objects()[o].fqn].emplace_back(rank, o);
     for (const Finding& finding : part.opening_findings()) builder.add_finding(finding);
-    for (StrayRecord stray : part.strays()) {
-      stray.item.file = builder.file(part.file(stray.item.file).path);
-      builder.add_stray(std::move(stray));
+    for (UnclaimedStorageRecord unclaimed : part.unclaimed_records()) {
+      unclaimed.item.file = builder.file(part.file(unclaimed.item.file).path);
+      builder.add_unclaimed_record(std::move(unclaimed));
     }
   }
   for (const auto& where : tensors) merge_tensor(parts, where, builder);

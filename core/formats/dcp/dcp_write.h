@@ -45,7 +45,7 @@ struct DcpObject {
   std::vector<PathPart> path;
 };
 
-struct DcpStray {  // StrayRecord
+struct DcpUnclaimedRecord {  // UnclaimedStorageRecord
   std::string fqn;
   std::optional<Extents> offsets;
   DcpItem item;
@@ -62,7 +62,7 @@ struct DcpMetadata {
   // Where set, the chunks of a tensor, by index: asked for as they are written, twice. `tensors`
   // have none then: of millions they take 150 bytes each.
   std::function<Result<std::vector<DcpChunk>>(std::size_t tensor)> chunks_of = {};
-  std::vector<DcpStray> strays = {};
+  std::vector<DcpUnclaimedRecord> unclaimed_records = {};
   std::vector<std::string> only_in_planner = {};  // Provenance::only_in_planner
 };
 

@@ -170,10 +170,10 @@ Status write_records(PickleWriter& out, const PickledForm& form, const DcpMetada
           write_record(out, form, metadata.tensors[t].fqn, i, &chunks[i].offsets, chunks[i].item));
     }
   }
-  for (const DcpStray& stray : metadata.strays) {
+  for (const DcpUnclaimedRecord& unclaimed : metadata.unclaimed_records) {
     out.batch(count++, 'u');
-    SHW_CHECK(write_record(out, form, stray.fqn, std::nullopt,
-                           stray.offsets ? &*stray.offsets : nullptr, stray.item));
+    SHW_CHECK(write_record(out, form, unclaimed.fqn, std::nullopt,
+                           unclaimed.offsets ? &*unclaimed.offsets : nullptr, unclaimed.item));
   }
   out.raw("u");
   return {};

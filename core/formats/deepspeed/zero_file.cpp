@@ -139,7 +139,7 @@ InlinedValue ZeroFile::value(NodeId node) const {
   if (opcodes)
     value.opcodes = std::move(*opcodes);
   else
-    value.not_plain = what_is_not_plain(tree_, node);
+    value.not_plain = non_plain_value_reason(tree_, node);
   return value;
 }
 

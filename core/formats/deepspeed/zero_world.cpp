@@ -29,8 +29,8 @@ class WorldReading {
   Result<ZeroWorld> run() {
     SHW_CHECK(read_models());
     SHW_CHECK(read_optimizers());
-    settle_stage();
-    settle_ranks();
+    resolve_stage();
+    resolve_ranks();
     if (world_.ranks > kMostZeroRanks)
       return fail(ErrorKind::kDamaged,
                   fmt::format("says that {} ranks saved, which no run has", world_.ranks),
@@ -113,7 +113,7 @@ class WorldReading {
     return {};
   }
 
-  void settle_stage() {
+  void resolve_stage() {
     std::optional<std::int64_t> stage;
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (!stage) stage = optimizer.stage;
@@ -124,7 +124,7 @@ class WorldReading {
     if (!files_.rank_models.empty()) world_.stage = 3;
   }
 
-  void settle_ranks() {
+  void resolve_ranks() {
     for (const auto& [rank, optimizer] : world_.optimizers)
       world_.ranks = world_.ranks == 0 ? optimizer.ranks() : world_.ranks;
     if (world_.ranks == 0 && world_.model) world_.ranks = world_.model->ranks.value_or(0);

@@ -40,7 +40,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
     auto [at, is_new] = number_of.try_emplace({error.kind, error.message}, reasons.size());
     if (is_new) reasons.push_back({&error, {}});
     reasons[at->second].paths.push_back(path);
-    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
+    builder.add_unclaimed_record({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
   for (OneReason& reason : reasons) {
     const std::string whose = reason.paths.size() == 1 ? "" : some_of(reason.paths) + ": ";
@@ -83,7 +83,7 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
     if (paths.size() < kToldOf)
       told += fmt::format("{}{} {}", paths.empty() ? "" : "; ", path, error.message);
     paths.push_back(path);
-    builder.add_stray({path, std::nullopt, {builder.file(shard.path), 0, 0}});
+    builder.add_unclaimed_record({path, std::nullopt, {builder.file(shard.path), 0, 0}});
   }
   if (first == nullptr) return;
   const std::string count =
@@ -186,7 +186,7 @@ void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
         fmt::format("The index places {} in {}, and nothing of it lies there.", group, file));
     finding.subjects.push_back(file);
     builder.add_finding(std::move(finding));
-    builder.add_stray({group, std::nullopt, {builder.file(file), 0, 0}});
+    builder.add_unclaimed_record({group, std::nullopt, {builder.file(file), 0, 0}});
   }
 }
 
@@ -202,7 +202,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
   SHW_TRY(Hdf5Files listed, list_hdf5_files(*directory));
   if (progress != nullptr) progress->begin(Phase::kOpening, listed.files.size(), false);
   std::vector<Result<Hdf5Shard>> read(listed.files.size());
-  SHW_CHECK(each_in_parallel(read.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(read.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     read[i] = read_hdf5_shard(*directory, listed.files[i]);
     if (progress != nullptr) progress->add(1);
@@ -223,7 +223,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
     // What it held is known from the index alone.
     std::vector<std::string>& groups = indexed[listed.files[i]];
     for (const std::string& group : groups)
-      builder.add_stray({group, std::nullopt, {builder.file(listed.files[i]), 0, 0}});
+      builder.add_unclaimed_record({group, std::nullopt, {builder.file(listed.files[i]), 0, 0}});
     builder.add_finding(unread_file(listed.files[i], read[i].error(), std::move(groups), "group"));
   }
   if (shards.empty()) {

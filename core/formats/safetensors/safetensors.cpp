@@ -11,10 +11,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/leave_behind.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/parallel.h"
-#include "core/base/until_cancelled.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/filled_attribute.h"
@@ -147,13 +147,13 @@ Result<std::vector<Result<FileHeader>>> read_files(const Directory& directory,
                                                    Progress* progress) {
   if (progress != nullptr) progress->begin(Phase::kOpening, paths.size(), false);
   std::vector<Result<FileHeader>> read(paths.size());
-  each_range(paths.size(), 1, [&](std::size_t i, std::size_t) {
+  parallel_for_ranges(paths.size(), 1, [&](std::size_t i, std::size_t) {
     if (is_cancelled(progress)) return;
     read[i] = read_file(directory, paths[i], progress);
     if (progress != nullptr) progress->add(1);
   });
   if (!is_cancelled(progress)) return read;
-  leave_behind(std::move(read));
+  destroy_in_background(std::move(read));
   return cancelled_error();
 }
 
@@ -212,7 +212,7 @@ std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* 
   std::vector<Piece> pieces;
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   for (const FileHeader& file : files) {
-    for (const SafetensorsEntry& entry : until_cancelled(file.header.entries, progress)) {
+    for (const SafetensorsEntry& entry : cancellable_range(file.header.entries, progress)) {
       auto number = static_cast<std::uint32_t>(numbers.size());
       pieces.push_back({&file, &entry, numbers.try_emplace(entry.name, number).first->second});
     }
@@ -450,8 +450,8 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   if (!is_cancelled(progress)) return checkpoint;
-  leave_behind(std::tuple(std::move(builder), std::move(files), std::move(pieces)));
-  leave_behind(std::move(checkpoint));
+  destroy_in_background(std::tuple(std::move(builder), std::move(files), std::move(pieces)));
+  destroy_in_background(std::move(checkpoint));
   return cancelled_error();
 }
 

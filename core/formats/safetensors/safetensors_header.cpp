@@ -7,10 +7,10 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
-#include "core/base/leave_behind.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/little_endian.h"
-#include "core/base/until_cancelled.h"
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
@@ -273,7 +273,7 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
     header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message), false});
   };
   std::vector<const SafetensorsEntry*> order;
-  for (const SafetensorsEntry& entry : until_cancelled(header.entries, progress)) {
+  for (const SafetensorsEntry& entry : cancellable_range(header.entries, progress)) {
     order.push_back(&entry);
     auto elements = volume(entry.shape);
     auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
@@ -379,7 +379,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   if (length > kMaxSafetensorsHeader) {
     SHW_TRY(Bytes first,
             read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
-    if (auto told = told_by_first_bytes(first); !told.empty())
+    if (auto told = format_from_magic(first); !told.empty())
       return damaged(0, fmt::format("does not begin with a safetensors header: it is {}", told));
   }
   if (length > kMaxSafetensorsHeader)
@@ -404,7 +404,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
     return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
   const bool parsed = Json::sax_parse(text, text + json.size(), &events);
   auto stopped = [&] {
-    leave_behind(std::pair(std::move(header), events.take_names()));
+    destroy_in_background(std::pair(std::move(header), events.take_names()));
     return cancelled_error();
   };
   if (is_cancelled(progress)) return stopped();
@@ -422,7 +422,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   check_layout(header, source.size(), progress);
   if (is_cancelled(progress)) return stopped();
   // Of a quarter of a million names it would take a tenth of a second here.
-  if (header.entries.size() > kManyNames) leave_behind(events.take_names());
+  if (header.entries.size() > kManyNames) destroy_in_background(events.take_names());
   return header;
 }
 

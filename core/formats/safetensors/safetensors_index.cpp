@@ -20,7 +20,7 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   if (source.size() > kMaxSafetensorsIndex) return damaged("is too large to be one");
   SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
   const std::string text =
-      with_quoted_odd_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      quote_non_json_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto keeps = [](int depth, IndexJson::parse_event_t, const IndexJson&) { return depth < 16; };
   IndexJson json = parse_json<IndexJson>(text.begin(), text.end(), keeps).tree;
   if (json.is_discarded() || !json.is_object()) return damaged("is no JSON object");
@@ -107,7 +107,7 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   bool changed = move_total(*json, "total_size", change.more_bytes) || is_sent || is_renamed;
   if (is_sent) set_total_size(*json, change.bytes);
   changed = move_total(*json, "total_parameters", change.more_elements) || changed;
-  return changed ? Text(with_odd_numbers_again(json->dump(2)) + "\n") : Text{};
+  return changed ? Text(unquote_non_json_numbers(json->dump(2)) + "\n") : Text{};
 }
 
 }  // namespace shw

@@ -51,13 +51,13 @@ constexpr FormatRow kSafetensorsRow = {
     .recognises = has_safetensors,
     .open = open_safetensors,
     .named = named_safetensors,
-    .said_beside = metadata_beside,
+    .noted_additions = metadata_beside,
 };
 // Told by what the headers say, once they are read.
 constexpr FormatRow kHfShardedRow = {
     .format = &kHfShardedFormat,
     .sign = kSafetensorsSuffix,
-    .said_beside = metadata_beside,
+    .noted_additions = metadata_beside,
 };
 
 }  // namespace shw

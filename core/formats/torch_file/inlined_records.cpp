@@ -90,7 +90,7 @@ Status check_inlined_records(const Checkpoint& checkpoint, std::vector<Result<Da
                              Progress* progress) {
   std::map<std::string_view, std::size_t> opaque;
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
-    const ObjectRow& row = checkpoint.objects()[i];
+    const NonTensorEntry& row = checkpoint.objects()[i];
     if (row.inlined && row.inlined->opcodes.empty()) opaque.emplace(row.fqn, i);
   }
   if (opaque.empty() || checkpoint.directory() == nullptr) return {};
@@ -106,7 +106,7 @@ Status carry_inlined_records(const Checkpoint& checkpoint,
                              Progress* progress) {
   std::map<std::string_view, std::size_t> wanted;
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
-    const ObjectRow& row = checkpoint.objects()[i];
+    const NonTensorEntry& row = checkpoint.objects()[i];
     if (row.inlined && !(row.inlined->is_all && !row.inlined->opcodes.empty()))
       wanted.emplace(row.fqn, i);
   }

@@ -225,7 +225,8 @@ class Flattening {
       plain_left_ -= opcodes->size();
       forms_->attributes.emplace(told_path_, std::move(*opcodes));
     } else {
-      forms_->not_plain.push_back(name_of_path() + " (" + what_is_not_plain(tree_, state) + ")");
+      forms_->not_plain.push_back(name_of_path() + " (" + non_plain_value_reason(tree_, state) +
+                                  ")");
     }
   }
 

@@ -176,7 +176,7 @@ class TorchFileReader {
       plain_left_ -= opcodes->size();
       value.opcodes = std::move(*opcodes);
     } else {
-      value.not_plain = what_is_not_plain(tree_, entry.value);
+      value.not_plain = non_plain_value_reason(tree_, entry.value);
     }
     builder_.add_object({.fqn = std::move(entry.fqn), .item = {}, .inlined = std::move(value)},
                         std::move(entry.path));

@@ -71,7 +71,7 @@ constexpr FormatRow kTorchFileRow = {
     .named = named_torch_file,
     .unfinished = lacking_parts,
     .names_are_common = true,
-    .said_beside = said_in_forms,
+    .noted_additions = said_in_forms,
 };
 
 }  // namespace shw

@@ -7,8 +7,8 @@
 namespace shw {
 
 std::optional<ItemPlace> place_elsewhere(const Checkpoint& checkpoint, const PlannedChunk& chunk) {
-  if (!chunk.item || chunk.side.size() != 1) return std::nullopt;
-  const SidePiece& there = chunk.side.front();
+  if (!chunk.item || chunk.external.size() != 1) return std::nullopt;
+  const ExternalPiece& there = chunk.external.front();
   auto files = checkpoint.files();
   auto found = std::find_if(files.begin(), files.end(),
                             [&](const FileRow& file) { return file.path == there.file; });

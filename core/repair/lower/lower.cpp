@@ -63,7 +63,7 @@ Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, c
 }
 
 Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                  const SidePiece& side) {
+                  const ExternalPiece& side) {
   auto elements = volume(side.sizes);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                       std::uint64_t{size_of(side.dtype)})
@@ -82,7 +82,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
                     const PlannedChunk& chunk, std::vector<Box>& kept) {
   if (chunk.item) {
     auto place = place_elsewhere(checkpoint, chunk);
-    if (!chunk.pieces.empty() || (!chunk.side.empty() && !place))
+    if (!chunk.pieces.empty() || (!chunk.external.empty() && !place))
       return cannot_lower(checkpoint, planned.tensor, "a chunk is both an old item and pieces");
     SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item, place));
     kept.push_back(chunk.box);
@@ -98,7 +98,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
     SHW_CHECK(check_piece(checkpoint, planned, piece));
     SHW_CHECK(add(piece.at, sizes_in_new(piece)));
   }
-  for (const SidePiece& side : chunk.side) {
+  for (const ExternalPiece& side : chunk.external) {
     SHW_CHECK(check_side(checkpoint, planned, side));
     SHW_CHECK(add(side.at, side.sizes));
   }
@@ -147,7 +147,7 @@ Result<std::vector<Box>> rest_of(const Checkpoint& checkpoint, const PlannedTens
                                  const PlannedChunk& chunk) {
   std::vector<Box> covered;
   for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
-  for (const SidePiece& side : chunk.side) covered.push_back({side.at, side.sizes});
+  for (const ExternalPiece& side : chunk.external) covered.push_back({side.at, side.sizes});
   auto rest = complement(covered, chunk.box.sizes);
   if (!rest) return cannot_lower(checkpoint, tensor.tensor, "what is lost is in too many pieces");
   return std::move(*rest);
@@ -161,7 +161,7 @@ std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& pla
   for (const PlannedChunk& chunk : planned.chunks) {
     for (const Piece& piece : chunk.pieces) add(piece.source.sizes);
     if (chunk.item) continue;
-    for (const SidePiece& side : chunk.side) add(side.sizes);
+    for (const ExternalPiece& side : chunk.external) add(side.sizes);
   }
   return elements * size_of(checkpoint.dtype(planned.tensor));
 }

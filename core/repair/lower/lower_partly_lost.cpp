@@ -19,27 +19,28 @@ bool can_cast_from(const Checkpoint& checkpoint, const PartlyLost& diagnosis) {
 
 // The survivor is all that the chunk's item holds. Where the metadata gives it another size (S4,
 // first commit of its fix) the item itself decides.
-bool is_whole_item(const Checkpoint& checkpoint, const Survivor& survivor) {
-  if (survivor.source == whole(checkpoint.sizes(survivor.chunk))) return true;
-  if (std::any_of(survivor.source.offsets.begin(), survivor.source.offsets.end(),
+bool is_whole_item(const Checkpoint& checkpoint, const RetainedChunk& retained_chunk) {
+  if (retained_chunk.source == whole(checkpoint.sizes(retained_chunk.chunk))) return true;
+  if (std::any_of(retained_chunk.source.offsets.begin(), retained_chunk.source.offsets.end(),
                   [](std::int64_t offset) { return offset != 0; }))
     return false;
-  auto header = read_item_header(checkpoint, survivor.chunk);
-  return header && header->sizes == survivor.source.sizes;
+  auto header = read_item_header(checkpoint, retained_chunk.chunk);
+  return header && header->sizes == retained_chunk.source.sizes;
 }
 
 PlannedChunk place_survivor(const Checkpoint& checkpoint, TensorId tensor,
-                            const Survivor& survivor) {
+                            const RetainedChunk& retained_chunk) {
   PlannedChunk chunk;
-  chunk.box = Box{survivor.at, survivor.source.sizes};
-  chunk.writer = checkpoint.writer(survivor.chunk).value_or(0);
-  bool is_whole = is_whole_item(checkpoint, survivor);
+  chunk.box = Box{retained_chunk.at, retained_chunk.source.sizes};
+  chunk.writer = checkpoint.writer(retained_chunk.chunk).value_or(0);
+  bool is_whole = is_whole_item(checkpoint, retained_chunk);
   bool same_dtype =
-      checkpoint.dtype(checkpoint.tensor_of(survivor.chunk)) == checkpoint.dtype(tensor);
+      checkpoint.dtype(checkpoint.tensor_of(retained_chunk.chunk)) == checkpoint.dtype(tensor);
   if (is_whole && same_dtype) {
-    chunk.item = survivor.chunk;
+    chunk.item = retained_chunk.chunk;
   } else {
-    chunk.pieces.push_back({survivor.chunk, survivor.source, Extents(survivor.at.size(), 0)});
+    chunk.pieces.push_back(
+        {retained_chunk.chunk, retained_chunk.source, Extents(retained_chunk.at.size(), 0)});
   }
   return chunk;
 }
@@ -51,13 +52,14 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
   planned.tensor = diagnosis.tensor;
   planned.shape = diagnosis.expected;
   std::vector<Box> kept;
-  for (const Survivor& survivor : diagnosis.survivors) {
-    if (index_of(survivor.chunk) >= checkpoint.chunk_count())
+  for (const RetainedChunk& retained_chunk : diagnosis.retained_chunks) {
+    if (index_of(retained_chunk.chunk) >= checkpoint.chunk_count())
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
-    if (!lies_inside(survivor.at, survivor.source.sizes, diagnosis.expected))
+    if (!lies_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor lies outside the true tensor");
-    if (is_empty(survivor.source)) continue;  // a rank that owns nothing (spec/failures.md 0.7.3)
-    const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, survivor);
+    if (is_empty(retained_chunk.source))
+      continue;  // a rank that owns nothing (spec/failures.md 0.7.3)
+    const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, retained_chunk);
     planned.chunks.push_back(placed);
     kept.push_back(placed.box);
   }

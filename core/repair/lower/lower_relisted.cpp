@@ -25,8 +25,8 @@ Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Reliste
     chunk.box = tile.box;
     chunk.item = tile.like;
     chunk.writer = checkpoint.file(tile.file).rank.value_or(0);
-    chunk.side = {{checkpoint.file(tile.file).path, tile.offset, tile.length,
-                   checkpoint.dtype(diagnosis.tensor), tile.box.sizes, tile.box.offsets}};
+    chunk.external = {{checkpoint.file(tile.file).path, tile.offset, tile.length,
+                       checkpoint.dtype(diagnosis.tensor), tile.box.sizes, tile.box.offsets}};
     planned.chunks.push_back(std::move(chunk));
   }
   return planned;

@@ -26,8 +26,8 @@ Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repoin
     chunk.writer = checkpoint.writer(id).value_or(0);
     if (auto found = places.find(id); found != places.end()) {
       const NewPlace& place = *found->second;
-      chunk.side = {{checkpoint.file(place.file).path, place.offset, place.length,
-                     checkpoint.dtype(diagnosis.tensor), chunk.box.sizes, chunk.box.offsets}};
+      chunk.external = {{checkpoint.file(place.file).path, place.offset, place.length,
+                         checkpoint.dtype(diagnosis.tensor), chunk.box.sizes, chunk.box.offsets}};
       ++placed;
     }
     planned.chunks.push_back(std::move(chunk));

@@ -25,14 +25,14 @@ Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
   PlannedTensor planned;
   planned.tensor = diagnosis.tensor;
   planned.shape = diagnosis.expected;
-  for (const SidePiece& piece : diagnosis.pieces) {
+  for (const ExternalPiece& piece : diagnosis.pieces) {
     if (!lies_inside(piece.at, piece.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a piece lies outside the true tensor");
     if (volume(piece.sizes) == 0) continue;
     PlannedChunk chunk;
     chunk.box = Box{piece.at, piece.sizes};
-    chunk.side.push_back(piece);
-    chunk.side.back().at.assign(piece.at.size(), 0);
+    chunk.external.push_back(piece);
+    chunk.external.back().at.assign(piece.at.size(), 0);
     chunk.writer = rank_in(piece.file);
     planned.chunks.push_back(std::move(chunk));
   }

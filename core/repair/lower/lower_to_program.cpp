@@ -158,7 +158,7 @@ struct Lowering {
     return {};
   }
 
-  void add_side(OutputId output, const SidePiece& side) {
+  void add_side(OutputId output, const ExternalPiece& side) {
     SourceId source = builder.add_stored(0, side.file, side.offset, side.length);
     builder.add_copy(output, {side.at, side.sizes}, source, side.dtype, 0,
                      byte_strides(side.sizes, size_of(side.dtype)));
@@ -210,7 +210,7 @@ struct Lowering {
       SHW_CHECK(add_box(output, checkpoint, piece.chunk, dtype, piece.source, piece.at,
                         piece.permutation));
     }
-    for (const SidePiece& side : chunk.side) add_side(output, side);
+    for (const ExternalPiece& side : chunk.external) add_side(output, side);
     SHW_TRY(std::vector<Box> rest, rest_of(checkpoint, tensor, chunk));
     if (tensor.fill == Fill::kReference && tensor.fill_source == nullptr && !rest.empty())
       return cannot_lower(checkpoint, tensor.tensor, "there is nothing to fill it from");

@@ -108,7 +108,7 @@ namespace {
 
 bool has_side(const PlannedTensor& planned) {
   return std::any_of(planned.chunks.begin(), planned.chunks.end(),
-                     [](const PlannedChunk& chunk) { return !chunk.side.empty(); });
+                     [](const PlannedChunk& chunk) { return !chunk.external.empty(); });
 }
 
 // Of the chunks in `wanted`, what the whole plan takes of them. An item that is taken is taken

@@ -80,7 +80,7 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
 Status add_objects(const Checkpoint& checkpoint, const Plan& plan, Outputs& outputs) {
   std::vector<std::size_t> items = items_after(checkpoint, plan);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
-    const ObjectRow& said_by = checkpoint.objects()[items[i]];
+    const NonTensorEntry& said_by = checkpoint.objects()[items[i]];
     auto path = checkpoint.object_path(i);
     outputs.objects.push_back({checkpoint.objects()[i].fqn,
                                said_by.item,
@@ -100,22 +100,25 @@ Status add_objects(const Checkpoint& checkpoint, const Plan& plan, Outputs& outp
 // Records that still belong to nothing. Two under one key would be one of them; those that lead out
 // of the checkpoint are left.
 void add_strays(const Checkpoint& checkpoint, Outputs& outputs) {
-  if (checkpoint.strays().empty() || checkpoint.format().rewrite != Rewrite::kIndex) return;
+  if (checkpoint.unclaimed_records().empty() || checkpoint.format().rewrite != Rewrite::kIndex)
+    return;
   using Key = std::pair<std::string_view, std::optional<Extents>>;
   std::set<std::string_view> names;
-  for (const StrayRecord& stray : checkpoint.strays()) names.insert(stray.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : checkpoint.unclaimed_records())
+    names.insert(unclaimed.fqn);
   std::set<Key> taken;
   for (const OutputTensor& tensor : outputs.tensors) {
     if (!names.contains(tensor.fqn)) continue;
     for (const OutputTile& tile : tensor.tiles) taken.emplace(tensor.fqn, tile.box.offsets);
   }
   for (const OutputObject& object : outputs.objects) taken.emplace(object.fqn, std::nullopt);
-  for (const StrayRecord& stray : checkpoint.strays()) {
-    const bool leads_nowhere = stray.item.file == FileId::kNone ||
-                               !checkpoint.file(stray.item.file).safe || stray.item.offset < 0 ||
-                               stray.item.length < 0;
-    if (!leads_nowhere && taken.emplace(stray.fqn, stray.offsets).second)
-      outputs.strays.push_back({stray.fqn, stray.offsets, stray.item, stray.transforms});
+  for (const UnclaimedStorageRecord& unclaimed : checkpoint.unclaimed_records()) {
+    const bool leads_nowhere = unclaimed.item.file == FileId::kNone ||
+                               !checkpoint.file(unclaimed.item.file).safe ||
+                               unclaimed.item.offset < 0 || unclaimed.item.length < 0;
+    if (!leads_nowhere && taken.emplace(unclaimed.fqn, unclaimed.offsets).second)
+      outputs.unclaimed_records.push_back(
+          {unclaimed.fqn, unclaimed.offsets, unclaimed.item, unclaimed.transforms});
   }
 }
 

@@ -94,7 +94,7 @@ Status check_entries(const Checkpoint& checkpoint, const Plan& plan) {
   for (const PlannedEntry& entry : plan.entries) {
     if (entry.object >= objects.size() || entry.item_of >= objects.size())
       return cannot("there is no such entry", "");
-    const ObjectRow &to = objects[entry.object], &from = objects[entry.item_of];
+    const NonTensorEntry &to = objects[entry.object], &from = objects[entry.item_of];
     if (!to.item || !from.item) return cannot("an entry that it needs has no item", to.fqn);
     if (!seen.insert(entry.object).second) return cannot("it would be replaced twice", to.fqn);
     for (const RenamedObject& renamed : plan.objects) {

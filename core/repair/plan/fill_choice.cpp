@@ -13,7 +13,7 @@ Status choose_fill(std::string_view text, PlanOptions& options, Progress* progre
     options.fill = FillChoice::kCast;
   } else if (text.starts_with(kFrom) && text.size() > kFrom.size()) {
     options.fill = FillChoice::kReference;
-    SHW_TRY(options.fill_source, open_beside(std::string(text.substr(kFrom.size())), progress));
+    SHW_TRY(options.fill_source, open_to_compare(std::string(text.substr(kFrom.size())), progress));
   } else {
     return fail(ErrorKind::kUsage, "there is no fill \"" + std::string(text) + "\"", {},
                 "It is zero, cast, or from: and a checkpoint.");

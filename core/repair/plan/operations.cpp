@@ -46,13 +46,13 @@ struct Group {
 
 std::int64_t kept_tiles(const PlannedTensor& tensor) {
   return std::count_if(tensor.chunks.begin(), tensor.chunks.end(), [](const PlannedChunk& chunk) {
-    return chunk.item || !chunk.pieces.empty() || !chunk.side.empty();
+    return chunk.item || !chunk.pieces.empty() || !chunk.external.empty();
   });
 }
 
 bool is_from_side(const PlannedTensor& tensor) {
   return std::any_of(tensor.chunks.begin(), tensor.chunks.end(),
-                     [](const PlannedChunk& chunk) { return !chunk.side.empty(); });
+                     [](const PlannedChunk& chunk) { return !chunk.external.empty(); });
 }
 
 std::string place_of(const Checkpoint& checkpoint) {

@@ -8,7 +8,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/plan/operations.h"
@@ -63,7 +63,7 @@ struct Blocked {
     for (const auto& [subject, rule] : by_subject) {
       if (rule->blocks == Blocking::kWholeFile) return true;
     }
-    for (const ObjectRow& row : checkpoint.objects()) {
+    for (const NonTensorEntry& row : checkpoint.objects()) {
       bool used = std::any_of(finding.entries.begin(), finding.entries.end(),
                               [&](const auto& e) { return e.fqn == row.fqn || e.from == row.fqn; });
       if (!used) continue;
@@ -135,7 +135,7 @@ void plan_renames(Draft& draft, const Finding& finding, std::vector<std::size_t>
   Plan planned = draft.plan;
   auto by_tensor = draft.planned;
   std::vector<std::size_t> named;
-  for (const Diagnosis& diagnosis : until_cancelled(finding.diagnoses, draft.progress)) {
+  for (const Diagnosis& diagnosis : cancellable_range(finding.diagnoses, draft.progress)) {
     const auto* renamed = std::get_if<Renamed>(&diagnosis);
     if (renamed == nullptr) continue;
     auto lowered = plan_tensor(draft, diagnosis);
@@ -181,14 +181,14 @@ std::set<TensorId> named_by(const Checkpoint& c, const std::vector<Finding>& fin
 
 // Plans what the finding's diagnoses ask for; tensors that an earlier finding explains are its. A
 // moment that follows a damaged one of its parameter, and is the subject of a finding of its own,
-// is planned as that one says: where its rows belong is known there (settle_moments).
+// is planned as that one says: where its rows belong is known there (resolve_moments).
 void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
   if (!finding.diagnoses.empty() && std::holds_alternative<Renamed>(finding.diagnoses.front()))
     return plan_renames(draft, finding, made);
   std::string why;
   std::size_t refused = 0;
   const std::set<std::string_view> subjects = subjects_of(finding);
-  for (const Diagnosis& diagnosis : until_cancelled(finding.diagnoses, draft.progress)) {
+  for (const Diagnosis& diagnosis : cancellable_range(finding.diagnoses, draft.progress)) {
     auto tensor = static_cast<std::uint32_t>(index_of(tensor_of(diagnosis)));
     if (draft.planned.contains(tensor)) continue;
     if (draft.named.contains(TensorId{tensor}) &&
@@ -246,7 +246,7 @@ std::optional<std::size_t> first_that_loses(const Draft& draft, const Made& made
 }
 
 // Two findings may each have lost rows of one moment of a parameter.
-void settle_moments(Draft& draft, const CheckReport& report, Made& made) {
+void resolve_moments(Draft& draft, const CheckReport& report, Made& made) {
   auto with = first_that_loses(draft, made);  // what no finding names is told with that
   if (!with) return;
   for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses, draft.named)) {
@@ -292,7 +292,7 @@ void choose_fills(Draft& draft) {
   }
   if (draft.options.fill != FillChoice::kReference || draft.options.fill_source == nullptr) return;
   NameMap names = match_names(draft.checkpoint, *draft.options.fill_source, draft.progress);
-  for (PlannedTensor& planned : until_cancelled(draft.plan.tensors, draft.progress)) {
+  for (PlannedTensor& planned : cancellable_range(draft.plan.tensors, draft.progress)) {
     auto other = planned.lost_elements == 0 ? std::nullopt : filling(draft, names, planned);
     if (!other) continue;
     planned.fill = Fill::kReference;
@@ -309,8 +309,8 @@ bool is_whole(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // Fill by cast reads the checkpoint as it is: a source that is itself wrong cannot fill anything.
-void settle_fills(Draft& draft) {
-  for (PlannedTensor& planned : until_cancelled(draft.plan.tensors, draft.progress)) {
+void resolve_fills(Draft& draft) {
+  for (PlannedTensor& planned : cancellable_range(draft.plan.tensors, draft.progress)) {
     if (planned.fill != Fill::kCast) continue;
     auto source = draft.checkpoint.find(planned.fill_from);
     bool usable = source &&
@@ -330,7 +330,7 @@ bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
                   [](const PlannedChunk& chunk) { return chunk.item || !chunk.pieces.empty(); });
   if (!uses_old) return true;
   return std::any_of(planned.chunks.begin(), planned.chunks.end(), [&](const PlannedChunk& chunk) {
-    return (chunk.item && !chunk.side.empty()) ||
+    return (chunk.item && !chunk.external.empty()) ||
            (chunk.item && !same(chunk.box.sizes, draft.checkpoint.sizes(*chunk.item)));
   });
 }
@@ -367,9 +367,9 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 
   Made made = plan_compatible(draft, report);
-  settle_moments(draft, report, made);
+  resolve_moments(draft, report, made);
   choose_fills(draft);
-  settle_fills(draft);
+  resolve_fills(draft);
   if (is_cancelled(progress)) return cancelled_error();
 
   for (std::size_t i = 0; i < report.findings.size(); ++i) {

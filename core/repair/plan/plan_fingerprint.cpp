@@ -47,7 +47,7 @@ std::string fingerprint(const Checkpoint& checkpoint) {
       digest.add(checkpoint.item(chunk), checkpoint);
     }
   }
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     digest.add(std::string_view(object.fqn));
     digest.add(object.item, checkpoint);
   }

@@ -39,9 +39,9 @@ Json json_of(const std::vector<Box>& boxes) {
   return list;
 }
 
-Json json_of(const std::vector<SidePiece>& pieces) {
+Json json_of(const std::vector<ExternalPiece>& pieces) {
   Json list = Json::array();
-  for (const SidePiece& side : pieces) {
+  for (const ExternalPiece& side : pieces) {
     list.push_back({{"file", side.file},
                     {"offset", side.offset},
                     {"length", side.length},
@@ -58,7 +58,7 @@ Json json_of(const PlannedChunk& chunk) {
   out["writer"] = chunk.writer;
   if (chunk.item) {
     out["item"] = index_of(*chunk.item);
-    if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
+    if (!chunk.external.empty()) out["side"] = json_of(chunk.external);
     return out;
   }
   out["pieces"] = Json::array();
@@ -69,7 +69,7 @@ Json json_of(const PlannedChunk& chunk) {
     if (!piece.permutation.empty()) one["permutation"] = piece.permutation;
     out["pieces"].push_back(std::move(one));
   }
-  if (!chunk.side.empty()) out["side"] = json_of(chunk.side);
+  if (!chunk.external.empty()) out["side"] = json_of(chunk.external);
   return out;
 }
 
@@ -144,7 +144,7 @@ class ChunkText {
       for (const Piece& piece : chunk.pieces) add(piece, &piece == &chunk.pieces.front());
       out_ += ']';
     }
-    if (!chunk.side.empty()) out_ += ",\"side\":" + dumped(json_of(chunk.side), -1);
+    if (!chunk.external.empty()) out_ += ",\"side\":" + dumped(json_of(chunk.external), -1);
     out_ += '}';
   }
 

@@ -41,11 +41,11 @@ struct Reader : EditedJson {
   }
 };
 
-std::vector<SidePiece> read_side(Reader& reader, const Json& json) {
-  std::vector<SidePiece> pieces;
+std::vector<ExternalPiece> read_side(Reader& reader, const Json& json) {
+  std::vector<ExternalPiece> pieces;
   if (!json.is_object() || !json.contains("side")) return pieces;
   for (const Json& one : reader.list(json, "side")) {
-    SidePiece side;
+    ExternalPiece side;
     side.file = reader.text(one, "file");
     side.offset = reader.number<std::uint64_t>(one, "offset");
     side.length = reader.number<std::uint64_t>(one, "length");
@@ -63,7 +63,7 @@ PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
   PlannedChunk chunk;
   chunk.box = reader.box(json);
   chunk.writer = reader.number<std::uint32_t>(json, "writer");
-  chunk.side = read_side(reader, json);
+  chunk.external = read_side(reader, json);
   if (json.is_object() && json.contains("item")) {
     chunk.item = reader.chunk(json, "item");
     return chunk;
@@ -163,7 +163,7 @@ Status open_fill_source(Reader& reader, const Json& plan) {
   std::string path = reader.text(json, "checkpoint");
   std::string expected = reader.text(json, "fingerprint");
   SHW_CHECK(reader.status());
-  SHW_TRY(reader.fill_source, open_beside(path));
+  SHW_TRY(reader.fill_source, open_to_compare(path));
   if (fingerprint(*reader.fill_source) == expected) return {};
   return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
               "make a new plan");
@@ -185,7 +185,7 @@ Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
 bool keeps_to_itself(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   auto is_own = [&](ChunkId chunk) { return checkpoint.tensor_of(chunk) == planned.tensor; };
   return std::all_of(planned.chunks.begin(), planned.chunks.end(), [&](const auto& chunk) {
-    return (!chunk.item || is_own(*chunk.item)) && chunk.side.empty() &&
+    return (!chunk.item || is_own(*chunk.item)) && chunk.external.empty() &&
            std::all_of(chunk.pieces.begin(), chunk.pieces.end(),
                        [&](const Piece& piece) { return is_own(piece.chunk); });
   });

@@ -49,8 +49,8 @@ void PlannedChunks::push_back(const PlannedChunk& chunk) {
   for (const Piece& piece : chunk.pieces) keep_piece(piece, row);
   if (!piece_ends_.empty() || !chunk.pieces.empty())
     piece_ends_.push_back(static_cast<std::uint32_t>(pieces_.size()));
-  if (!chunk.side.empty())
-    sides_.emplace_back(static_cast<std::uint32_t>(rows_.size()), chunk.side);
+  if (!chunk.external.empty())
+    sides_.emplace_back(static_cast<std::uint32_t>(rows_.size()), chunk.external);
   rows_.push_back(row);
 }
 
@@ -84,7 +84,7 @@ const PlannedChunk PlannedChunks::operator[](std::size_t chunk) const {
   auto side =
       std::lower_bound(sides_.begin(), sides_.end(), chunk,
                        [](const auto& one, std::size_t wanted) { return one.first < wanted; });
-  if (side != sides_.end() && side->first == chunk) made.side = side->second;
+  if (side != sides_.end() && side->first == chunk) made.external = side->second;
   return made;
 }
 

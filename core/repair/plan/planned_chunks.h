@@ -31,8 +31,8 @@ struct PlannedChunk {
   std::optional<ChunkId> item;  // the old item as it is: a relabel, no byte is read
   std::vector<Piece>
       pieces;  // otherwise: what the new item is put together from; the rest is filled
-  std::vector<SidePiece> side;  // and from side files; `at` is chunk-local here
-  std::uint32_t writer = 0;     // rank in the new file's name
+  std::vector<ExternalPiece> external;  // and from side files; `at` is chunk-local here
+  std::uint32_t writer = 0;             // rank in the new file's name
 };
 
 // A list of them, by value: `for (const PlannedChunk& chunk : chunks)` as of a vector. What comes
@@ -105,7 +105,7 @@ class PlannedChunks {
   std::vector<std::int64_t> numbers_;  // lists that a neighbour has too are there once
   std::vector<PieceRow> pieces_;
   std::vector<std::uint32_t> piece_ends_;  // by row, in pieces_; empty where nothing has any
-  std::vector<std::pair<std::uint32_t, std::vector<SidePiece>>> sides_;  // by row
+  std::vector<std::pair<std::uint32_t, std::vector<ExternalPiece>>> sides_;  // by row
 };
 
 }  // namespace shw

@@ -4,8 +4,8 @@
 #include <optional>
 #include <variant>
 
-#include "core/base/until_cancelled.h"
-#include "core/facts/layout/survivors.h"
+#include "core/base/cancellable_range.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/states/optimizer_states.h"
 
 namespace shw {
@@ -35,18 +35,20 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
 // to lie. A writer that wrote none of it was placed by the layout, or by a chunk that moves.
 bool lie_with_moved_chunks(const Checkpoint& c, const Relabelled& parameter,
                            const PartlyLost& state, bool has_layout) {
-  return std::all_of(state.survivors.begin(), state.survivors.end(), [&](const Survivor& survivor) {
-    bool wrote_any = false, lies_there = false;
-    std::size_t at = 0;
-    for (ChunkId chunk : c.chunks(parameter.tensor)) {
-      if (at == parameter.boxes.size()) return false;
-      const Box& box = parameter.boxes[at++];
-      if (c.writer(chunk) != c.writer(survivor.chunk) || is_empty(box)) continue;
-      wrote_any = true;
-      lies_there = lies_there || box == Box{survivor.at, survivor.source.sizes};
-    }
-    return wrote_any ? lies_there : has_layout;
-  });
+  return std::all_of(
+      state.retained_chunks.begin(), state.retained_chunks.end(),
+      [&](const RetainedChunk& retained_chunk) {
+        bool wrote_any = false, lies_there = false;
+        std::size_t at = 0;
+        for (ChunkId chunk : c.chunks(parameter.tensor)) {
+          if (at == parameter.boxes.size()) return false;
+          const Box& box = parameter.boxes[at++];
+          if (c.writer(chunk) != c.writer(retained_chunk.chunk) || is_empty(box)) continue;
+          wrote_any = true;
+          lies_there = lies_there || box == Box{retained_chunk.at, retained_chunk.source.sizes};
+        }
+        return wrote_any ? lies_there : has_layout;
+      });
 }
 
 // Empty where the state may stay in the plan.
@@ -98,14 +100,16 @@ bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
 // to hold the same rows.
 bool lies_beside(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
   if (!same(moved.expected, state.expected) || !moves_anything(c, moved)) return true;
-  return std::all_of(state.survivors.begin(), state.survivors.end(), [&](const Survivor& survivor) {
-    const auto writer = c.writer(survivor.chunk);
-    const std::vector<Box> boxes = writer ? boxes_by(c, moved, *writer) : std::vector<Box>{};
-    return std::any_of(boxes.begin(), boxes.end(), [&](const Box& box) {
-      return intersect(box, {survivor.at, survivor.source.sizes}) ==
-             Box{survivor.at, survivor.source.sizes};
-    });
-  });
+  return std::all_of(state.retained_chunks.begin(), state.retained_chunks.end(),
+                     [&](const RetainedChunk& retained_chunk) {
+                       const auto writer = c.writer(retained_chunk.chunk);
+                       const std::vector<Box> boxes =
+                           writer ? boxes_by(c, moved, *writer) : std::vector<Box>{};
+                       return std::any_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+                         return intersect(box, {retained_chunk.at, retained_chunk.source.sizes}) ==
+                                Box{retained_chunk.at, retained_chunk.source.sizes};
+                       });
+                     });
 }
 
 using Siblings = std::map<TensorId, std::vector<const Relabelled*>>;  // by parameter
@@ -152,7 +156,7 @@ std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksP
     if (volume(c.sizes(chunk)) == 0) continue;
     if (from >= place.size() || place[from] < 0) return std::nullopt;
     row = place[from] * blocks.block + row % blocks.block;
-    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+    part.retained_chunks.push_back(whole_retained_chunk(chunk, c.sizes(chunk), at));
   }
   return part;
 }
@@ -170,7 +174,7 @@ std::optional<PartlyLost> as_survivors(const Checkpoint& c, const Diagnosis& dia
     if (at == moved->boxes.size()) return std::nullopt;
     const Box& box = moved->boxes[at++];
     if (!same(box.sizes, c.sizes(chunk))) return std::nullopt;
-    part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), box.offsets));
+    part.retained_chunks.push_back(whole_retained_chunk(chunk, c.sizes(chunk), box.offsets));
   }
   return part;
 }
@@ -187,7 +191,7 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
   if (!any || planned.size() < 2) return out;
   const std::vector<OptimizerState> states = optimizer_states(checkpoint, progress);
   const Siblings siblings = moved_states(states, planned);
-  for (const OptimizerState& state : until_cancelled(states, progress)) {
+  for (const OptimizerState& state : cancellable_range(states, progress)) {
     const auto* part = diagnosis_of<PartlyLost>(planned, state.state);
     if (part == nullptr || !state.parameter) continue;
     auto parameter = planned.find(*state.parameter);

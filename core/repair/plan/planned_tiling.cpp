@@ -6,7 +6,7 @@ LaidTensor planned_tiling(const Checkpoint& checkpoint, const PlannedTensor& pla
   LaidTensor tiling{planned.shape, {}};
   for (const PlannedChunk& chunk : planned.chunks) {
     std::optional<std::uint32_t> writer = chunk.writer;
-    if (chunk.item && chunk.side.empty()) writer = checkpoint.writer(*chunk.item);
+    if (chunk.item && chunk.external.empty()) writer = checkpoint.writer(*chunk.item);
     tiling.tiles.push_back({chunk.box, writer});
   }
   return tiling;

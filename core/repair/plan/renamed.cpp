@@ -45,13 +45,13 @@ Status check_names(const Checkpoint& checkpoint, const Plan& plan) {
   std::vector<std::string_view> names(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
     names[t] = checkpoint.fqn(TensorId{t});
-  for (const ObjectRow& row : checkpoint.objects()) names.push_back(row.fqn);
+  for (const NonTensorEntry& row : checkpoint.objects()) names.push_back(row.fqn);
   for (const PlannedTensor& planned : plan.tensors)
     names[index_of(planned.tensor)] = fqn_after(checkpoint, planned);
   for (const RenamedObject& object : plan.objects) {
     if (object.object >= checkpoint.objects().size() || object.fqn.empty())
       return fail(ErrorKind::kUsage, "an entry that does not exist would be renamed");
-    const ObjectRow& row = checkpoint.objects()[object.object];
+    const NonTensorEntry& row = checkpoint.objects()[object.object];
     if (!path_after(checkpoint.object_path(object.object), row.fqn, object.fqn)) {
       return fail(ErrorKind::kUnsupported,
                   "its path in the state dict cannot be said for the name " + object.fqn,

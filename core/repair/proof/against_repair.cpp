@@ -134,7 +134,7 @@ Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const st
   const auto& source = against.source;
   auto again = std::make_shared<RepairedAgain>(against);
   SHW_TRY(Plan read, plan_from_json(*source, plan, kCertificateFile));
-  again->plan = in_form_of(*source, std::move(read));
+  again->plan = adapt_plan_to_format(*source, std::move(read));
   ExpectedResult expected;
   expected.lost = filled_after(*source, again->plan);
   for (const PlannedTensor& tensor : again->plan.tensors) {

@@ -3,11 +3,11 @@
 
 #include "core/base/parallel.h"
 #include "core/repair/lower/lower.h"
-#include "core/repair/plan/arrange_plan.h"
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/target_of_plan.h"
 #include "core/repair/proof/against.h"
-#include "core/repair/proof/compare_arranged.h"
+#include "core/repair/proof/compare_target.h"
 
 namespace shw {
 namespace {
@@ -17,12 +17,12 @@ struct PartSides {
   BoxReader written;
 };
 
-struct ArrangedAgain {
-  ArrangedAgain(ArrangedPlan arranged, const AgainstSource& against)
+struct RelocatedTarget {
+  RelocatedTarget(TargetOfPlan arranged, const AgainstSource& against)
       : plan(std::move(arranged)),
         result(against.result),
         memory_of_side(against.memory_of_side()) {}
-  ArrangedPlan plan;
+  TargetOfPlan plan;
   const Checkpoint& result;
   const std::uint64_t memory_of_side;
   std::vector<std::unique_ptr<const IndexedTensor>> tensors{};  // by tensor of the result
@@ -44,7 +44,7 @@ struct ArrangedAgain {
   }
 };
 
-void note_lost(const ArrangedTensor& tensor, ExpectedResult& expected) {
+void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
   const Loss& loss = tensor.loss;
   FilledTensor filled{tensor.fqn,     tensor.shape,        0, loss.boxes, true, loss.fill,
                       loss.fill_from, loss.fill_checkpoint};
@@ -54,17 +54,17 @@ void note_lost(const ArrangedTensor& tensor, ExpectedResult& expected) {
 }
 
 // Holes have no origin: nothing may be called whole that has one.
-Status check_whole(const ArrangedTensor& tensor) {
+Status check_whole(const TargetTensor& tensor) {
   SHW_TRY(std::vector<Box> holes, holes_in(tensor));
   if (holes.empty()) return {};
-  return cannot_arrange(tensor.fqn, "elements of it are saved nowhere");
+  return cannot_make_target(tensor.fqn, "elements of it are saved nowhere");
 }
 
-Status describe(ArrangedAgain& again, ExpectedResult& expected) {
-  const Arrangement& all = again.plan.all;
+Status describe(RelocatedTarget& again, ExpectedResult& expected) {
+  const TargetState& all = again.plan.all;
   again.tensors.resize(again.result.tensor_count());
-  for (const ArrangedEntry& entry : all.tensors) {
-    SHW_TRY(ArrangedTensor tensor, arranged_for(all, entry, again.plan.form));
+  for (const TargetEntry& entry : all.tensors) {
+    SHW_TRY(TargetTensor tensor, target_for(all, entry, again.plan.form));
     SHW_CHECK(check_whole(tensor));
     note_lost(tensor, expected);
     auto written = written_tensor(all, entry, again.plan.form, again.result);
@@ -86,8 +86,8 @@ Status describe(ArrangedAgain& again, ExpectedResult& expected) {
 Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std::string& plan,
                                          Progress* progress) {
   SHW_TRY(StepPlan read, steps_from_json(plan, kCertificateFile));
-  SHW_TRY(ArrangedPlan arranged, arrange_plan(against.source, read, progress));
-  auto again = std::make_shared<ArrangedAgain>(std::move(arranged), against);
+  SHW_TRY(TargetOfPlan arranged, target_of_plan(against.source, read, progress));
+  auto again = std::make_shared<RelocatedTarget>(std::move(arranged), against);
   ExpectedResult expected;
   expected.dropped = again->plan.all.dropped;
   expected.trimmed = again->plan.all.trimmed;
@@ -95,9 +95,7 @@ Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std
   for (const Step& step : read.steps) expected.words.push_back(to_text(step));
   if (!read.format.empty()) expected.words.push_back("written as " + read.format);
   SHW_CHECK(describe(*again, expected));
-  expected.objects = [again] {
-    return arranged_object_that_differs(again->plan.all, again->result);
-  };
+  expected.objects = [again] { return differing_target_entry(again->plan.all, again->result); };
   if (!expected.contradictions.empty()) return expected;
   expected.compare = [again](ChunkId chunk, Progress* on) { return again->compare(chunk, on); };
   return expected;

@@ -12,8 +12,8 @@
 #include "core/base/parallel.h"
 #include "core/exec/journal.h"
 #include "core/facts/storage/integrity.h"
-#include "core/formats/beside_items.h"
 #include "core/formats/item_pass.h"
+#include "core/formats/non_item_bytes.h"
 #include "core/io/owner.h"
 #include "core/io/read_whole.h"
 #include "core/repair/plan/operations.h"
@@ -177,18 +177,18 @@ Result<std::vector<ObjectCertificate>> certify_objects(const Checkpoint& result,
                                                        Progress* progress) {
   std::vector<ObjectCertificate> objects;
   // They may be large: what a trainer pickles whole.
-  for (const ObjectRow& row : result.objects()) {
+  for (const NonTensorEntry& row : result.objects()) {
     if (progress != nullptr && row.item)
       progress->total += narrow<std::uint64_t>(row.item->length).value_or(0);
   }
-  ItemPasses passes(result);
-  for (const ObjectRow& row : result.objects()) {
+  ItemHasher passes(result);
+  for (const NonTensorEntry& row : result.objects()) {
     if (is_cancelled(progress)) return cancelled_error();
     objects.push_back({row.fqn, {}});
     if (!row.item) continue;
-    SHW_TRY(HeldItem held, passes.hold(row, progress));
+    SHW_TRY(VerifiedItem held, passes.hold(row, progress));
     objects.back().item = to_hex(held.hash);
-    objects.back().damage = std::move(held.doubt);
+    objects.back().damage = std::move(held.mismatch);
   }
   return objects;
 }
@@ -208,21 +208,21 @@ Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
   std::vector<std::string> by_file = digests_of_files(result, hashes);
   for (std::size_t i = 0; i < by_file.size(); ++i)
     digests[result.files()[i].path] = std::move(by_file[i]);
-  const BesideItems beside(result);
+  const NonItemBytes non_item_bytes(result);
   std::vector<FileCertificate> files;
   for (const std::string& path : paths) {
     files.push_back({path, 0, {}, std::move(digests[path])});
     // What lies beside the items may be more than these.
     if (progress == nullptr) continue;
-    for (const ByteRange& range : beside.of(path, result.directory()->stat(path).size))
+    for (const ByteRange& range : non_item_bytes.of(path, result.directory()->stat(path).size))
       progress->total += range.length;
   }
-  SHW_CHECK(each_in_parallel(files.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(files.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
     SHW_TRY(auto source, result.directory()->open(files[i].path));
     files[i].size = source->size();
     SHW_TRY(files[i].rest,
-            hash_ranges(*source, beside.of(files[i].path, source->size()), progress));
+            hash_ranges(*source, non_item_bytes.of(files[i].path, source->size()), progress));
     return {};
   }));
   return files;

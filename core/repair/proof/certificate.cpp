@@ -35,9 +35,9 @@
 
 #include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
+#include "core/base/destroy_in_background.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
-#include "core/base/leave_behind.h"
 #include "core/base/utf8.h"
 #include "core/facts/storage/filled.h"
 #include "core/io/read_whole.h"
@@ -238,7 +238,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   };
   In parsed = parse_json<In>(text.begin(), text.end(), keeps).tree;
   if (is_cancelled(progress)) {
-    leave_behind(std::move(parsed));
+    destroy_in_background(std::move(parsed));
     return cancelled_error();
   }
   if (parsed.is_discarded()) return damaged("it is no JSON");
@@ -274,7 +274,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     return damaged("an entry that is no tensor is incomplete");
   for (const auto& [fqn, value] : tensors.items()) {
     if (is_cancelled(progress)) {
-      leave_behind(std::pair(std::move(parsed), std::move(certificate)));
+      destroy_in_background(std::pair(std::move(parsed), std::move(certificate)));
       return cancelled_error();
     }
     TensorCertificate tensor;

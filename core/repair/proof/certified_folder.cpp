@@ -54,7 +54,7 @@ Result<std::optional<VerifyReport>> broken_opening(const std::string& path, cons
   if (error != nullptr) reasons = shown_by_certificate(path, *error, progress);
   bool is_broken = !reasons.empty();
   if (team != nullptr) {
-    SHW_TRY(auto told, team->tell_all(Bytes(1, std::byte{is_broken}), "open the result"));
+    SHW_TRY(auto told, team->allgather(Bytes(1, std::byte{is_broken}), "open the result"));
     is_broken = std::all_of(told.begin(), told.end(),
                             [](const Bytes& one) { return one == Bytes(1, std::byte{1}); });
   }

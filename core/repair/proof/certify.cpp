@@ -12,8 +12,8 @@
 #include "core/repair/lower/saved_tiles.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/proof/agreement.h"
-#include "core/repair/proof/contested.h"
-#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/ambiguous_elements.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/lost.h"
 #include "core/tiles/exact_tiling.h"
@@ -32,7 +32,7 @@ Status check_relabels(const CarriedOut& done, TensorId made, const PlannedTensor
     if (!chunk.item || is_empty(chunk.box)) continue;
     Hash128 expected = done.before[index_of(*chunk.item)];
     if (auto place = place_elsewhere(done.source, chunk)) {
-      SHW_TRY(expected, ItemPasses(done.source).hash(*place, nullptr));
+      SHW_TRY(expected, ItemHasher(done.source).hash(*place, nullptr));
     }
     auto found = by_offsets.find(chunk.box.offsets);
     if (found != by_offsets.end() && same(done.result.sizes(found->second), chunk.box.sizes) &&
@@ -54,8 +54,8 @@ Status certify_entries(const CarriedOut& done, const FilledRecord& filled,
   const EntryItems old_items(done.source), items(done.result);
   std::set<std::string_view> told;
   for (const PlannedEntry& entry : done.plan.entries) {
-    const ObjectRow &to = done.source.objects()[entry.object],
-                    &from = done.source.objects()[entry.item_of];
+    const NonTensorEntry &to = done.source.objects()[entry.object],
+                         &from = done.source.objects()[entry.item_of];
     SHW_TRY(std::string before, old_items.hash(from.fqn));
     SHW_TRY(std::string after, items.hash(to.fqn));
     if (before != after)
@@ -117,7 +117,8 @@ Result<TensorCertificate> certify_planned(const CarriedOut& done, TensorId tenso
     return fail(ErrorKind::kIo, "differs from its source after it was copied",
                 Place{.file = {}, .tensor = entry.fqn});
   }
-  note_doubts(done.result, *made, done.doubts, entry, contested_in(done.result, *made, done.after));
+  record_mismatches(done.result, *made, done.mismatches, entry,
+                    contested_in(done.result, *made, done.after));
   entry.kept = volume(done.result.shape(*made)).value_or(0) - entry.lost - entry.damaged;
   return entry;
 }
@@ -144,7 +145,7 @@ Result<Certificate> certify(const CarriedOut& done, Progress* progress) {
   std::map<TensorId, const PlannedTensor*> planned;
   for (const PlannedTensor& tensor : done.plan.tensors) planned[tensor.tensor] = &tensor;
   const FilledRecord filled = filled_after(done.source, done.plan);
-  done.doubts.add_shared_items(done.result, progress);
+  done.mismatches.add_shared_items(done.result, progress);
   std::map<std::string_view, const FilledTensor*> losses;
   for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   for (TensorId tensor : done.source.tensors()) {
@@ -175,8 +176,8 @@ Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes,
   return write_text(written.folder, kCertificateFile, certificate_to_json(certificate));
 }
 
-Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work) {
-  SHW_TRY(Bytes told, by_first(team, "certify", [&]() -> Result<Bytes> {
+Result<bool> run_on_rank0_and_broadcast(Team* team, const std::function<Result<bool>()>& work) {
+  SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "certify", [&]() -> Result<Bytes> {
             SHW_TRY(bool is_good, work());
             return Bytes(1, std::byte{is_good});
           }));

@@ -11,7 +11,7 @@
 
 namespace shw {
 
-class ItemDoubts;
+class ChecksumMismatches;
 class Team;
 
 // A plan, what it was for and what came out of it. Hashes are in chunk order; kNoHash where an item
@@ -22,7 +22,7 @@ struct CarriedOut {
   const ItemHashes& before;
   const Checkpoint& result;
   const ItemHashes& after;
-  ItemDoubts& doubts;  // of the result
+  ChecksumMismatches& mismatches;  // of the result
 };
 // All but what is certified beside the tensors. An error where an item that was to stay as it is
 // did not.
@@ -39,6 +39,6 @@ Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes,
                          Certificate& certificate, Progress* progress);
 
 // What the first member of a team finds and writes, heard by all; alone it is this one.
-Result<bool> by_first(Team* team, const std::function<Result<bool>()>& work);
+Result<bool> run_on_rank0_and_broadcast(Team* team, const std::function<Result<bool>()>& work);
 
 }  // namespace shw

@@ -121,7 +121,7 @@ struct PayloadComparison {
     return each_block(comparing, box, fastest_first(piece.permutation), "a tile", wanted);
   }
 
-  Status compare_side(const SidePiece& side) {
+  Status compare_side(const ExternalPiece& side) {
     SHW_TRY(auto file, source.checkpoint().directory()->open(side.file));
     WantedPart wanted;
     wanted.read = [&](const Box& part, Bytes& to) -> Status {
@@ -225,7 +225,7 @@ Status compare_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
   if (!same(comparing.written.checkpoint().sizes(comparing.at), chunk.box.sizes))
     return differs(comparing, "the size of a tile");
   for (const Piece& piece : chunk.pieces) SHW_CHECK(comparison.compare_piece(piece));
-  for (const SidePiece& side : chunk.side) SHW_CHECK(comparison.compare_side(side));
+  for (const ExternalPiece& side : chunk.external) SHW_CHECK(comparison.compare_side(side));
   return comparison.compare_rest();
 }
 

@@ -6,15 +6,15 @@
 #include <span>
 #include <string>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/progress.h"
 #include "core/base/team.h"
 #include "core/repair/proof/digests.h"
 
 namespace shw {
 
-// Each thing hashed by `find`, in order: find_each() without a text for each of millions. `costs`:
-// of neighbours, as each_in_runs() and TeamWork take them.
+// Each thing hashed by `find`, in order: map_across_ranks() without a text for each of millions.
+// `costs`: of neighbours, as parallel_for_batched() and ScatterMapTask take them.
 struct HashWork {
   std::string step;
   std::span<const std::uint64_t> costs;
@@ -24,7 +24,7 @@ struct HashWork {
 Result<ItemHashes> hash_each(Team* team, const HashWork& work);
 
 // Two numbers, as workers tell each other a hash.
-void add_hash(Packer& words, const Hash128& hash);
-Result<Hash128> take_hash(Unpacker& words);
+void add_hash(Encoder& payload, const Hash128& hash);
+Result<Hash128> take_hash(Decoder& payload);
 
 }  // namespace shw

@@ -76,7 +76,7 @@ Result<std::string> contradiction_of_inverse(const std::vector<InverseChunk>& in
   PlannedTensor planned;
   planned.tensor = tensor;
   std::vector<std::string> hashes(inverse.size());
-  SHW_CHECK(each_in_parallel(inverse.size(), [&](std::size_t i) -> Status {
+  SHW_CHECK(parallel_for(inverse.size(), [&](std::size_t i) -> Status {
     BoxReader result(checkpoint);
     PlannedChunk old = old_chunk(checkpoint, tensor, inverse[i]);
     SHW_TRY(hashes[i], hash_payload(planned, old, result, progress));

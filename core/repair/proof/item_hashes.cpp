@@ -7,15 +7,15 @@
 #include <tuple>
 
 #include "core/base/checked.h"
-#include "core/base/in_runs.h"
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/parallel.h"
+#include "core/base/parallel_batches.h"
 #include "core/base/team.h"
-#include "core/exec/passing_items.h"
+#include "core/exec/copy_hasher.h"
 #include "core/formats/item_pass.h"
 #include "core/formats/items.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/hash_each.h"
-#include "core/repair/proof/item_doubts.h"
 
 namespace shw {
 namespace {
@@ -57,7 +57,7 @@ std::size_t end_of_item(std::span<const ItemRow> rows, std::size_t first) {
 }  // namespace
 
 EntryItems::EntryItems(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
-  for (const ObjectRow& row : checkpoint.objects()) {
+  for (const NonTensorEntry& row : checkpoint.objects()) {
     if (row.item) places_.try_emplace(row.fqn, *row.item);
   }
 }
@@ -69,10 +69,10 @@ Result<std::string> EntryItems::hash(std::string_view fqn) const {
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const PassingItems& came_along,
-                          ItemPasses& passes, Progress* progress) {
+Result<Hash128> hash_kept(const Checkpoint& source, ItemPlace item, const CopyHasher& copied_items,
+                          ItemHasher& passes, Progress* progress) {
   auto range = range_in_file(item, source.file(item.file).size);
-  auto seen = range ? came_along.hash_of(item.file, range->offset, range->length) : std::nullopt;
+  auto seen = range ? copied_items.hash_of(item.file, range->offset, range->length) : std::nullopt;
   if (!seen) return passes.hash(item, progress);
   if (progress != nullptr) progress->add(range->length);
   return *seen;
@@ -98,11 +98,11 @@ namespace {
 // Items of a checkpoint, each hashed by whoever comes to it.
 class ItemTasks {
  public:
-  explicit ItemTasks(const Checkpoint& checkpoint, ItemDoubts* doubts = nullptr)
+  explicit ItemTasks(const Checkpoint& checkpoint, ChecksumMismatches* mismatches = nullptr)
       : checkpoint_(checkpoint),
-        doubts_(doubts),
+        mismatches_(mismatches),
         rows_(items_as_they_lie(checkpoint)),
-        passes_([&checkpoint] { return std::make_unique<ItemPasses>(checkpoint); }) {
+        passes_([&checkpoint] { return std::make_unique<ItemHasher>(checkpoint); }) {
     for (std::size_t i = 0; i < rows_.size(); i = end_of_item(rows_, i)) first_.push_back(i);
   }
 
@@ -121,7 +121,7 @@ class ItemTasks {
   }
   Result<Hash128> hash(std::size_t task, Progress* progress) {
     const ItemRow& row = rows_[first_[task]];
-    auto hash = doubts_ == nullptr
+    auto hash = mismatches_ == nullptr
                     ? passes_.take()->hash({row.file, row.offset, row.length}, progress)
                     : hold(task, progress);
     if (!hash)
@@ -132,26 +132,26 @@ class ItemTasks {
  private:
   Result<Hash128> hold(std::size_t task, Progress* progress) {
     const auto held = chunks(task);
-    SHW_TRY(HeldItem item, passes_.take()->hold(ChunkId{held.front().chunk}, progress));
-    for (const ItemRow& row : held) doubts_->add(ChunkId{row.chunk}, item.doubt);
+    SHW_TRY(VerifiedItem item, passes_.take()->hold(ChunkId{held.front().chunk}, progress));
+    for (const ItemRow& row : held) mismatches_->add(ChunkId{row.chunk}, item.mismatch);
     return item.hash;
   }
 
   const Checkpoint& checkpoint_;
-  ItemDoubts* doubts_;
+  ChecksumMismatches* mismatches_;
   std::vector<ItemRow> rows_;
   std::vector<std::size_t> first_;  // by task, in rows_
-  Pool<ItemPasses> passes_;
+  Pool<ItemHasher> passes_;
 };
 
 }  // namespace
 
 Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                  const ThenOf& then, ItemDoubts* doubts) {
-  ItemTasks tasks(checkpoint, doubts);
+                                  const ThenOf& then, ChecksumMismatches* mismatches) {
+  ItemTasks tasks(checkpoint, mismatches);
   ItemHashes hashes(checkpoint.chunk_count());
   const std::vector<std::uint64_t> costs = tasks.costs();
-  SHW_CHECK(each_in_runs(costs, [&](std::size_t t) -> Status {
+  SHW_CHECK(parallel_for_batched(costs, [&](std::size_t t) -> Status {
     SHW_TRY(Hash128 hash, tasks.hash(t, progress));
     for (const ItemRow& row : tasks.chunks(t)) {
       hashes[row.chunk] = hash;
@@ -180,7 +180,7 @@ Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint
   };
   ItemTasks tasks(checkpoint);
   ItemHashes hashes(checkpoint.chunk_count());
-  SHW_CHECK(each_in_runs(tasks.costs(), [&](std::size_t t) -> Status {
+  SHW_CHECK(parallel_for_batched(tasks.costs(), [&](std::size_t t) -> Status {
     const Hash128* seen = known_of(tasks.chunks(t).front());
     Hash128 hash = seen == nullptr ? kNoHash : *seen;
     if (seen == nullptr) {
@@ -193,42 +193,42 @@ Result<ItemHashes> hash_all_items(const Checkpoint& checkpoint, const Checkpoint
 }
 
 Result<Result<ItemHashes>> hash_all_items(const Checkpoint& checkpoint, Progress* progress,
-                                          Team& team, const BesideHash& beside) {
+                                          Team& team, const ItemHashExtras& extras) {
   using Hashes = Result<ItemHashes>;
   ItemTasks tasks(checkpoint);
   const std::vector<std::uint64_t> costs = tasks.costs();
   ItemHashes hashes(checkpoint.chunk_count());
   std::optional<Error> first;
-  TeamWork work{"hashes", costs, {}, {}, progress};
+  ScatterMapTask work{"hashes", costs, {}, {}, progress};
   work.find = [&](std::size_t t) -> Result<Bytes> {
     auto hash = tasks.hash(t, progress);
     if (!hash && hash.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(hash).error());
-    Packer words;
-    add_hash(words, hash ? *hash : kNoHash);
-    if (!hash) words.add(hash.error());
+    Encoder payload;
+    add_hash(payload, hash ? *hash : kNoHash);
+    if (!hash) payload.add(hash.error());
     for (const ItemRow& row : tasks.chunks(t)) {
-      if (!hash || beside.find == nullptr) break;
-      SHW_TRY(Bytes of_chunk, beside.find(ChunkId{row.chunk}));
-      words.add(packed_text(of_chunk));
+      if (!hash || extras.find == nullptr) break;
+      SHW_TRY(Bytes of_chunk, extras.find(ChunkId{row.chunk}));
+      payload.add(packed_text(of_chunk));
     }
-    return words.take();
+    return payload.take();
   };
-  work.hear = [&](std::size_t t, BytesView found) -> Status {
-    Unpacker words(found);
-    SHW_TRY(Hash128 hash, take_hash(words));
+  work.receive = [&](std::size_t t, BytesView found) -> Status {
+    Decoder payload(found);
+    SHW_TRY(Hash128 hash, take_hash(payload));
     for (const ItemRow& row : tasks.chunks(t)) {
       hashes[row.chunk] = hash;
-      if (hash == kNoHash || beside.hear == nullptr) continue;
-      SHW_TRY(std::string of_chunk, words.text());
-      SHW_CHECK(beside.hear(ChunkId{row.chunk}, std::as_bytes(std::span(of_chunk))));
+      if (hash == kNoHash || extras.receive == nullptr) continue;
+      SHW_TRY(std::string of_chunk, payload.text());
+      SHW_CHECK(extras.receive(ChunkId{row.chunk}, std::as_bytes(std::span(of_chunk))));
     }
     if (hash != kNoHash) return {};
-    SHW_TRY(Error error, words.error());
+    SHW_TRY(Error error, payload.error());
     if (!first) first = std::move(error);
     return {};
   };
-  SHW_CHECK(each_in_team(team, work));
+  SHW_CHECK(scatter_map_allgather(team, work));
   return first ? Hashes(tl::unexpected<Error>(std::move(*first))) : Hashes(std::move(hashes));
 }
 

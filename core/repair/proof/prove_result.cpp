@@ -11,8 +11,8 @@
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/proof/certify.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/hash_each.h"
-#include "core/repair/proof/item_doubts.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/carry_out.h"
 
@@ -79,8 +79,8 @@ tl::unexpected<Error> made_wrong(const Proving& proving, const MadeChunk& made) 
 
 // A tile that was made, read back once and held against what was read for it. The hash of its item.
 Result<Hash128> prove_made(const Proving& proving, const MadeChunk& made, ChunkId at,
-                           ItemPasses& passes) {
-  SHW_TRY(ItemPass pass, passes.over(at, proving.progress));
+                           ItemHasher& passes) {
+  SHW_TRY(ItemPass pass, passes.hash_and_fingerprint(at, proving.progress));
   const auto read = made.made == MadeChunk::kNone ? std::nullopt : proving.written.made[made.made];
   if (read && read->fingerprint == pass.elements) return pass.hash;
   return made_wrong(proving, made);
@@ -90,12 +90,12 @@ Result<Hash128> prove_made(const Proving& proving, const MadeChunk& made, ChunkI
 Result<ItemHashes> hash_as_they_lie(
     const Proving& proving, const Checkpoint& checkpoint, const char* step,
     const std::function<std::uint64_t(ChunkId)>& cost,
-    const std::function<Result<Hash128>(ChunkId, ItemPasses&)>& find) {
+    const std::function<Result<Hash128>(ChunkId, ItemHasher&)>& find) {
   const std::vector<ChunkId> order = chunks_on_disk(checkpoint);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
   for (ChunkId chunk : order) costs.push_back(cost(chunk));
-  Pool<ItemPasses> passes([&] { return std::make_unique<ItemPasses>(checkpoint); });
+  Pool<ItemHasher> passes([&] { return std::make_unique<ItemHasher>(checkpoint); });
   HashWork work{step, costs, {}, proving.progress};
   work.find = [&](std::size_t i) { return find(order[i], *passes.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
@@ -106,28 +106,28 @@ Result<ItemHashes> hash_as_they_lie(
 
 // Of all items of the result, those of tiles that were made proved on the way, and the others held
 // against the checksums that came along with them.
-Result<ItemHashes> prove_items(const Proving& proving, ItemDoubts& doubts) {
+Result<ItemHashes> prove_items(const Proving& proving, ChecksumMismatches& mismatches) {
   std::vector<MadeChunk> made = made_chunks(proving);
   SHW_TRY(ItemHashes hashes, hash_as_they_lie(
                                  proving, proving.result, "prove",
                                  [&](ChunkId chunk) { return item_length(proving.result, chunk); },
-                                 [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
+                                 [&](ChunkId chunk, ItemHasher& passes) -> Result<Hash128> {
                                    if (!made.empty() && made[index_of(chunk)].is_made())
                                      return prove_made(proving, made[index_of(chunk)], chunk,
                                                        passes);
                                    if (!proving.result.item(chunk)) return kNoHash;
-                                   SHW_TRY(HeldItem held, passes.hold(chunk, proving.progress));
-                                   doubts.add(chunk, std::move(held.doubt));
+                                   SHW_TRY(VerifiedItem held, passes.hold(chunk, proving.progress));
+                                   mismatches.add(chunk, std::move(held.mismatch));
                                    return held.hash;
                                  }));
-  if (proving.written.team != nullptr) SHW_CHECK(doubts.share(*proving.written.team));
+  if (proving.written.team != nullptr) SHW_CHECK(mismatches.share(*proving.written.team));
   return hashes;
 }
 
 bool was_seen(const Proving& proving, ChunkId chunk) {
   auto item = proving.source.item(chunk);
   auto range = item ? range_in_file(*item, proving.source.file(item->file).size) : std::nullopt;
-  return range && proving.written.came_along.hash_of(item->file, range->offset, range->length);
+  return range && proving.written.copied_items.hash_of(item->file, range->offset, range->length);
 }
 
 // Items of the source that came along, by chunk; empty for those whose elements were moved.
@@ -147,10 +147,10 @@ Result<ItemHashes> hash_kept_items(const Proving& proving) {
         const bool is_read = kept[index_of(chunk)] && !was_seen(proving, chunk);
         return is_read ? item_length(proving.source, chunk) : 0;
       },
-      [&](ChunkId chunk, ItemPasses& passes) -> Result<Hash128> {
+      [&](ChunkId chunk, ItemHasher& passes) -> Result<Hash128> {
         auto item = proving.source.item(chunk);
         if (!kept[index_of(chunk)] || !item) return kNoHash;
-        return hash_kept(proving.source, *item, proving.written.came_along, passes,
+        return hash_kept(proving.source, *item, proving.written.copied_items, passes,
                          proving.progress);
       });
 }
@@ -179,14 +179,14 @@ std::optional<std::size_t> MadeChunks::find(std::size_t tensor, std::size_t chun
 
 Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const Plan& plan,
                                                  const Checkpoint& result) {
-  std::map<std::string_view, const ObjectRow*> rows;
-  for (const ObjectRow& row : result.objects()) rows[row.fqn] = &row;
+  std::map<std::string_view, const NonTensorEntry*> rows;
+  for (const NonTensorEntry& row : result.objects()) rows[row.fqn] = &row;
   std::map<std::string_view, std::string_view> new_names;
   for (const RenamedObject& object : plan.objects)
     new_names[source.objects()[object.object].fqn] = object.fqn;
   std::vector<std::size_t> items = items_after(source, plan);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const ObjectRow& row = source.objects()[i];
+    const NonTensorEntry& row = source.objects()[i];
     const auto& item = source.objects()[items[i]].item;
     auto renamed = new_names.find(row.fqn);
     auto found = rows.find(renamed == new_names.end() ? row.fqn : renamed->second);
@@ -203,22 +203,22 @@ Result<std::optional<Error>> object_that_differs(const Checkpoint& source, const
   return std::optional<Error>();
 }
 
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const ProofExtras& extras,
                           const WrittenFolder& written, const MadeChunks& made, RepairResult& told,
                           Progress* progress) {
   Proving proving{source, plan, written, made, progress};
   if (progress != nullptr) progress->begin(Phase::kVerifying, 2 * item_bytes(source), true);
   SHW_CHECK(compare_metadata(source, plan, written.result));
   SHW_TRY(auto before, hash_kept_items(proving));
-  ItemDoubts doubts;
-  SHW_TRY(auto after, prove_items(proving, doubts));
-  return by_first(written.team, [&]() -> Result<bool> {
+  ChecksumMismatches mismatches;
+  SHW_TRY(auto after, prove_items(proving, mismatches));
+  return run_on_rank0_and_broadcast(written.team, [&]() -> Result<bool> {
     SHW_TRY(Certificate certificate,
-            certify({plan, source, before, written.result, after, doubts}, progress));
-    certificate.plan = beside.plan;
+            certify({plan, source, before, written.result, after, mismatches}, progress));
+    certificate.plan = extras.plan;
     SHW_TRY(std::optional<Error> differs, object_that_differs(source, plan, written.result));
     if (differs) return tl::unexpected<Error>(std::move(*differs));
-    SHW_CHECK(write_certificate(written, after, beside.integrity, certificate, progress));
+    SHW_CHECK(write_certificate(written, after, extras.integrity, certificate, progress));
     told.of_other_ranks = certificate.of_other_ranks;
     told.damage = damage_in(certificate);
     return certificate.lossless;

@@ -27,14 +27,14 @@ class MadeChunks {
 };
 
 // What goes with the result.
-struct BesideProof {
+struct ProofExtras {
   std::string plan = {};   // Certificate::plan
   bool integrity = false;  // ApplyOptions::integrity
 };
 
 // True where nothing is lost; what else there is to tell goes to `told`. An error where what was
 // written is not what was planned.
-Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const BesideProof& beside,
+Result<bool> prove_result(const Checkpoint& source, const Plan& plan, const ProofExtras& extras,
                           const WrittenFolder& written, const MadeChunks& made, RepairResult& told,
                           Progress* progress);
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/team.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/repair/proof/against.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/certified_folder.h"
-#include "core/repair/proof/hold_against.h"
+#include "core/repair/proof/check_against_certificate.h"
 #include "core/repair/proof/inverse.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/proof/verify_words.h"
@@ -94,14 +94,14 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
 
 // What it should be must be the same to all of a team, who share out what is compared.
 Status agree_on_source(const SourceRun& run, Team& team) {
-  Packer own;
+  Encoder own;
   own.add(run.why_not ? words_about(*run.why_not) : std::string());
   for (const std::string& one : run.expected.contradictions) own.add(one);
   const Bytes words = own.take();
-  SHW_TRY(auto told, team.tell_all(words, "agree on the source"));
+  SHW_TRY(auto told, team.allgather(words, "agree on the source"));
   for (std::size_t member = 0; member < told.size(); ++member) {
     if (told[member] == words) continue;
-    Unpacker theirs(told[member]);
+    Decoder theirs(told[member]);
     SHW_TRY(std::string why_not, theirs.text());
     return fail(ErrorKind::kIo,
                 fmt::format("worker {} sees another source or result than worker {}{}", member,
@@ -114,8 +114,9 @@ Status agree_on_source(const SourceRun& run, Team& team) {
 // Of a team the first one reads them.
 Status compare_objects(SourceRun& run, Team* team) {
   if (run.expected.objects == nullptr) return {};
-  SHW_TRY(Bytes told, by_first(team, "entries",
-                               [&]() -> Result<Bytes> { return packed(run.expected.objects()); }));
+  SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "entries", [&]() -> Result<Bytes> {
+            return packed(run.expected.objects());
+          }));
   SHW_TRY(auto object, unpacked_object(told));
   if (object && !*object) return {};
   if (object)
@@ -306,17 +307,17 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
   };
   if (team == nullptr) return hash_all_items(checkpoint, progress, compare);
   if (run.expected.compare == nullptr) return hash_all_items(checkpoint, progress, *team);
-  BesideHash beside;
-  beside.find = [&](ChunkId chunk) -> Result<Bytes> {
+  ItemHashExtras extras;
+  extras.find = [&](ChunkId chunk) -> Result<Bytes> {
     SHW_CHECK(compare(chunk));
     return packed(*run.found[index_of(chunk)]);
   };
-  beside.hear = [&](ChunkId chunk, BytesView words) -> Status {
+  extras.receive = [&](ChunkId chunk, BytesView words) -> Status {
     SHW_TRY(ComparedChunk found, unpacked_chunk(words));
     run.found[index_of(chunk)].emplace(std::move(found));
     return {};
   };
-  return hash_all_items(checkpoint, progress, *team, beside);
+  return hash_all_items(checkpoint, progress, *team, extras);
 }
 
 // What is there may be what was certified, and what lies in no tile is not there: nothing proves
@@ -356,7 +357,7 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
     return report;
   }
   std::vector<std::string> holes;
-  report = hold_against(certificate, checkpoint, *hashes, holes);
+  report = check_against_certificate(certificate, checkpoint, *hashes, holes);
   if (report.outcome == VerifyReport::Outcome::kProved)
     SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
@@ -381,7 +382,7 @@ Result<std::optional<VerifyReport>> judge_unread(const Result<Certificate>& read
   std::optional<VerifyReport> verdict = verdict_of(read);
   if (team == nullptr) return verdict;
   const Bytes own(1, verdict ? static_cast<std::byte>(verdict->outcome) : std::byte{0xFF});
-  SHW_TRY(auto told, team->tell_all(own, "read the certificate"));
+  SHW_TRY(auto told, team->allgather(own, "read the certificate"));
   if (std::all_of(told.begin(), told.end(), [&](const Bytes& one) { return one == own; }))
     return verdict;
   if (!read) return tl::unexpected<Error>(read.error());
@@ -426,7 +427,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));
   if (team == nullptr) return judge(certificate, checkpoint, hashes, run, progress);
   // What is read besides is read by the first one.
-  SHW_TRY(Bytes told, by_first(team, "judge", [&]() -> Result<Bytes> {
+  SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "judge", [&]() -> Result<Bytes> {
             SHW_TRY(VerifyReport found, judge(certificate, checkpoint, hashes, run, progress));
             return packed(found);
           }));

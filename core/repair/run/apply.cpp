@@ -30,7 +30,7 @@ Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
       SHW_CHECK(check_reachable(checkpoint, item, checkpoint.fqn(tensor)));
     }
   }
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     if (!object.inlined) SHW_CHECK(check_reachable(checkpoint, object.item, object.fqn));
   }
   return {};

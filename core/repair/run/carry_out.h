@@ -25,11 +25,11 @@ inline constexpr const char* kOurMark = ".shardwright-";
 inline constexpr const char* kMetadataFile = ".metadata";
 
 // The plan as the format can hold it: a plain safetensors file holds a tensor in one piece.
-Plan in_form_of(const Checkpoint& checkpoint, Plan plan);
+Plan adapt_plan_to_format(const Checkpoint& checkpoint, Plan plan);
 // The same without a copy where it can hold it as it is: of millions of chunks one takes half a
 // gigabyte. `changed` outlives what is returned.
-const Plan& in_form_of(const Checkpoint& checkpoint, const Plan& plan,
-                       std::optional<Plan>& changed);
+const Plan& adapt_plan_to_format(const Checkpoint& checkpoint, const Plan& plan,
+                                 std::optional<Plan>& changed);
 // What was written says what was planned, tensor by tensor and tile by tile.
 Status compare_metadata(const Checkpoint& checkpoint, const Plan& plan, const Checkpoint& result);
 

@@ -28,7 +28,7 @@
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/certify.h"
-#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/carry_out.h"
 #include "core/repair/run/in_place_files.h"
@@ -67,7 +67,7 @@ class Overlay final : public Directory {
 // would remove what the first has made.
 Status claim(Store& store, WritableDirectory& files, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
-  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, directory));
+  SHW_CHECK(in_place::check_not_claimed_by_other(store, directory));
   SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
   const std::string owner = this_process();
   auto file = files.create(kOwnerFile);
@@ -120,12 +120,12 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   SHW_TRY(auto result, open_checkpoint(overlay));
   SHW_CHECK(compare_metadata(checkpoint, plan, *result));
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
-  ItemDoubts doubts;
-  SHW_TRY(auto after, hash_all_items(*result, progress, {}, &doubts));
+  ChecksumMismatches mismatches;
+  SHW_TRY(auto after, hash_all_items(*result, progress, {}, &mismatches));
   // They are the same files: no byte of them is written.
   SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
   SHW_TRY(Certificate certificate,
-          certify({plan, checkpoint, before, *result, after, doubts}, progress));
+          certify({plan, checkpoint, before, *result, after, mismatches}, progress));
   certificate.plan = told;
   SHW_TRY(certificate.objects, certify_objects(*result, progress));
   certificate.lossless = certificate.lossless && !has_damage(certificate);
@@ -278,7 +278,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   }
   auto certificate = prepare(store, *files, checkpoint, plan, progress);
   if (!certificate)
-    return with_cleanup(certificate.error(), in_place::take_away_preparations(*files, directory));
+    return with_cleanup(certificate.error(), in_place::abandon_repair(*files, directory));
   if (auto swapped = swap(*files); !swapped)
     return with_cleanup(swapped.error(), in_place::take_back(store, directory.name()));
   // It is done: what is left of its making harms nobody.
@@ -298,7 +298,7 @@ Status undo_repair(const std::string& checkpoint_path) {
 Status undo_repair(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(const FolderLock lock, FolderLock::take(checkpoint_path));
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_CHECK(in_place::check_nobody_else_is_at_it(store, *directory));
+  SHW_CHECK(in_place::check_not_claimed_by_other(store, *directory));
   SHW_CHECK(check_metadata_is_ours(*directory));
   SHW_CHECK(check_kept_opens(directory));
   return in_place::take_back(store, checkpoint_path);

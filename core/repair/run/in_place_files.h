@@ -32,14 +32,14 @@ Status remove_if_there(WritableDirectory& files, const Directory& directory, con
 Status remove_preparations(WritableDirectory& files, const Directory& directory);
 // All of kAtWork, and the journal that the making of the folder may have left.
 Status remove_work(WritableDirectory& files, const Directory& directory);
-// Of a repair that has not yet replaced .metadata: the state of before.
-Status take_away_preparations(WritableDirectory& files, const Directory& directory);
+// Undoes a repair that has not replaced .metadata yet: restores the state before it.
+Status abandon_repair(WritableDirectory& files, const Directory& directory);
 
 Result<Certificate> certificate_in(const Directory& directory, const char* path);
 // Of processes that live.
-Status check_nobody_is_at_it(const Store& store, const std::string& path);
+Status check_not_in_use(const Store& store, const std::string& path);
 // The same, this process aside.
-Status check_nobody_else_is_at_it(const Store& store, const Directory& directory);
+Status check_not_claimed_by_other(const Store& store, const Directory& directory);
 // undo_repair() by whoever is at it: the old state is put back, whatever .metadata is now.
 Status take_back(Store& store, const std::string& checkpoint_path);
 

@@ -10,7 +10,7 @@
 #include "core/io/read_whole.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/proof/certificate.h"
-#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/run/carry_out.h"
 #include "core/repair/run/in_place.h"
 #include "core/repair/run/in_place_files.h"
@@ -41,8 +41,8 @@ Status remove_work(WritableDirectory& files, const Directory& directory) {
   return remove_if_there(files, directory, kOwnerFile);
 }
 
-// The kept metadata goes first: what is left without it says "nothing has changed".
-Status take_away_preparations(WritableDirectory& files, const Directory& directory) {
+// Deletes the kept metadata first: without it the other leftovers mean "nothing has changed".
+Status abandon_repair(WritableDirectory& files, const Directory& directory) {
   SHW_CHECK(remove_if_there(files, directory, kUndo));
   SHW_CHECK(remove_if_there(files, directory, kOldCertificate));
   SHW_CHECK(remove_work(files, directory));
@@ -55,17 +55,17 @@ Result<Certificate> certificate_in(const Directory& directory, const char* path)
   return certificate_from_json(text, path);
 }
 
-Status check_nobody_is_at_it(const Store& store, const std::string& path) {
-  if (made_by(store, path) != MadeBy::kLiveProcess) return {};
+Status check_not_in_use(const Store& store, const std::string& path) {
+  if (owner_state(store, path) != OwnerState::kLiveProcess) return {};
   return fail(ErrorKind::kUsage, "is being repaired right now", {path});
 }
 
-Status check_nobody_else_is_at_it(const Store& store, const Directory& directory) {
+Status check_not_claimed_by_other(const Store& store, const Directory& directory) {
   auto owner = contents(directory, kOwnerFile);
   const std::string own = this_process();
   const auto bytes = std::as_bytes(std::span(own));
   if (owner && std::equal(owner->begin(), owner->end(), bytes.begin(), bytes.end())) return {};
-  return check_nobody_is_at_it(store, directory.name());
+  return check_not_in_use(store, directory.name());
 }
 
 Status take_back(Store& store, const std::string& checkpoint_path) {
@@ -138,11 +138,11 @@ Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> 
 // Of a repair that has only begun; what the state was.
 Result<InPlace> take_away_begun(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
-  SHW_CHECK(in_place::check_nobody_is_at_it(store, directory.name()));
+  SHW_CHECK(in_place::check_not_in_use(store, directory.name()));
   SHW_TRY(InPlace state, in_place_state(directory));
   if (state != InPlace::kBegun) return state;
   SHW_TRY(auto files, store.edit_folder(directory.name()));
-  SHW_CHECK(in_place::take_away_preparations(*files, directory));
+  SHW_CHECK(in_place::abandon_repair(*files, directory));
   return state;
 }
 
@@ -165,7 +165,7 @@ Result<InPlace> in_place_state(const Directory& checkpoint) {
 Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint_path,
                                      Progress* progress) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_CHECK(in_place::check_nobody_is_at_it(store, checkpoint_path));
+  SHW_CHECK(in_place::check_not_in_use(store, checkpoint_path));
   SHW_TRY(InPlace state, in_place_state(*directory));
   switch (state) {
     case InPlace::kBegun:

@@ -51,7 +51,8 @@ std::set<std::string> files_needed(const Repair& repair) {
     for (const OutputTile& tile : tensor.tiles) need(kept_place(repair.run.outputs, tile));
   }
   for (const OutputObject& object : repair.run.outputs.objects) need(object.place);
-  for (const OutputStray& stray : repair.run.outputs.strays) need(stray.place);
+  for (const OutputUnclaimedRecord& unclaimed : repair.run.outputs.unclaimed_records)
+    need(unclaimed.place);
   // Nobody has compared the copies that other ranks saved of a tile: they come along.
   const Checkpoint& checkpoint = repair.checkpoint;
   for (std::uint32_t chunk = 0; chunk < checkpoint.chunk_count(); ++chunk) {
@@ -113,7 +114,7 @@ Status lower_payloads(Repair& repair) {
 }
 
 // All that is decided before anything is written.
-Status settle(Repair& repair, const ApplyOptions& options) {
+Status finalize_options(Repair& repair, const ApplyOptions& options) {
   const Checkpoint& checkpoint = repair.checkpoint;
   for (const PlannedTensor& tensor : repair.plan.tensors)
     SHW_CHECK(prove_planned(checkpoint, tensor));
@@ -143,9 +144,9 @@ Result<RepairOutlook> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   std::optional<Plan> changed;
-  const Plan& formed = in_form_of(checkpoint, plan, changed);
+  const Plan& formed = adapt_plan_to_format(checkpoint, plan, changed);
   Repair repair{checkpoint, formed};
-  SHW_CHECK(settle(repair, options));
+  SHW_CHECK(finalize_options(repair, options));
   const FolderRun& run = repair.run;
   RepairOutlook outlook;
   outlook.files_copied = run.copied.size();
@@ -173,14 +174,14 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
                                                const Plan& plan, const ApplyOptions& options,
                                                Progress* progress) {
   std::optional<Plan> changed;
-  const Plan& formed = in_form_of(checkpoint, plan, changed);
+  const Plan& formed = adapt_plan_to_format(checkpoint, plan, changed);
   Repair repair{checkpoint, formed};
-  SHW_CHECK(settle(repair, options));
+  SHW_CHECK(finalize_options(repair, options));
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
-  BesideProof beside{keep_plan(plan_text(checkpoint, plan, -1)), options.integrity};
+  ProofExtras extras{keep_plan(plan_text(checkpoint, plan, -1)), options.integrity};
   SHW_TRY(repair.run.request,
-          request_to_json(store, "repair", beside.plan, said, options.integrity));
+          request_to_json(store, "repair", extras.plan, said, options.integrity));
   MadeChunks made_chunks(formed);
   auto planned = planned_by_id(formed);
   for (std::size_t i = 0; i < repair.run.laid_out.made.size(); ++i) {
@@ -193,7 +194,7 @@ Result<RepairResult> repair_into_new_directory(Store& store, const Checkpoint& c
   RepairResult told{options.out, options.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
     SHW_TRY(told.lossless,
-            prove_result(checkpoint, formed, beside, written, made_chunks, told, progress));
+            prove_result(checkpoint, formed, extras, written, made_chunks, told, progress));
     return prove_touched(touch, written, progress);
   };
   SHW_TRY(FolderMade made, make_folder(store, std::move(repair.run), prove, progress));

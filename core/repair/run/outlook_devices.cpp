@@ -26,13 +26,13 @@ DeviceOutlook on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
 
 }  // namespace
 
-void predict_devices(const Program& program, const DeviceWish& wish, RepairOutlook& outlook) {
+void predict_devices(const Program& program, const DeviceOptions& options, RepairOutlook& outlook) {
   outlook.devices.push_back({"cpu", plural(worker_count(), "thread"), outlook.forecast.total});
-  if (wish.gpus == nullptr) {
+  if (options.gpus == nullptr) {
     outlook.no_gpu = "none was looked for";
     return;
   }
-  const Gpus gpus = wish.gpus();
+  const Gpus gpus = options.gpus();
   if (gpus.found.empty()) outlook.no_gpu = gpus.none.empty() ? "none was found" : gpus.none;
   for (const Gpu& gpu : gpus.found)
     outlook.devices.push_back(on_gpu(program, gpus, gpu, outlook.forecast));

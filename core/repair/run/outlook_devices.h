@@ -9,6 +9,6 @@ namespace shw {
 
 // Fills `devices` and `no_gpu` beside the forecast, which is of the CPU: only the making of
 // elements depends on the device.
-void predict_devices(const Program& program, const DeviceWish& wish, RepairOutlook& outlook);
+void predict_devices(const Program& program, const DeviceOptions& options, RepairOutlook& outlook);
 
 }  // namespace shw

@@ -21,9 +21,9 @@ struct ApplyOptions {
   std::string partial = {};     // what a killed repair left, to be gone on with
   std::uint64_t memory = kDefaultMemory;  // that slabs and decoded items may take
   std::string suffix = "-repaired";       // of the name that is made where none is given
-  bool integrity = false;  // writes an integrity.json (core/facts/storage/integrity.h) too
-  DeviceWish device = {};  // on what elements are made
-  Team* team = nullptr;    // FolderRun::team
+  bool integrity = false;     // writes an integrity.json (core/facts/storage/integrity.h) too
+  DeviceOptions device = {};  // on what elements are made
+  Team* team = nullptr;       // FolderRun::team
 };
 
 struct RepairResult {

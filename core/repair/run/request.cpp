@@ -87,7 +87,7 @@ std::string verb_of_request(std::string_view json) {
   return text_of(parsed_without_plan(json, has_plan), "verb");
 }
 
-std::string as_said(const Store& store, const std::string& said, const std::string& resolved) {
+std::string as_typed(const Store& store, const std::string& said, const std::string& resolved) {
   auto now = store.resolved(said);
   return !said.empty() && now && *now == resolved ? said : resolved;
 }

@@ -29,6 +29,6 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
 std::string verb_of_request(std::string_view json);
 
 // The path as it was said, where that still means the same place; else the resolved one.
-std::string as_said(const Store& store, const std::string& said, const std::string& resolved);
+std::string as_typed(const Store& store, const std::string& said, const std::string& resolved);
 
 }  // namespace shw

@@ -22,7 +22,8 @@ const WatchedFile* touched_file(const TouchCheck& check) {
 
 Status prove_touched(const TouchCheck& check, const WrittenFolder& written, Progress* progress) {
   const WatchedFile* touched = touched_file(check);
-  SHW_TRY(bool any, by_first(written.team, [&]() -> Result<bool> { return touched != nullptr; }));
+  SHW_TRY(bool any, run_on_rank0_and_broadcast(
+                        written.team, [&]() -> Result<bool> { return touched != nullptr; }));
   if (!any) return {};
   SHW_TRY(VerifyReport report,
           verify_repair(written.result, progress, check.source, written.team, check.memory));

@@ -56,7 +56,7 @@ void place_survivors(const Checkpoint& c, const std::vector<OtherOrder>& orders,
       if (restored.contains(dropped->tensor)) continue;
       auto path = parse_state_fqn(c.fqn(dropped->tensor));
       if (path && role_of_kind(path->kind) == StateRole::kMoment) moments.push_back(parts.size());
-      parts.push_back({dropped->tensor, dropped->entry->shape, dropped->survivors, {}});
+      parts.push_back({dropped->tensor, dropped->entry->shape, dropped->retained_chunks, {}});
       group_of.push_back(g);
     }
   }
@@ -90,8 +90,8 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
                       {"factor", example.factor}};
   std::vector<std::string> writers;
   for (std::size_t i = 0; i < example.coordinates.size() && i < 16; ++i) {
-    ChunkId chunk = i < example.survivors.size()
-                        ? example.survivors[i].chunk
+    ChunkId chunk = i < example.retained_chunks.size()
+                        ? example.retained_chunks[i].chunk
                         : c.chunks(example.tensor)[static_cast<std::uint32_t>(i)];
     writers.push_back(fmt::format("{} by rank {}, {} {}", to_text(box_of(c, chunk)),
                                   c.writer(chunk).value_or(0), axis.name, example.coordinates[i]));
@@ -166,7 +166,7 @@ void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
   auto masters = input.headers.empty() ? std::nullopt : read_side_masters(input.checkpoint);
   std::int64_t comparisons = 4096;  // of 4,096 elements each
   for (DroppedAxis& dropped : all) {
-    auto found = masters ? restore_from_side(input, *masters, dropped) : std::nullopt;
+    auto found = masters ? restore_from_rank_files(input, *masters, dropped) : std::nullopt;
     if (found) restored.emplace(dropped.tensor, std::move(*found));
     auto contradiction = masters && !found
                              ? contradicted_by_masters(input, *masters, dropped, comparisons)
@@ -204,7 +204,7 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
     add_by_spec(with_layout(facts, layout), {}, findings);
     for (std::size_t i = before; i < findings.size(); ++i) {
       findings[i].link = layout.link;
-      findings[i].evidence.emplace_back("expected because", layout.law);
+      findings[i].evidence.emplace_back("expected because", layout.constraint);
       findings[i].evidence.emplace_back("confidence", layout.confidence);
     }
   }

@@ -11,7 +11,7 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/layout/survivors.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/states/split_pairs.h"
 #include "core/rules/layout/wrong_request.h"
 #include "core/rules/rules.h"
@@ -26,7 +26,7 @@ PartlyLost place_w(const Checkpoint& c, const SplitPair& pair) {
     for (ChunkId chunk : c.chunks(state)) {
       Extents at(part.expected.size(), 0);
       at[0] = c.offsets(chunk)[0] / pair.rows * item + shift;
-      part.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+      part.retained_chunks.push_back(whole_retained_chunk(chunk, c.sizes(chunk), at));
     }
   };
   place(pair.w.state, 0);
@@ -91,7 +91,7 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& [parameter, indices] : moments) {
     std::vector<PartlyLost*> same_parameter;
     for (std::size_t i : indices) same_parameter.push_back(&parts[i]);
-    keep_common_rows(same_parameter);
+    intersect_moment_rows(same_parameter);
   }
   findings.push_back(describe_split(c, pairs, std::move(parts)));
 }

@@ -9,13 +9,13 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/facts/layout/survivors.h"
 #include "core/facts/states/local_states.h"
 #include "core/facts/values/locate_rows.h"
 #include "core/facts/values/value_reader.h"
 #include "core/mesh/infer.h"
-#include "core/rules/layout/optimizer_beside.h"
+#include "core/rules/layout/adjacent_optimizer.h"
 #include "core/rules/layout/part_by_config.h"
 #include "core/rules/layout/wrong_request.h"
 #include "core/rules/rules.h"
@@ -34,8 +34,8 @@ std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<Local
     if (!local.home) continue;
     PartlyLost part{local.state.state, local.expected, {}, {}};
     if (!is_empty(*local.home))
-      part.survivors.push_back(
-          whole_survivor(local.chunk, c.sizes(local.chunk), local.home->offsets));
+      part.retained_chunks.push_back(
+          whole_retained_chunk(local.chunk, c.sizes(local.chunk), local.home->offsets));
     if (local.state.role == StateRole::kMaster && local.state.parameter &&
         local.state.parameter_is_sure)
       part.refill_from = c.fqn(*local.state.parameter);
@@ -227,7 +227,7 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   add_placed_states(facts, locals, hold_against_values(facts, locals), findings);
   add_unplaced_states(facts, unplaced, findings);
   add_half_empty_pairs(facts, findings);
-  find_parts_beside(facts, findings);
+  find_adjacent_parts(facts, findings);
   find_parts_by_config(facts, findings);
 }
 

@@ -256,7 +256,7 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
 
 }  // namespace
 
-void settle_mesh(CheckInput& input, std::vector<Finding>& findings) {
+void resolve_mesh(CheckInput& input, std::vector<Finding>& findings) {
   const bool is_named = input.mesh != nullptr;
   if (input.mesh != nullptr) {
     if (auto refused = too_small(input)) {

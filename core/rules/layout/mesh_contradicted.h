@@ -12,6 +12,6 @@ namespace shw {
 // taken out of `input`, and so is the order of ranks of the spec's meshes: no rule places anything
 // by what is contradicted. Where nobody named one and the tensors agree on the order of the spec's
 // axes, ranks are counted by that, and it stands under "not judged" that nobody said so.
-void settle_mesh(CheckInput& input, std::vector<Finding>& findings);
+void resolve_mesh(CheckInput& input, std::vector<Finding>& findings);
 
 }  // namespace shw

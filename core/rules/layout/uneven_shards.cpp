@@ -9,8 +9,8 @@
 #include "core/base/checked.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/facts/layout/survivors.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/rules/rules.h"
 
@@ -32,8 +32,8 @@ bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
 }
 
 // The true boxes, if all chunks follow the law along `dim` and each item holds what it should.
-std::optional<Relabelled> follow_law(const Facts& facts, TensorId tensor, const Extents& shape,
-                                     std::size_t dim) {
+std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
+                                            const Extents& shape, std::size_t dim) {
   const Checkpoint& c = facts.checkpoint;
   auto chunks = c.chunks(tensor);
   auto ranks = static_cast<std::int64_t>(chunks.size());
@@ -109,7 +109,7 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
     taken.insert(place * rows);
     Extents at(shape.size(), 0);
     at[line->dim] = place * step;
-    if (rows > 0) out.survivors.push_back(whole_survivor(chunk, c.sizes(chunk), at));
+    if (rows > 0) out.retained_chunks.push_back(whole_retained_chunk(chunk, c.sizes(chunk), at));
   }
   bool lost = false;
   for (std::int64_t place = 0; place < line->ranks; ++place) {
@@ -250,7 +250,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
     const SpecEntry* entry = open.entry;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
       if (c.shape(tensor).size() != entry->shape.size()) break;
-      auto boxes = follow_law(facts, tensor, entry->shape, dim);
+      auto boxes = follow_constraint(facts, tensor, entry->shape, dim);
       if (!boxes) continue;
       if (finding.subjects.empty()) {
         finding.cause = fmt::format(

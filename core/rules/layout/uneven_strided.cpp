@@ -10,8 +10,8 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/facts/layout/survivors.h"
 #include "core/mesh/error_models.h"
 #include "core/rules/rules.h"
 
@@ -163,7 +163,8 @@ PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
   for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
     const Box& box = item.boxes[i];
     if (!is_empty(box))
-      part.survivors.push_back(whole_survivor(c.chunks(item.tensor)[i], box.sizes, box.offsets));
+      part.retained_chunks.push_back(
+          whole_retained_chunk(c.chunks(item.tensor)[i], box.sizes, box.offsets));
   }
   return part;
 }

@@ -22,7 +22,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/layout/derived_layout.h"
 #include "core/facts/layout/dropped_axes.h"
-#include "core/facts/layout/router_law.h"
+#include "core/facts/layout/router_constraint.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/names/parallel_names.h"
 #include "core/facts/states/optimizer_states.h"
@@ -226,7 +226,7 @@ void find_writer_mosaics(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided)
     add_of_axis(with_layout(facts, layout), findings);
-  const bool is_said = facts.spec != nullptr && facts.doubted_in_reference.empty();
+  const bool is_said = facts.spec != nullptr && facts.untrusted_in_reference.empty();
   if (is_said || !layouts.decided.empty() || !layouts.undecided.empty()) return;
   add_matrices(facts, findings);
   add_experts(facts, findings);

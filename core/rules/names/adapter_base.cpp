@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/names/adapter_config.h"
@@ -21,7 +21,7 @@ using ByModule = std::unordered_map<std::string, TensorId>;
 ByModule weights_by_module(const Checkpoint& base, const Progress* progress) {
   constexpr std::string_view kWeight = ".weight";
   ByModule modules;
-  for (TensorId tensor : until_cancelled(base.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(base.tensors(), progress)) {
     const std::string_view fqn = base.fqn(tensor);
     if (!fqn.ends_with(kWeight)) continue;
     modules.emplace(bare_name(fqn.substr(0, fqn.size() - kWeight.size())), tensor);
@@ -77,7 +77,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
   const ByModule modules = weights_by_module(base, progress);
   std::vector<std::string> lacking, sizes, details;
   std::size_t looked_at = 0;
-  for (TensorId tensor : until_cancelled(adapter.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(adapter.tensors(), progress)) {
     const std::string_view fqn = adapter.fqn(tensor);
     const auto name = lora_name(fqn);
     if (!name) continue;

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-struct Kin {
+struct SiblingCount {
   std::vector<std::string> names;
   std::set<std::int64_t> lengths;  // elements, of tensors
   std::size_t tensors = 0, objects = 0;
@@ -26,18 +26,18 @@ bool is_extra_state(std::string_view fqn) {
 
 void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  std::map<std::string, Kin> kin;
+  std::map<std::string, SiblingCount> kin;
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = c.fqn(tensor);
     if (!is_extra_state(fqn)) continue;
-    Kin& family = kin[without_numbers(fqn)];
+    SiblingCount& family = kin[without_numbers(fqn)];
     family.names.emplace_back(fqn);
     family.lengths.insert(volume(c.shape(tensor)).value_or(-1));
     ++family.tensors;
   }
-  for (const ObjectRow& object : c.objects()) {
+  for (const NonTensorEntry& object : c.objects()) {
     if (!is_extra_state(object.fqn)) continue;
-    Kin& family = kin[without_numbers(object.fqn)];
+    SiblingCount& family = kin[without_numbers(object.fqn)];
     family.names.push_back(object.fqn);
     ++family.objects;
   }

@@ -28,7 +28,7 @@ std::map<std::string, Kinds> kinds_of(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) add(checkpoint.fqn(tensor));
   // A state that is an object counts as there: what it holds is not looked at.
   auto objects = checkpoint.objects();
-  for (const ObjectRow& object : each_of(objects, facts)) add(object.fqn);
+  for (const NonTensorEntry& object : each_of(objects, facts)) add(object.fqn);
   return kinds;
 }
 

@@ -32,7 +32,7 @@ FamiliesByName families_in(const Facts& facts) {
   };
   for (TensorId tensor : each_tensor(facts)) add(c.fqn(tensor));
   auto objects = c.objects();
-  for (const ObjectRow& object : each_of(objects, facts)) add(object.fqn);
+  for (const NonTensorEntry& object : each_of(objects, facts)) add(object.fqn);
   for (auto& [prefix, family] : families) {
     for (auto& [index, suffixes] : each_of(family, facts)) {
       std::sort(suffixes.begin(), suffixes.end());

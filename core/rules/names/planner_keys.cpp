@@ -89,7 +89,7 @@ void tell_unsaved(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.provenance().only_in_planner.empty()) return;
   std::unordered_set<std::string_view> objects;
-  for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
+  for (const NonTensorEntry& object : checkpoint.objects()) objects.insert(object.fqn);
   Finding finding;
   // Each rank's part of an index of its own may name what another one's part has.
   for (const std::string& fqn : each_of(checkpoint.provenance().only_in_planner, facts)) {

@@ -95,7 +95,7 @@ PartlyLost first_part(const Checkpoint& c, const Repeated& one) {
     if (!kept) continue;
     Box source = *kept;
     for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
-    out.survivors.push_back({chunk, std::move(source), kept->offsets});
+    out.retained_chunks.push_back({chunk, std::move(source), kept->offsets});
   }
   return out;
 }

@@ -19,7 +19,7 @@
 #include "core/facts/reference/tile_content.h"
 #include "core/facts/reference/tile_pattern.h"
 #include "core/facts/reference/tile_places.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 #include "core/rules/reference/differs_from_reference.h"
 #include "core/rules/reference/foreign_tiles.h"
 #include "core/rules/reference/tiles_exchanged.h"
@@ -138,31 +138,31 @@ bool tells_of_tiles(Answer answer) {
 }
 
 std::string words_of(const Compared& compared) {
-  Packer words;
-  words.add(static_cast<std::uint64_t>(compared.answer));
-  if (compared.answer == Answer::kPermuted) add(words, compared.order);
+  Encoder payload;
+  payload.add(static_cast<std::uint64_t>(compared.answer));
+  if (compared.answer == Answer::kPermuted) add(payload, compared.order);
   if (tells_of_tiles(compared.answer)) {
-    words.add(
+    payload.add(
         std::vector<std::uint64_t>(compared.moved.expected.begin(), compared.moved.expected.end()));
-    add(words, compared.moved.places);
+    add(payload, compared.moved.places);
   }
-  return packed_text(words.take());
+  return packed_text(payload.take());
 }
 
 Result<Compared> compared_of(TensorId tensor, std::string_view told) {
-  Unpacker words(std::as_bytes(std::span(told)));
+  Decoder payload(std::as_bytes(std::span(told)));
   Compared out;
-  SHW_TRY(std::uint64_t answer, words.number());
+  SHW_TRY(std::uint64_t answer, payload.number());
   if (answer > static_cast<std::uint64_t>(Answer::kOther))
     return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
   out.answer = static_cast<Answer>(answer);
   if (out.answer == Answer::kPermuted) {
-    SHW_TRY(out.order, unpacked_order(words));
+    SHW_TRY(out.order, unpacked_order(payload));
   } else if (tells_of_tiles(out.answer)) {
-    SHW_TRY(auto expected, words.numbers());
+    SHW_TRY(auto expected, payload.numbers());
     out.moved.tensor = tensor;
     out.moved.expected.assign(expected.begin(), expected.end());
-    SHW_TRY(out.moved.places, unpacked_places(words));
+    SHW_TRY(out.moved.places, unpacked_places(payload));
   }
   return out;
 }
@@ -229,7 +229,7 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   if (moved.places.likeness > 0) {
     out.answer = Answer::kLike;
   } else if (sides) {
-    if (auto order = order_by_likeness(sides->image, sides->truth))
+    if (auto order = match_slices_by_correlation(sides->image, sides->truth))
       return {Answer::kPermuted, {}, std::move(*order)};
   }
   out.moved = std::move(moved);
@@ -247,7 +247,7 @@ bool is_read_here(const Facts& facts, TensorId tensor) {
   return true;
 }
 
-void settle(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome& outcome) {
+void finalize(const Facts& facts, TensorId tensor, Compared compared, BlockOutcome& outcome) {
   const Checkpoint& c = facts.checkpoint;
   switch (compared.answer) {
     case Answer::kNothing:
@@ -293,7 +293,7 @@ bool is_same_step(const BlockOutcome& outcome) {
          count_of(outcome.differing.other.size() + outcome.like.size());
 }
 
-void settle_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
+void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<MovedTiles> exchanged;
   bool same_step = is_same_step(outcome);
@@ -351,7 +351,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     if (!other || is_beyond_comparison(facts, tensor, *other) || explained.contains(c.fqn(tensor)))
       continue;
     if (facts.equal_to_reference.contains(tensor)) {
-      settle(facts, tensor, {Answer::kEqual}, outcome);
+      finalize(facts, tensor, {Answer::kEqual}, outcome);
       continue;
     }
     asked.push_back(tensor);
@@ -367,7 +367,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
   SHW_TRY(auto told, find_together(facts, "look for other orders", costs, compare));
   for (std::size_t i = 0; i < asked.size(); ++i) {
     SHW_TRY(Compared compared, compared_of(asked[i], told[i]));
-    settle(facts, asked[i], std::move(compared), outcome);
+    finalize(facts, asked[i], std::move(compared), outcome);
   }
   return outcome;
 }
@@ -375,7 +375,7 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
 Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr) return {};
   SHW_TRY(BlockOutcome outcome, compare_all(facts, findings));
-  settle_tiles(facts, outcome, findings);
+  resolve_tiles(facts, outcome, findings);
   report_permuted(facts, outcome, findings);
   return report_differing(facts, outcome.differing, findings);
 }

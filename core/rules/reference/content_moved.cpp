@@ -287,7 +287,7 @@ Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
 }
 
 // Rows of a tensor here as boxes of its chunks.
-bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<Survivor>& out) {
+bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<RetainedChunk>& out) {
   Box wanted = whole(c.shape(run.source));
   wanted.offsets[0] = run.from;
   wanted.sizes[0] = run.count;
@@ -347,7 +347,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   for (const RowsFound& one : found) {
     PartlyLost whole_again{one.tensor, copy_of(c.shape(one.tensor)), {}, ""};
     for (const MovedRows& run : one.runs) {
-      is_covered = add_survivors(c, run, whole_again.survivors) && is_covered;
+      is_covered = add_survivors(c, run, whole_again.retained_chunks) && is_covered;
       if (lines.size() < kMaxEvidence) lines.push_back(run_words(c, one.tensor, run));
     }
     finding.subjects.emplace_back(c.fqn(one.tensor));

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/reference/reference_bytes.h"

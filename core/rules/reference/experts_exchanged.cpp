@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -115,22 +115,22 @@ Result<std::string> like_order_of(const Sides& sides, const Experts& experts) {
     there.push_back(sides.other(tensor));
     numbers.push_back(number);
   }
-  auto order = order_by_likeness(sides.facts, here, there);
-  Packer words;
-  words.add(std::bit_cast<std::uint64_t>(order ? order->margin : 0.0));
+  auto order = match_tensors_by_correlation(sides.facts, here, there);
+  Encoder payload;
+  payload.add(std::bit_cast<std::uint64_t>(order ? order->margin : 0.0));
   for (std::size_t i = 0; order && i < numbers.size(); ++i)
-    words.add(static_cast<std::uint64_t>(numbers[order->place_of[i]]));
-  return packed_text(words.take());
+    payload.add(static_cast<std::uint64_t>(numbers[order->place_of[i]]));
+  return packed_text(payload.take());
 }
 
 Result<ExpertOrder> unpacked_order(std::string_view told, const Experts& experts) {
-  Unpacker words(std::as_bytes(std::span(told)));
+  Decoder payload(std::as_bytes(std::span(told)));
   ExpertOrder order;
-  SHW_TRY(const std::uint64_t margin, words.number());
+  SHW_TRY(const std::uint64_t margin, payload.number());
   order.margin = std::bit_cast<double>(margin);
   for (const auto& [number, tensor] : experts) {
     if (order.margin == 0) break;
-    SHW_TRY(const std::uint64_t place, words.number());
+    SHW_TRY(const std::uint64_t place, payload.number());
     order.numbers[number] = static_cast<std::int64_t>(place);
   }
   return order;

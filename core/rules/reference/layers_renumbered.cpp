@@ -39,7 +39,7 @@ using Contents = TensorContents;
 std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
                                                 const Progress* progress) {
   std::map<std::string, LayersByTail> out;
-  for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     std::string_view fqn = c.fqn(tensor);
     if (fqn.starts_with("optim")) continue;
     if (auto name = layer_name_of(fqn))
@@ -293,7 +293,7 @@ struct Followers {
     }
     return true;
   }
-  bool are_ours(const ObjectRow& object) const {
+  bool are_ours(const NonTensorEntry& object) const {
     if (verdict.missing.empty()) return true;
     if (!object.item || object.item->file == FileId::kNone) return false;
     auto rank = checkpoint.file(object.item->file).rank;
@@ -343,7 +343,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
   if (out.empty()) return out;
   auto& first = std::get<Renamed>(out.front());
   for (std::size_t i = 0; i < c.objects().size(); ++i) {
-    const ObjectRow& object = c.objects()[i];
+    const NonTensorEntry& object = c.objects()[i];
     auto renamed = with_real_number(object.fqn, verdict.numbers);
     if (!renamed || renamed->name == object.fqn) continue;
     if (!followers.are_ours(object))

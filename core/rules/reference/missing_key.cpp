@@ -118,7 +118,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   const auto renamed_here = explained_by(findings, kRenamedTensors.id);
   const auto renumbered = explained_by(findings, kLayersRenumbered.id);
   std::unordered_set<std::string_view> objects;
-  for (const ObjectRow& object : checkpoint.objects()) objects.insert(object.fqn);
+  for (const NonTensorEntry& object : checkpoint.objects()) objects.insert(object.fqn);
   std::optional<Candidates> candidates;
   Finding finding;
   finding.rule = "missing-key";

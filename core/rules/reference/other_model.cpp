@@ -1,5 +1,5 @@
 #include "core/rules/reference/other_model.h"
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 
 #include <fmt/core.h>
 
@@ -86,12 +86,13 @@ std::string_view last_parts(std::string_view fqn) {
 class ModelNames {
  public:
   ModelNames(const Checkpoint& c, const Progress* progress) : c_(c) {
-    for (TensorId tensor : until_cancelled(c.tensors(), progress)) {
+    for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
       bare_.emplace(bare_name(c.fqn(tensor)), tensor);
       tails_.emplace(last_parts(c.fqn(tensor)), tensor);
     }
     auto objects = c.objects();
-    for (const ObjectRow& object : until_cancelled(objects, progress)) objects_.insert(object.fqn);
+    for (const NonTensorEntry& object : cancellable_range(objects, progress))
+      objects_.insert(object.fqn);
   }
   std::optional<TensorId> find(std::string_view fqn, ExtentsView shape) const {
     if (auto tensor = c_.find(fqn)) return tensor;
@@ -157,7 +158,7 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
   agreement.there = spec.entries.size();
   ModelNames names(checkpoint, progress);
   std::vector<bool> met(checkpoint.tensor_count(), false);
-  for (const auto& [fqn, entry] : until_cancelled(spec.entries, progress)) {
+  for (const auto& [fqn, entry] : cancellable_range(spec.entries, progress)) {
     auto tensor = names.find(fqn, entry.shape);
     bool there = tensor.has_value() || names.is_object(fqn);
     agreement.names += there ? 1 : 0;
@@ -168,7 +169,7 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
     if (!there) add_example(agreement.only_there, fqn);
   }
   if (!is_another(agreement)) return std::nullopt;
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (!met[index_of(tensor)]) add_example(agreement.only_here, checkpoint.fqn(tensor));
   }
   return other_model_finding(agreement, spec.source, "The spec");
@@ -181,7 +182,7 @@ std::optional<Finding> other_model_in_reference(
   agreement.here = checkpoint.tensor_count();
   agreement.there = reference.tensor_count();
   std::vector<bool> met(reference.tensor_count(), false);
-  for (TensorId tensor : until_cancelled(checkpoint.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto other = counterparts[index_of(tensor)];
     if (!other) {
       add_example(agreement.only_here, checkpoint.fqn(tensor));
@@ -192,7 +193,7 @@ std::optional<Finding> other_model_in_reference(
     compare_shapes(agreement, checkpoint, tensor, reference.shape(*other));
   }
   if (!is_another(agreement)) return std::nullopt;
-  for (TensorId tensor : until_cancelled(reference.tensors(), progress)) {
+  for (TensorId tensor : cancellable_range(reference.tensors(), progress)) {
     if (!met[index_of(tensor)]) add_example(agreement.only_there, reference.fqn(tensor));
   }
   bool named = reference.directory() != nullptr;

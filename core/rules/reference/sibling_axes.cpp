@@ -7,7 +7,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/name_families.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 #include "core/rules/explained.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"

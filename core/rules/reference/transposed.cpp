@@ -18,7 +18,7 @@
 #include "core/facts/layout/grown_axis.h"
 #include "core/facts/reference/comparison_words.h"
 #include "core/facts/reference/reference_bytes.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
 
@@ -151,16 +151,16 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
   auto find = [&](std::size_t i) -> Result<std::string> {
     auto found = orientation_of(facts, asked[by_bytes[i]].tensor);
     if (!found) return std::string();
-    Packer words;
-    add(words, *found);
-    return packed_text(words.take());
+    Encoder payload;
+    add(payload, *found);
+    return packed_text(payload.take());
   };
   SHW_TRY(auto told, find_together(facts, "look for transposes", costs, find));
   std::vector<std::optional<OrientationFound>> out(asked.size());
   for (std::size_t i = 0; i < told.size(); ++i) {
     if (told[i].empty()) continue;
-    Unpacker words(std::as_bytes(std::span(told[i])));
-    SHW_TRY(out[by_bytes[i]], unpacked_orientation(words));
+    Decoder payload(std::as_bytes(std::span(told[i])));
+    SHW_TRY(out[by_bytes[i]], unpacked_orientation(payload));
   }
   return out;
 }
@@ -230,13 +230,13 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
   if (proven.empty()) return;
   const Checkpoint& c = facts.checkpoint;
   Finding finding = finding_on(c, proven);
-  std::vector<std::string> by_law;
+  std::vector<std::string> by_constraint;
   double margin = 2;
   bool sampled = false;
   std::int64_t compared = 0;
   for (const Proven& one : proven) {
     if (one.found.exact) continue;
-    by_law.emplace_back(c.fqn(one.tensor));
+    by_constraint.emplace_back(c.fqn(one.tensor));
     margin = std::min(margin, one.found.margin);
     sampled = sampled || one.found.sampled;
     compared += one.found.compared;
@@ -247,15 +247,15 @@ void report_by_bytes(const Facts& facts, const std::vector<Proven>& proven,
   finding.cause += is_square(c.shape(first.tensor))
                        ? ": its last two dimensions are equal, so it loads without a message."
                        : ".";
-  if (!by_law.empty()) {
+  if (!by_constraint.empty()) {
     std::string digits = std::to_string(margin);
     finding.cause += fmt::format(
         " {} {} other numbers than the reference and {} nearer to its transpose than to itself by "
         "at least {} of cosine (0.3 decides)",
-        plural(by_law.size(), "tensor"), by_law.size() == 1 ? "holds" : "hold",
-        by_law.size() == 1 ? "is" : "are", digits.substr(0, digits.find('.') + 3));
+        plural(by_constraint.size(), "tensor"), by_constraint.size() == 1 ? "holds" : "hold",
+        by_constraint.size() == 1 ? "is" : "are", digits.substr(0, digits.find('.') + 3));
     finding.cause += sampled ? ", by a sample of its rows and columns." : ".";
-    finding.evidence.emplace_back("by cosine", capped(by_law));
+    finding.evidence.emplace_back("by cosine", capped(by_constraint));
     finding.evidence.emplace_back("margin", margin);
     finding.evidence.emplace_back("elements compared", compared);
     finding.evidence.emplace_back("sampled", sampled);

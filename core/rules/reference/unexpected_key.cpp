@@ -25,7 +25,7 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
   finding.severity = Severity::kInfo;
   for (TensorId tensor : each_tensor(facts)) {
     std::string_view fqn = checkpoint.fqn(tensor);
-    if (facts.spec->find(fqn) == nullptr && !facts.doubted_in_reference.contains(tensor))
+    if (facts.spec->find(fqn) == nullptr && !facts.untrusted_in_reference.contains(tensor))
       finding.subjects.emplace_back(fqn);
   }
   if (finding.subjects.empty()) return;

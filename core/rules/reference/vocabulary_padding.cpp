@@ -27,7 +27,7 @@ PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected
     if (!kept) continue;
     Box source = *kept;
     for (std::size_t d = 0; d < source.offsets.size(); ++d) source.offsets[d] -= box.offsets[d];
-    out.survivors.push_back({chunk, std::move(source), kept->offsets});
+    out.retained_chunks.push_back({chunk, std::move(source), kept->offsets});
   }
   return out;
 }

@@ -123,7 +123,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   for (std::size_t i = 0; i < facts.object_data.size(); ++i) {
-    const ObjectRow& object = checkpoint.objects()[i];
+    const NonTensorEntry& object = checkpoint.objects()[i];
     const Result<DataCheck>& data = facts.object_data[i];
     if (object.item) {
       look(object.fqn, *object.item, data, true);

@@ -6,8 +6,8 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/storage/gone.h"
-#include "core/model/named_only.h"
+#include "core/facts/storage/missing_data.h"
+#include "core/model/index_only_tensors.h"
 #include "core/rules/rules.h"
 #include "core/rules/unreadable.h"
 
@@ -65,12 +65,12 @@ Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
                                        plural(checkpoint.chunks(tensor).size(), "tile")));
     gone.tensors.push_back(std::move(fqn));
   }
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     const auto& others = object.of_other_ranks;
     if (is_in(object.item) || std::any_of(others.begin(), others.end(), is_in))
       gone.objects.push_back(object.fqn);
   }
-  for (const StrayRecord& tensor : named_only(checkpoint)) {
+  for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint)) {
     if (missing[index_of(tensor.item.file)]) gone.named.push_back(tensor.fqn);
   }
   return gone;

@@ -157,7 +157,7 @@ Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) 
 }
 
 // Bytes that two could have belong to neither for sure.
-void settle_conflicts(Judged& judged) {
+void resolve_conflicts(Judged& judged) {
   std::map<std::pair<FileId, std::int64_t>, int> wanted;
   auto key = [](const auto& one) {
     return std::pair(one.second.home.file, one.second.home.offset);
@@ -182,7 +182,7 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   shared.erase(linked, shared.end());
   if (shared.empty()) return;
   Judged judged = judge_ranges(facts, shared);
-  settle_conflicts(judged);
+  resolve_conflicts(judged);
   report_solved(checkpoint, judged.solved, findings);
   report_open(facts, judged.open, judged.candidates, findings);
   report_tied(checkpoint, judged.tied, findings);

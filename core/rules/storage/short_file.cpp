@@ -6,7 +6,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/storage/gone.h"
+#include "core/facts/storage/missing_data.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/rules/rules.h"
 #include "core/rules/unreadable.h"
@@ -71,7 +71,7 @@ void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& 
     out.lines.push_back(fmt::format("{}: a copy", fqn));
 }
 
-void look_at_object(const Checkpoint& checkpoint, const ObjectRow& object, CutOffItems& out) {
+void look_at_object(const Checkpoint& checkpoint, const NonTensorEntry& object, CutOffItems& out) {
   bool is_cut = object.item && object.item->file != FileId::kNone &&
                 look_at_item(checkpoint, object.fqn, *object.item, out);
   for (const ItemPlace& place : object.of_other_ranks)
@@ -128,7 +128,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   CutOffItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
   for (TensorId tensor : each_tensor(facts)) look_at_tensor(checkpoint, tensor, found);
-  for (const ObjectRow& object : checkpoint.objects()) look_at_object(checkpoint, object, found);
+  for (const NonTensorEntry& object : checkpoint.objects())
+    look_at_object(checkpoint, object, found);
   Finding finding;
   finding.rule = "short-file";
   std::vector<std::string> files, pointers;

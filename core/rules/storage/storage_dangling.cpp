@@ -34,7 +34,7 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   std::uint64_t objects = 0;
-  for (const ObjectRow& object : checkpoint.objects()) {
+  for (const NonTensorEntry& object : checkpoint.objects()) {
     if (object.item || object.inlined) continue;
     ++objects;
     finding.subjects.push_back(object.fqn);
@@ -84,32 +84,36 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
 
 void report_strays(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  if (checkpoint.strays().empty() || !checkpoint.format().traits.has_index) return;
+  if (checkpoint.unclaimed_records().empty() || !checkpoint.format().traits.has_index) return;
   Finding finding;
   finding.rule = "storage-dangling";
   finding.severity = Severity::kWarning;
   std::vector<std::string> records, why_not;
-  std::uint64_t strays = 0;
-  for (std::size_t i = 0; i < checkpoint.strays().size(); ++i) {
-    const StrayRecord& stray = checkpoint.strays()[i];
+  std::uint64_t unclaimed_records = 0;
+  for (std::size_t i = 0; i < checkpoint.unclaimed_records().size(); ++i) {
+    const UnclaimedStorageRecord& unclaimed = checkpoint.unclaimed_records()[i];
     if (facts.unlisted.placed.contains(i)) continue;
-    ++strays;
+    ++unclaimed_records;
     if (auto why = facts.unlisted.why_not.find(i);
         why != facts.unlisted.why_not.end() && why_not.size() < kMaxEvidence)
-      why_not.push_back(stray.fqn + " offsets " + to_text(*stray.offsets) + ": " + why->second);
-    add_subject(finding.subjects, stray.fqn);
+      why_not.push_back(unclaimed.fqn + " offsets " + to_text(*unclaimed.offsets) + ": " +
+                        why->second);
+    add_subject(finding.subjects, unclaimed.fqn);
     if (records.size() >= kMaxEvidence) continue;
     records.push_back(
-        stray.fqn + (stray.offsets ? " offsets " + to_text(*stray.offsets) : "") +
-        (stray.item.file == FileId::kNone ? "" : ": " + place_text(checkpoint, stray.item)));
+        unclaimed.fqn + (unclaimed.offsets ? " offsets " + to_text(*unclaimed.offsets) : "") +
+        (unclaimed.item.file == FileId::kNone ? ""
+                                              : ": " + place_text(checkpoint, unclaimed.item)));
   }
-  if (strays == 0) return;
-  finding.cause = plural(strays, "storage record") + (strays == 1 ? " belongs" : " belong") +
+  if (unclaimed_records == 0) return;
+  finding.cause = plural(unclaimed_records, "storage record") +
+                  (unclaimed_records == 1 ? " belongs" : " belong") +
                   " to no tile: bytes are kept in the files that nothing can ask for, or the "
                   "metadata lost the tiles that they were.";
   if (!why_not.empty())
     finding.cause += " Nothing is put back of itself (" + some_of(why_not, 1) + ").";
-  finding.evidence = {{"records", records}, {"record_count", static_cast<std::int64_t>(strays)}};
+  finding.evidence = {{"records", records},
+                      {"record_count", static_cast<std::int64_t>(unclaimed_records)}};
   if (!why_not.empty()) finding.evidence.emplace_back("not_put_back", why_not);
   findings.push_back(std::move(finding));
 }

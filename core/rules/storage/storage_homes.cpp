@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostHomes = 256;
 // k items of a file are in order by chance once in k!. Over all files together that must be rarer
 // than one in a hundred: five items of one file are, 2^6.6 = 100.
-constexpr double kBitsForLaw = 6.6;
+constexpr double kBitsForConstraint = 6.6;
 
 // Chunks of a tensor by their offsets: the place of `chunk` among them.
 std::size_t turn_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
@@ -92,7 +92,7 @@ HomeFinder::HomeFinder(const Facts& facts, const std::vector<SharedRange>& share
     in_order = in_order && std::is_sorted(chunks.begin(), chunks.end());
     bits += std::lgamma(static_cast<double>(chunks.size()) + 1) / std::log(2.0);
   }
-  order_is_law_ = in_order && bits >= kBitsForLaw;
+  order_is_constraint_ = in_order && bits >= kBitsForConstraint;
 }
 
 bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
@@ -160,7 +160,7 @@ std::vector<Home> HomeFinder::homes_of(const SharedRange& range) const {
   };
   offer(first, second);
   offer(second, first);
-  if (homes.size() > 1 && order_is_law_)
+  if (homes.size() > 1 && order_is_constraint_)
     keep_best(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
   if (homes.size() > 1) {
     keep_best(homes, [&](const Home& home) {

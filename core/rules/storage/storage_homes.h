@@ -36,7 +36,7 @@ class HomeFinder {
   std::vector<ItemPlace> orphans_;
   std::vector<bool> contested_;                    // by chunk
   std::vector<std::vector<std::uint32_t>> files_;  // chunks that are not, by file, by offset
-  bool order_is_law_ = false;
+  bool order_is_constraint_ = false;
 };
 
 }  // namespace shw

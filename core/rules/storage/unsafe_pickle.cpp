@@ -52,15 +52,15 @@ Finding pickle_finding(ImportGroup group, const std::string& what) {
 
 std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   std::vector<Result<ObjectPickle>> scanned(checkpoint.objects().size(), ObjectPickle{});
-  each_range(scanned.size(), 1,
-             [&](std::size_t i, std::size_t) { scanned[i] = scan_object(checkpoint, i); });
+  parallel_for_ranges(scanned.size(), 1,
+                      [&](std::size_t i, std::size_t) { scanned[i] = scan_object(checkpoint, i); });
   return scanned;
 }
 
 // Told by other rules: that it lies in no file or outside of one, and, at depth data, that bytes
 // of it differ from their checksum. Of one that was never saved whole this is all that shows it.
 bool is_told_elsewhere(const Facts& facts, std::size_t object) {
-  const ObjectRow& row = facts.checkpoint.objects()[object];
+  const NonTensorEntry& row = facts.checkpoint.objects()[object];
   if (!row.item || !is_reachable(facts.checkpoint, *row.item)) return true;
   if (object >= facts.object_data.size()) return false;
   const Result<DataCheck>& data = facts.object_data[object];

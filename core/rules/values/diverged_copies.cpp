@@ -79,9 +79,9 @@ void report_doubts(const CopyDoubts& doubts, Severity severity, std::string_view
 }  // namespace
 
 void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
-  using Kind = ReplicaDoubt::Kind;
+  using Kind = ReplicaMismatch::Kind;
   CopyDoubts unread, apart, own, of_rank;
-  for (const auto& [tensor, doubt] : facts.replica_doubts) {
+  for (const auto& [tensor, doubt] : facts.replica_mismatches) {
     const bool is_own = doubt.kind == Kind::kDiffers && loads_its_own(facts.checkpoint, tensor);
     CopyDoubts& to = doubt.kind == Kind::kUnread                ? unread
                      : !is_own                                  ? apart

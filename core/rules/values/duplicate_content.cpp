@@ -68,13 +68,13 @@ struct Alike {
   TensorId tensor{};
 };
 
-struct Twins {
+struct DuplicateGroup {
   std::map<Pair, std::vector<TensorId>> pairs;  // the tensors of the second that equal the first's
   std::map<std::string, std::set<std::uint32_t>, std::less<>> members;
 };
 
 // Those that hold more than a few values.
-void keep_telling(const Facts& facts, std::vector<Alike> alike, Twins& twins) {
+void keep_telling(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& twins) {
   std::vector<TensorId> tensors;
   for (const Alike& one : alike) tensors.push_back(one.tensor);
   std::sort(tensors.begin(), tensors.end());
@@ -121,7 +121,7 @@ std::optional<std::pair<std::string, std::string>> stack_name_of(std::string_vie
 }
 
 // Experts that are slices of one tensor.
-Status add_stacked_twins(const Facts& facts, Twins& twins) {
+Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> stacks;
   for (TensorId tensor : each_tensor(facts)) {
@@ -145,12 +145,12 @@ Status add_stacked_twins(const Facts& facts, Twins& twins) {
   return {};
 }
 
-Result<Twins> find_twins(const Facts& facts) {
+Result<DuplicateGroup> find_twins(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   SHW_TRY(auto signatures, signatures_of(facts));
   // By family, the rest of the name, and bytes: who had them first.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
-  Twins twins;
+  DuplicateGroup twins;
   std::vector<Alike> alike;
   for (TensorId tensor : each_tensor(facts)) {
     if (!may_have_a_twin(facts, tensor)) continue;
@@ -172,7 +172,7 @@ Result<Twins> find_twins(const Facts& facts) {
 
 // Experts of a row that repeat after so many: 3 where 0, 1, 2 stand again as 3, 4, 5 and so on.
 // Nothing where they do not, and where all are one: experts that begin as copies of a dense layer.
-std::map<std::string, std::uint32_t> repeating_experts(const Twins& twins) {
+std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twins) {
   std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;  // of each: a twin of it
   for (const auto& [pair, tensors] : twins.pairs) {
     if (!pair.before.ends_with("experts.")) continue;
@@ -228,7 +228,7 @@ struct TwinsTold {
 
 Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.headers.empty()) return {};
-  SHW_TRY(const Twins twins, find_twins(facts));
+  SHW_TRY(const DuplicateGroup twins, find_twins(facts));
   std::map<std::string, std::set<std::uint32_t>, std::less<>> in_pairs;
   for (const auto& [pair, tensors] : twins.pairs) {
     in_pairs[pair.before].insert(pair.first);

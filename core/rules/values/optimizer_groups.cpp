@@ -272,7 +272,7 @@ std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimi
                                           const std::vector<std::size_t>& order) {
   std::map<std::string, std::set<std::string>> kinds;  // by group
   std::string before = optimizer.prefix + "param_groups.";
-  for (const ObjectRow& row : c.objects()) {
+  for (const NonTensorEntry& row : c.objects()) {
     if (!row.fqn.starts_with(before)) continue;
     std::size_t dot = row.fqn.find('.', before.size());
     if (dot == std::string::npos) return {};

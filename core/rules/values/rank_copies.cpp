@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/base/checked.h"
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/base/words.h"
 #include "core/facts/values/value_reader.h"
 #include "core/tensor/element_difference.h"
@@ -209,20 +209,20 @@ Result<std::vector<ComparedCopies>> compare_copies(const CheckInput& input,
   }
   if (input.progress != nullptr && all != 0)
     input.progress->begin(Phase::kReadingBytes, all, /*bytes=*/true);
-  EachWork work{"compare files of single ranks", costs, {}, input.progress};
+  MapTask work{"compare files of single ranks", costs, {}, input.progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     auto seen = compare_part(groups[parts[i].group], parts[i], input.progress);
     if (!seen && seen.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(seen).error());
-    Packer words;
-    words.add(seen ? numbers_of(*seen) : std::vector<std::uint64_t>{});
-    return packed_text(words.take());
+    Encoder payload;
+    payload.add(seen ? numbers_of(*seen) : std::vector<std::uint64_t>{});
+    return packed_text(payload.take());
   };
-  SHW_TRY(auto told, find_each(input.team, work));
+  SHW_TRY(auto told, map_across_ranks(input.team, work));
   for (std::size_t i = 0; i < told.size(); ++i) {
     ComparedCopies& group = out[parts[i].group];
-    Unpacker words(std::as_bytes(std::span(told[i])));
-    SHW_TRY(auto numbers, words.numbers());
+    Decoder payload(std::as_bytes(std::span(told[i])));
+    SHW_TRY(auto numbers, payload.numbers());
     if (numbers.size() != group.from_first.size() * kNumbers) group.is_read = false;
     if (!group.is_read) continue;
     for (std::size_t copy = 0; copy < group.from_first.size(); ++copy)

@@ -11,7 +11,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
-#include "core/facts/layout/survivors.h"
+#include "core/facts/layout/retained_chunks.h"
 #include "core/facts/values/flat_shift.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
@@ -85,28 +85,29 @@ bool is_explained(const TileShift& shift, std::int64_t elements, std::int64_t by
 
 // Rows of a flat run that stands `by` elements further: at most two boxes of a matrix. Nothing
 // where the tile has more than two dimensions to count.
-std::optional<std::vector<Survivor>> moved_back(const Checkpoint& c, ChunkId chunk,
-                                                std::int64_t by) {
+std::optional<std::vector<RetainedChunk>> moved_back(const Checkpoint& c, ChunkId chunk,
+                                                     std::int64_t by) {
   const ExtentsView sizes = c.sizes(chunk);
   const std::size_t ndim = sizes.size();
   if (ndim == 0 || by <= 0) return std::nullopt;
   const std::int64_t width = sizes[ndim - 1], rows = ndim > 1 ? sizes[ndim - 2] : 1;
   if (volume(sizes) != rows * width || width < 1) return std::nullopt;
   const std::int64_t down = by / width, right = by % width;
-  std::vector<Survivor> out;
+  std::vector<RetainedChunk> out;
   auto add = [&](std::int64_t first, std::int64_t columns, std::int64_t to_row,
                  std::int64_t to_column) {
     const std::int64_t count = rows - to_row;
     if (count <= 0 || columns <= 0) return;
-    Survivor survivor{chunk, {Extents(ndim, 0), copy_of(sizes)}, copy_of(c.offsets(chunk))};
-    survivor.source.offsets[ndim - 1] = first;
-    survivor.source.sizes[ndim - 1] = columns;
-    survivor.at[ndim - 1] += to_column;
+    RetainedChunk retained_chunk{
+        chunk, {Extents(ndim, 0), copy_of(sizes)}, copy_of(c.offsets(chunk))};
+    retained_chunk.source.offsets[ndim - 1] = first;
+    retained_chunk.source.sizes[ndim - 1] = columns;
+    retained_chunk.at[ndim - 1] += to_column;
     if (ndim > 1) {
-      survivor.source.sizes[ndim - 2] = count;
-      survivor.at[ndim - 2] += to_row;
+      retained_chunk.source.sizes[ndim - 2] = count;
+      retained_chunk.at[ndim - 2] += to_row;
     }
-    out.push_back(std::move(survivor));
+    out.push_back(std::move(retained_chunk));
   };
   add(0, width - right, down, right);
   if (right != 0 && ndim > 1) add(width - right, right, down + 1, 0);
@@ -131,12 +132,13 @@ std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId
     const auto chunk = same_tile(c, state, c.chunks(master)[static_cast<std::uint32_t>(i)]);
     if (!chunk) return std::nullopt;
     if (shifts[i].kind == TileShift::Kind::kFits) {
-      part.survivors.push_back(whole_survivor(*chunk, c.sizes(*chunk), c.offsets(*chunk)));
+      part.retained_chunks.push_back(
+          whole_retained_chunk(*chunk, c.sizes(*chunk), c.offsets(*chunk)));
       continue;
     }
     auto moved = moved_back(c, *chunk, by);
     if (!moved) return std::nullopt;
-    part.survivors.insert(part.survivors.end(), moved->begin(), moved->end());
+    part.retained_chunks.insert(part.retained_chunks.end(), moved->begin(), moved->end());
   }
   return part;
 }

@@ -32,7 +32,7 @@ TEST_CASE("As many threads work as were asked for, be there fewer cores or more 
     CHECK(worker_count() == wanted);
     // Each waits until all have come, or until it is plain that they do not.
     std::atomic<std::size_t> at_work{0}, most{0};
-    Status done = each_in_parallel(2 * wanted, [&](std::size_t) -> Status {
+    Status done = parallel_for(2 * wanted, [&](std::size_t) -> Status {
       const std::size_t now = ++at_work;
       std::size_t before = most;
       while (before < now && !most.compare_exchange_weak(before, now)) {

@@ -1,4 +1,4 @@
-#include "core/base/in_runs.h"
+#include "core/base/parallel_batches.h"
 
 #include <doctest/doctest.h>
 
@@ -20,12 +20,12 @@ TEST_CASE("each of many things in runs is done once, and of errors the lowest is
     for (std::uint64_t& cost : costs) cost = dice() % 5 == 0 ? dice() % (4 << 20) : dice() % 4096;
     if (count > 3) costs[3] = UINT64_MAX;
     std::vector<std::atomic<int>> done(count);
-    CHECK(each_in_runs(costs, [&](std::size_t i) -> Status {
+    CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
             ++done[i];
             return {};
           }).has_value());
     for (const auto& one : done) CHECK(one == 1);
-    Status failed = each_in_runs(costs, [&](std::size_t i) -> Status {
+    Status failed = parallel_for_batched(costs, [&](std::size_t i) -> Status {
       return i < 5 ? Status{} : Status(fail(ErrorKind::kIo, std::to_string(i)));
     });
     CHECK(failed.has_value() == (count <= 5));
@@ -38,7 +38,7 @@ TEST_CASE("neighbours that cost little are one thread's, one after the other") {
   std::mutex guard;
   std::vector<std::size_t> begun_by(costs.size());
   std::atomic<std::size_t> threads{0};
-  Status all = each_in_runs(costs, [&](std::size_t i) -> Status {
+  Status all = parallel_for_batched(costs, [&](std::size_t i) -> Status {
     thread_local const std::size_t own = ++threads;
     std::lock_guard lock(guard);
     begun_by[i] = own;

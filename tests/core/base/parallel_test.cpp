@@ -12,7 +12,7 @@ using namespace shw;
 TEST_CASE("everything is done once, and on more threads than one where there are") {
   for (std::size_t count : {0, 1, 2, 7, 1000}) {
     std::vector<std::atomic<int>> done(count);
-    CHECK(each_in_parallel(count, [&](std::size_t i) -> Status {
+    CHECK(parallel_for(count, [&](std::size_t i) -> Status {
             ++done[i];
             return {};
           }).has_value());
@@ -23,7 +23,7 @@ TEST_CASE("everything is done once, and on more threads than one where there are
 TEST_CASE("of several errors the lowest one is told, and nothing is begun after it") {
   for (int round = 0; round < 50; ++round) {
     std::atomic<std::size_t> begun{0};
-    Status failed = each_in_parallel(100'000, [&](std::size_t i) -> Status {
+    Status failed = parallel_for(100'000, [&](std::size_t i) -> Status {
       ++begun;
       if (i < 10) return {};
       return fail(ErrorKind::kIo, std::to_string(i));
@@ -42,7 +42,7 @@ TEST_CASE("ranges are all of it, each thing in one of them, whatever their lengt
       CAPTURE(length);
       std::vector<int> times(count, 0);
       std::atomic<bool> longer{false};
-      each_range(count, length, [&](std::size_t first, std::size_t last) {
+      parallel_for_ranges(count, length, [&](std::size_t first, std::size_t last) {
         if (first >= last || last - first > length) longer = true;
         for (std::size_t i = first; i < last; ++i) ++times[i];
       });
@@ -54,8 +54,8 @@ TEST_CASE("ranges are all of it, each thing in one of them, whatever their lengt
 
 TEST_CASE("work may itself be done in parallel") {
   std::atomic<int> done{0};
-  Status all = each_in_parallel(10, [&](std::size_t) {
-    return each_in_parallel(10, [&](std::size_t) -> Status {
+  Status all = parallel_for(10, [&](std::size_t) {
+    return parallel_for(10, [&](std::size_t) -> Status {
       ++done;
       return {};
     });
@@ -69,12 +69,12 @@ TEST_CASE("what is worked on at once holds no more than it may") {
   for (std::uint64_t i = 0; i < 200; ++i) held.push_back(i % 50 == 7 ? 1000 : i % 40);
   std::atomic<std::uint64_t> now{0};
   std::atomic<int> done{0};
-  Status all = each_within(100, held, [&](std::size_t i) -> Status {
+  Status all = parallel_for_with_memory_budget(100, held, [&](std::size_t i) -> Status {
     const std::uint64_t together = now += held[i];
     // One that holds too much by itself is alone; what holds nothing may be beside it.
     CHECK((together <= 100 || together == 1000));
     // Whoever waits in here takes up nothing that waits for room.
-    SHW_CHECK(each_in_parallel(4, [](std::size_t) -> Status { return {}; }));
+    SHW_CHECK(parallel_for(4, [](std::size_t) -> Status { return {}; }));
     now -= held[i];
     ++done;
     return {};

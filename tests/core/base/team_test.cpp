@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 
 using namespace shw;
 
@@ -16,7 +16,7 @@ TEST_CASE("Everything is dealt to one member, and no one has much more than its 
     for (std::size_t count : {0u, 1u, 5u, 1000u}) {
       std::vector<std::uint64_t> costs(count);
       for (auto& cost : costs) cost = random() % 1000;
-      auto shares = deal(costs, members);
+      auto shares = partition_by_cost(costs, members);
       REQUIRE(shares.size() == members);
       CHECK(shares.front().first == 0);
       CHECK(shares.back().last == count);
@@ -32,7 +32,7 @@ TEST_CASE("Everything is dealt to one member, and no one has much more than its 
 }
 
 TEST_CASE("What was packed comes out as it was, and what is cut off is an error") {
-  Packer packer;
+  Encoder packer;
   packer.add(std::uint64_t{1} << 63);
   packer.add(std::string_view("a\0b", 3));
   packer.add(std::vector<std::uint64_t>{1, 2, 3});
@@ -40,24 +40,24 @@ TEST_CASE("What was packed comes out as it was, and what is cut off is an error"
   packer.add(Error{ErrorKind::kIo, "", {"", std::nullopt, ""}, ""});
   Bytes bytes = packer.take();
   auto unpack = [](BytesView view) -> Status {
-    Unpacker words(view);
-    SHW_TRY(auto number, words.number());
+    Decoder payload(view);
+    SHW_TRY(auto number, payload.number());
     CHECK(number == std::uint64_t{1} << 63);
-    SHW_TRY(auto text, words.text());
+    SHW_TRY(auto text, payload.text());
     CHECK(text == std::string("a\0b", 3));
-    SHW_TRY(auto numbers, words.numbers());
+    SHW_TRY(auto numbers, payload.numbers());
     CHECK(numbers == std::vector<std::uint64_t>{1, 2, 3});
-    SHW_TRY(Error error, words.error());
+    SHW_TRY(Error error, payload.error());
     CHECK(error.kind == ErrorKind::kUnsupported);
     CHECK(error.message == "why");
     CHECK(error.place.file == "file");
     CHECK(error.place.offset == 7u);
     CHECK(error.place.tensor == "tensor");
     CHECK(error.advice == "advice");
-    SHW_TRY(Error bare, words.error());
+    SHW_TRY(Error bare, payload.error());
     CHECK(bare.kind == ErrorKind::kIo);
     CHECK_FALSE(bare.place.offset.has_value());
-    CHECK(words.is_at_end());
+    CHECK(payload.is_at_end());
     return {};
   };
   CHECK(unpack(bytes).has_value());

@@ -33,7 +33,7 @@ TEST_CASE("threads: as many start as are asked for, and work beside this one is 
   CHECK(threads_that_start(0) == 0);
   CHECK(threads_that_start(3) == 3);
   std::atomic<int> done{0};
-  auto work = run_beside([&] { return ++done; });
+  auto work = run_on_own_thread([&] { return ++done; });
   CHECK(work.get() == 1);
   std::thread thread;
   REQUIRE(start_thread(thread, [&] { ++done; }));
@@ -48,7 +48,7 @@ TEST_CASE("threads: where the system refuses them there are fewer, and work is d
           std::thread thread;
           if (start_thread(thread, [] {})) return 1;
           if (threads_that_start(4) != 0) return 2;
-          auto work = run_beside([] { return 7; });
+          auto work = run_on_own_thread([] { return 7; });
           return work.wait_for(std::chrono::seconds(0)) == std::future_status::ready &&
                          work.get() == 7
                      ? 0

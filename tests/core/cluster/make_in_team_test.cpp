@@ -6,8 +6,8 @@
 
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
-#include "core/exec/deal_parts.h"
 #include "core/exec/journal.h"
+#include "core/exec/part_assignment.h"
 #include "core/formats/open.h"
 #include "core/io/faulty_store.h"
 #include "core/io/place.h"
@@ -22,15 +22,15 @@ namespace {
 constexpr std::chrono::seconds kWait(60);
 
 // Workers of `machines` that take turns, as some launchers deal them.
-std::vector<Status> make_in_team(Store& store, const DrawnPlan& plan, const Arrangement& all,
+std::vector<Status> make_in_team(Store& store, const DrawnPlan& plan, const TargetState& all,
                                  const std::string& out, int workers, int machines,
                                  std::uint64_t memory) {
   return run_on_threads(workers, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, kWait, std::to_string(transport.rank() % machines));
-    ArrangedRun run = run_into(plan, all, out);
+    TargetRun run = run_into(plan, all, out);
     run.team = &team;
     run.memory = memory;
-    auto made = make_arranged(store, all, run, nullptr);
+    auto made = make_target(store, all, run, nullptr);
     if (!made) return tl::unexpected<Error>(std::move(made).error());
     return {};
   });
@@ -61,8 +61,8 @@ TEST_CASE("workers make of random plans what one makes, in rounds of any size") 
     Dice dice(static_cast<unsigned>(300'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
-    auto alone = make_arranged(plan.store, all, run_into(plan, all, "/alone"), nullptr);
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto alone = make_target(plan.store, all, run_into(plan, all, "/alone"), nullptr);
     if (!alone) FAIL(alone.error().message << "\n" << told(plan.steps));
     auto wanted = proved_files(plan, all, "/alone");
     for (int workers : {1, 2, 3, 8}) {
@@ -114,8 +114,8 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
     Dice dice(static_cast<unsigned>(410'000 + i));
     DrawnPlan plan;
     draw_plan(dice, true, plan);
-    Arrangement planned = taken(open_in(plan.store, "/ck"), plan.steps);
-    auto lowered = lower_arrangement(planned, run_into(plan, planned, "/out").form, nullptr);
+    TargetState planned = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto lowered = lower_target(planned, run_into(plan, planned, "/out").form, nullptr);
     REQUIRE(lowered.has_value());
     SourceReads reads(lowered->program);
     auto folder = plan.store.read_folder("/ck");
@@ -126,10 +126,10 @@ TEST_CASE("workers of one machine or of several read together what one reads") {
           return std::nullopt;
         }));
     REQUIRE(opened.has_value());
-    Arrangement all = taken(*opened, plan.steps);
+    TargetState all = taken(*opened, plan.steps);
     // Each worker finds out for itself where the bytes lie, and what their checksums are.
     reads.bytes = 0;
-    REQUIRE(lower_arrangement(all, run_into(plan, all, "/out").form, nullptr).has_value());
+    REQUIRE(lower_target(all, run_into(plan, all, "/out").form, nullptr).has_value());
     const std::uint64_t headers = reads.bytes;
     reads.bytes = 0;
     REQUIRE(worst_of(make_in_team(plan.store, plan, all, "/out1", 1, 1, 1u << 30)) == "");
@@ -176,8 +176,8 @@ TEST_CASE(
     Dice dice(static_cast<unsigned>(520'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
-    auto alone = make_arranged(plan.store, all, run_into(plan, all, "/alone"), nullptr);
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
+    auto alone = make_target(plan.store, all, run_into(plan, all, "/alone"), nullptr);
     REQUIRE(alone.has_value());
     auto wanted = proved_files(plan, all, "/alone");
     std::atomic<int> writes{0};
@@ -219,12 +219,12 @@ TEST_CASE("workers that were asked for other things write nothing") {
   Dice dice(77);
   DrawnPlan plan;
   draw_plan(dice, false, plan);
-  Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+  TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
   auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, kWait);
-    ArrangedRun run = run_into(plan, all, transport.rank() == 2 ? "/elsewhere" : "/out");
+    TargetRun run = run_into(plan, all, transport.rank() == 2 ? "/elsewhere" : "/out");
     run.team = &team;
-    auto made = make_arranged(plan.store, all, run, nullptr);
+    auto made = make_target(plan.store, all, run, nullptr);
     if (!made) return tl::unexpected<Error>(std::move(made).error());
     return {};
   });
@@ -249,11 +249,11 @@ TEST_CASE("one large file is written by all workers of its machine, and by no ot
       parts.push_back(part);
     }
   }
-  DealtFiles files;
+  FileAssignment files;
   files.machine = {0, 1, 1, 1, 4};
   files.order = {0, 1, 2, 3, 4};
   files.writer = {0, 1, 1, 3, 4};
-  DealtParts dealt = deal_parts(files, parts);
+  PartAssignment dealt = assign_parts(files, parts);
   CHECK(dealt.writer == std::vector<std::uint32_t>{0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 4});
   REQUIRE(dealt.shared.size() == 1);
   CHECK(dealt.shared[0].file == 2);
@@ -262,7 +262,7 @@ TEST_CASE("one large file is written by all workers of its machine, and by no ot
   files.machine = {0, 1, 0};
   files.order = {0, 2, 1};
   files.writer = {0, 0, 2, 2, 1};
-  dealt = deal_parts(files, parts);
+  dealt = assign_parts(files, parts);
   CHECK(dealt.own[0].last == dealt.own[2].first);
   CHECK(dealt.own[1].first == 12);
   CHECK(dealt.own[1].last == 16);

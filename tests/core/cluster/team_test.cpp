@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/base/packed.h"
+#include "core/base/encoder.h"
 #include "core/cluster/loopback.h"
 #include "core/cluster/transport_team.h"
 #include "core/facts/values/tensor_statistics.h"
@@ -27,17 +27,17 @@ std::string first_error(const std::vector<Status>& ended) {
   return "";
 }
 
-TeamWork squares_of(std::span<const std::uint64_t> costs, std::atomic<int>& found,
-                    std::vector<std::uint64_t>& heard) {
-  TeamWork work{"squares", costs, {}, {}};
+ScatterMapTask squares_of(std::span<const std::uint64_t> costs, std::atomic<int>& found,
+                          std::vector<std::uint64_t>& heard) {
+  ScatterMapTask work{"squares", costs, {}, {}};
   work.find = [&found](std::size_t thing) -> Result<Bytes> {
     ++found;
-    Packer words;
-    words.add(std::uint64_t{thing * thing});
-    return words.take();
+    Encoder payload;
+    payload.add(std::uint64_t{thing * thing});
+    return payload.take();
   };
-  work.hear = [&heard](std::size_t thing, BytesView bytes) -> Status {
-    SHW_TRY(std::uint64_t square, Unpacker(bytes).number());
+  work.receive = [&heard](std::size_t thing, BytesView bytes) -> Status {
+    SHW_TRY(std::uint64_t square, Decoder(bytes).number());
     CHECK(heard.size() == thing);
     heard.push_back(square);
     return {};
@@ -56,7 +56,7 @@ TEST_CASE("A team finds each thing once, and all hear of all in order") {
       auto ended = run_on_threads(members, {}, [&](Transport& transport) -> Status {
         TransportTeam team(transport, kPatience);
         std::vector<std::uint64_t> heard;
-        SHW_CHECK(each_in_team(team, squares_of(costs, found, heard)));
+        SHW_CHECK(scatter_map_allgather(team, squares_of(costs, found, heard)));
         CHECK(heard.size() == count);
         for (std::size_t i = 0; i < heard.size(); ++i) CHECK(heard[i] == i * i);
         return {};
@@ -72,7 +72,7 @@ TEST_CASE("Members that look at other things end all of them") {
     TransportTeam team(transport, kPatience);
     std::vector<std::uint64_t> costs(10, transport.rank() == 1 ? 5 : 6), heard;
     std::atomic<int> found{0};
-    return each_in_team(team, squares_of(costs, found, heard));
+    return scatter_map_allgather(team, squares_of(costs, found, heard));
   });
   for (const Status& one : ended) {
     REQUIRE_FALSE(one.has_value());
@@ -85,13 +85,13 @@ TEST_CASE("What one member cannot do ends all, who are told why") {
     TransportTeam team(transport, kPatience);
     std::vector<std::uint64_t> costs(9, 1), heard;
     std::atomic<int> found{0};
-    TeamWork work = squares_of(costs, found, heard);
+    ScatterMapTask work = squares_of(costs, found, heard);
     auto find = work.find;
     work.find = [&, find](std::size_t thing) -> Result<Bytes> {
       if (thing == 4) return fail(ErrorKind::kIo, "no more room");
       return find(thing);
     };
-    return each_in_team(team, work);
+    return scatter_map_allgather(team, work);
   });
   CHECK(ended[1].error().message == "no more room");
   CHECK(ended[0].error().message == "worker 1 stopped: no more room");
@@ -106,7 +106,7 @@ TEST_CASE("When one member cannot go on nobody works any more as soon as any has
     auto ended = run_on_threads(kMembers, {}, [&](Transport& transport) -> Status {
       TransportTeam team(transport, kPatience);
       Progress progress;
-      BesideWork beside{"work", {}, &progress};
+      HeartbeatTask beside{"work", {}, &progress};
       const auto self = static_cast<std::size_t>(team.rank());
       bool is_told = false;
       beside.work = [&, self]() -> Status {
@@ -123,11 +123,11 @@ TEST_CASE("When one member cannot go on nobody works any more as soon as any has
         auto bytes = std::as_bytes(std::span(words));
         return Bytes(bytes.begin(), bytes.end());
       };
-      beside.hear = [&, self](std::size_t member, BytesView told) -> Status {
+      beside.receive = [&, self](std::size_t member, BytesView told) -> Status {
         if (self == 0) news[member].append(reinterpret_cast<const char*>(told.data()), told.size());
         return {};
       };
-      Status done = work_beside(team, beside);
+      Status done = run_with_heartbeat(team, beside);
       CHECK(working == 0);
       CHECK_FALSE(is_cancelled(&progress));
       return done;
@@ -148,7 +148,7 @@ TEST_CASE("What the first member cannot take of the others' news ends all of the
   auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, kPatience);
     Progress progress;
-    BesideWork beside{"work", {}, &progress};
+    HeartbeatTask beside{"work", {}, &progress};
     beside.work = [&]() -> Status {
       ++working;
       while (!is_cancelled(&progress)) std::this_thread::yield();
@@ -156,10 +156,10 @@ TEST_CASE("What the first member cannot take of the others' news ends all of the
       return cancelled_error();
     };
     beside.news = [] { return Bytes(3); };
-    beside.hear = [&](std::size_t, BytesView) -> Status {
+    beside.receive = [&](std::size_t, BytesView) -> Status {
       return team.rank() == 0 ? Status(fail(ErrorKind::kIo, "the journal is full")) : Status{};
     };
-    Status done = work_beside(team, beside);
+    Status done = run_with_heartbeat(team, beside);
     CHECK(working == 0);
     return done;
   });

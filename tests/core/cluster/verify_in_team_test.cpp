@@ -83,8 +83,8 @@ TEST_CASE("workers hold a result against its source as one does, and read as muc
     Dice dice(static_cast<unsigned>(630'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
-    REQUIRE(make_arranged(plan.store, all, run_into(plan, all, "/out"), nullptr).has_value());
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
+    REQUIRE(make_target(plan.store, all, run_into(plan, all, "/out"), nullptr).has_value());
     if (i % 3 == 1) bend(plan.store, "/out");
     if (i % 3 == 2) bend(plan.store, "/ck");
     TeamSays alone = verified_by(plan.store, "/ck", "/out", 1);
@@ -116,8 +116,8 @@ TEST_CASE("a worker that sees another source ends all of them, who are told whic
   DrawnPlan plan, other;
   draw_plan(dice, false, plan);
   draw_plan(dice, false, other);
-  Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
-  REQUIRE(make_arranged(plan.store, all, run_into(plan, all, "/out"), nullptr).has_value());
+  TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
+  REQUIRE(make_target(plan.store, all, run_into(plan, all, "/out"), nullptr).has_value());
   auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, std::chrono::seconds(60));
     auto result = open_in(plan.store, "/out");

@@ -86,8 +86,8 @@ struct LargeRun {
 
 Result<RepairResult> make_of(Store& store, std::shared_ptr<const Checkpoint> source,
                              const LargeRun& wanted) {
-  const Arrangement all = taken(std::move(source), wanted.steps);
-  ArrangedRun run;
+  const TargetState all = taken(std::move(source), wanted.steps);
+  TargetRun run;
   run.form = {&format_named(wanted.format), 0, wanted.out};
   for (const Step& step : wanted.steps) run.steps.push_back(to_text(step));
   run.steps.push_back("written as " + wanted.format);
@@ -97,7 +97,7 @@ Result<RepairResult> make_of(Store& store, std::shared_ptr<const Checkpoint> sou
   plan.fingerprint = fingerprint(all.source());
   run.plan = keep_plan(steps_to_json(plan));
   tbb::task_arena arena(wanted.threads);
-  return arena.execute([&] { return make_arranged(store, all, run, nullptr); });
+  return arena.execute([&] { return make_target(store, all, run, nullptr); });
 }
 
 // Makes it, and holds the result against its source. How many bytes of it are shared.

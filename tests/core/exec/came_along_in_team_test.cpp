@@ -32,9 +32,9 @@ TEST_CASE("what comes along in a team is read once from the source by all of it 
   auto source = open_checkpoint(counting.read_folder("/ck").value());
   REQUIRE(source.has_value());
   const std::vector<Step> steps{DropStep{{"layer0"}}};
-  const Arrangement all = taken(*source, steps);
+  const TargetState all = taken(*source, steps);
   std::uint64_t kept = 0;
-  for (const ArrangedEntry& entry : all.tensors) {
+  for (const TargetEntry& entry : all.tensors) {
     for (ChunkId chunk : (*source)->chunks(entry.as_saved))
       kept += static_cast<std::uint64_t>((*source)->item(chunk)->length);
   }
@@ -45,12 +45,12 @@ TEST_CASE("what comes along in a team is read once from the source by all of it 
     *read = 0;
     auto ended = run_on_threads(workers, {}, [&](Transport& transport) -> Status {
       TransportTeam team(transport, std::chrono::seconds(60), "here");
-      ArrangedRun run;
+      TargetRun run;
       run.form = {&dcp_format(), 0, out};
       run.steps = {to_text(steps.front())};
       run.plan = keep_plan(told(steps, fingerprint(**source)));
       run.team = &team;
-      auto made = make_arranged(store, all, run, nullptr);
+      auto made = make_target(store, all, run, nullptr);
       if (!made) return tl::unexpected<Error>(std::move(made).error());
       return {};
     });

@@ -1,4 +1,4 @@
-#include "core/exec/decoded_places.h"
+#include "core/exec/spill_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -83,7 +83,7 @@ TEST_CASE("what is held in memory has room at every output, and what the disk ho
     const Program program = program_that_reads(items, outputs);
     REQUIRE(prove(program));
     const auto room = static_cast<std::uint64_t>(dice.pick(0, 300));
-    auto places = place_decoded(program, {}, {}, {room, 1, true});
+    auto places = plan_spill(program, {}, {}, {room, 1, true});
     std::set<std::size_t> disk, memory;
     for (SourceId source : places.on_disk) disk.insert(program.source(source).chunk);
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -109,7 +109,7 @@ TEST_CASE("what is held in memory has room at every output, and what the disk ho
       return items[program.source(a).chunk].first < items[program.source(b).chunk].first;
     }));
     // Other threads may hold more, and never more than there is.
-    auto in_threads = place_decoded(program, {}, {}, {room, 3, true});
+    auto in_threads = plan_spill(program, {}, {}, {room, 3, true});
     CHECK(in_threads.on_disk == places.on_disk);
     CHECK(in_threads.most_at_once >= most);
     CHECK(in_threads.most_at_once <= all);
@@ -122,10 +122,10 @@ TEST_CASE("outputs that are made in another order hold items for another time") 
   // Made as they stand each item is let go before the next one; interleaved both are held.
   const std::vector<PlacedItem> items{{50, 0, 1}, {50, 2, 3}};
   const Program program = program_that_reads(items, 4);
-  auto as_they_stand = place_decoded(program, {}, {}, {60, 1, true});
+  auto as_they_stand = plan_spill(program, {}, {}, {60, 1, true});
   CHECK(as_they_stand.on_disk.empty());
   const std::vector<OutputId> order{OutputId{0}, OutputId{2}, OutputId{1}, OutputId{3}};
-  auto interleaved = place_decoded(program, {}, order, {60, 1, true});
+  auto interleaved = plan_spill(program, {}, order, {60, 1, true});
   CHECK(interleaved.on_disk.size() == 1);
   CHECK(interleaved.most_at_once == 50);
 }
@@ -133,7 +133,7 @@ TEST_CASE("outputs that are made in another order hold items for another time") 
 TEST_CASE("workers that know nothing of each other keep large items on the disk") {
   const std::vector<PlacedItem> items{{40, 0, 0}, {51, 1, 1}, {200, 2, 2}};
   const Program program = program_that_reads(items, 3);
-  auto places = place_decoded(program, {}, {}, {100, 2, false});
+  auto places = plan_spill(program, {}, {}, {100, 2, false});
   CHECK(places.on_disk.size() == 2);
   CHECK(places.most_at_once == 251);
   CHECK(places.ahead == 0);

@@ -52,8 +52,8 @@ class CountingExecutor final : public Executor {
   std::unique_ptr<Executor> cpu_ = cpu_executor();
 };
 
-DeviceWish counting_on(CountingGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
-  DeviceWish wish{DeviceKind::kCuda, 0, on_error, {}};
+DeviceOptions counting_on(CountingGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
+  DeviceOptions wish{DeviceKind::kCuda, 0, on_error, {}};
   wish.gpus = [&gpu] {
     return Gpus{{{0, "Counting 1", 1 << 30}}, "", [&gpu](int) -> Result<std::unique_ptr<Executor>> {
                   return std::make_unique<CountingExecutor>(gpu);
@@ -176,7 +176,7 @@ TEST_CASE("a count that is to stop with its card says what the card said, once i
 }
 
 TEST_CASE("little is counted where it is read and auto says why") {
-  DeviceWish wish{DeviceKind::kAuto};
+  DeviceOptions wish{DeviceKind::kAuto};
   bool looked = false;
   wish.gpus = [&] {
     looked = true;
@@ -220,7 +220,7 @@ TEST_CASE("auto counts on a card only where a sample of every dtype says that it
                               {Dtype::kInt64, std::uint64_t{1} << 33},
                               {Dtype::kUnknown, std::uint64_t{1} << 50}};
   for (bool is_slow : {false, true}) {
-    DeviceWish wish{DeviceKind::kAuto};
+    DeviceOptions wish{DeviceKind::kAuto};
     wish.gpu_start = 0;
     wish.gpus = [is_slow] {
       return Gpus{

@@ -59,8 +59,8 @@ class PausingExecutor final : public Executor {
   std::chrono::milliseconds pause_;
 };
 
-DeviceWish on(FakeGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
-  DeviceWish wish{DeviceKind::kCuda, 0, on_error, {}};
+DeviceOptions on(FakeGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
+  DeviceOptions wish{DeviceKind::kCuda, 0, on_error, {}};
   wish.gpus = [&gpu] {
     return Gpus{{{0, "Fake 1", 1 << 30}}, "", [&gpu](int) -> Result<std::unique_ptr<Executor>> {
                   return std::make_unique<FakeExecutor>(gpu);
@@ -69,7 +69,7 @@ DeviceWish on(FakeGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
   return wish;
 }
 
-DeviceWish on_none(DeviceKind kind) {
+DeviceOptions on_none(DeviceKind kind) {
   return {kind, 0, OnDeviceError::kCpu, [] { return Gpus{{}, "there is no driver", {}}; }};
 }
 
@@ -98,7 +98,7 @@ struct RowsInTwo {
     REQUIRE(made.has_value());
     plan = std::move(*made);
   }
-  Result<RepairResult> repair(const std::string& out, const DeviceWish& wish) {
+  Result<RepairResult> repair(const std::string& out, const DeviceOptions& wish) {
     ApplyOptions options{folder / out};
     options.device = wish;
     return apply_plan(*checkpoint, plan, options);
@@ -116,7 +116,7 @@ struct RowsInTwo {
 }  // namespace
 
 TEST_CASE("a device is auto, cpu, cuda or one of several GPUs, and nothing else") {
-  DeviceWish wish;
+  DeviceOptions wish;
   REQUIRE(parse_device("auto", wish));
   CHECK(wish.kind == DeviceKind::kAuto);
   REQUIRE(parse_device("cpu", wish));
@@ -139,7 +139,7 @@ TEST_CASE(
   CHECK(none.error().kind == ErrorKind::kIo);
   CHECK(none.error().message.find("there is no driver") != std::string::npos);
   FakeGpu gpu;
-  DeviceWish second = on(gpu);
+  DeviceOptions second = on(gpu);
   second.index = 1;
   auto other = cut.repair("out", second);
   REQUIRE_FALSE(other.has_value());
@@ -169,7 +169,7 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   Program program = builder.take();
   REQUIRE(prove(program).has_value());
 
-  DeviceWish wish;
+  DeviceOptions wish;
   wish.gpu_start = 0;
   std::chrono::milliseconds pause{20};
   wish.gpus = [&pause] {
@@ -188,7 +188,7 @@ TEST_CASE("of much to make auto takes what is predicted to be sooner, with both 
   CHECK(quick->use().why.find("predicted") != std::string::npos);
   // One that fails in its first sample is not taken.
   FakeGpu broken{0};
-  DeviceWish failing = on(broken);
+  DeviceOptions failing = on(broken);
   failing.kind = DeviceKind::kAuto;
   failing.gpu_start = 0;
   auto left = choose_executors(failing, program);
@@ -273,7 +273,7 @@ TEST_CASE("a process takes all GPUs, one of several on a machine takes its own")
   Program nothing;
   for (const auto& one : cases) {
     opened_on.clear();
-    DeviceWish wish{DeviceKind::kCuda, one.index, OnDeviceError::kCpu, three, one.local_rank};
+    DeviceOptions wish{DeviceKind::kCuda, one.index, OnDeviceError::kCpu, three, one.local_rank};
     auto executors = choose_executors(wish, nothing);
     REQUIRE(executors.has_value());
     std::byte none[1] = {};

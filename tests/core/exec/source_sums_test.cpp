@@ -1,4 +1,4 @@
-#include "core/exec/source_sums.h"
+#include "core/exec/source_checksum_verifier.h"
 
 #include <doctest/doctest.h>
 
@@ -56,13 +56,14 @@ struct Columns {
     file.seekp(at);
     file.put(static_cast<char>(byte ^ 4));
   }
-  std::unique_ptr<SourceSums> sums() const {
-    auto made = SourceSums::of(program, {checkpoint.get()}, nullptr);
+  std::unique_ptr<SourceChecksumVerifier> sums() const {
+    auto made = SourceChecksumVerifier::of(program, {checkpoint.get()}, nullptr);
     REQUIRE(made.has_value());
     return std::move(*made);
   }
   // Rows [begin, end) of a block.
-  Status read(SourceSums& sums, std::int64_t block, std::int64_t begin, std::int64_t end) const {
+  Status read(SourceChecksumVerifier& sums, std::int64_t block, std::int64_t begin,
+              std::int64_t end) const {
     const Extents sizes{end - begin, 16}, strides{192, 4};
     Bytes bytes(static_cast<std::size_t>(64 * (end - begin)));
     const std::int64_t first = 64 * block + 192 * begin;
@@ -89,7 +90,7 @@ TEST_CASE("what was read in any order comes to the checksum that it was saved wi
     auto sums = columns.sums();
     for (auto [block, row] : parts_in_any_order(dice))
       CHECK(columns.read(*sums, block, row, row + 8).has_value());
-    CHECK(sums->settle(nullptr).has_value());
+    CHECK(sums->finalize(nullptr).has_value());
   }
 }
 
@@ -112,7 +113,7 @@ TEST_CASE(
   }
   auto in_part = columns.sums();
   CHECK(columns.read(*in_part, 0, 0, 8).has_value());
-  CHECK_FALSE(in_part->settle(nullptr).has_value());
+  CHECK_FALSE(in_part->finalize(nullptr).has_value());
 }
 
 TEST_CASE("members of a team come to the same of what each of them has read") {
@@ -127,7 +128,7 @@ TEST_CASE("members of a team come to the same of what each of them has read") {
       auto sums = columns.sums();
       SHW_CHECK(columns.read(*sums, transport.rank(), 0, 32));
       SHW_CHECK(sums->share(team));
-      return sums->settle(&team);
+      return sums->finalize(&team);
     });
     for (const Status& one : ended) CHECK(one.has_value() != is_bent);
   }
@@ -152,6 +153,6 @@ TEST_CASE("what is read twice, in part or in single elements is looked at by its
     const Extents sizes{1, 32}, strides{4, 192};
     Bytes column(128);
     CHECK(turned->add({source, 0, sizes, strides, 4, column}).has_value());
-    CHECK(turned->settle(nullptr).has_value() != is_bent);
+    CHECK(turned->finalize(nullptr).has_value() != is_bent);
   }
 }

@@ -393,7 +393,7 @@ TEST_CASE("every row of the table can be found and leads to rules that exist") {
     // Where one program says it, its row may add what ranks do not explain.
     if (kind->id == kShapes && !kind->loader.empty()) continue;
     CHECK(kind->meanings[0].title.empty() == computed);
-    for (const Meaning& meaning : kind->meanings) {
+    for (const Interpretation& meaning : kind->meanings) {
       if (meaning.title.empty()) continue;
       CHECK((meaning.rule == nullptr || rules.count(meaning.rule->id) == 1));
       CHECK_FALSE((meaning.id.empty() && meaning.rule == nullptr));

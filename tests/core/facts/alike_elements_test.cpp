@@ -19,10 +19,10 @@ TEST_CASE("elements that were never written come as one and their number, and co
     for (ChunkId chunk : c.chunks(tensor)) {
       if (!c.item(chunk)) continue;
       const std::int64_t count = volume(c.sizes(chunk)).value_or(0);
-      auto count_into = [&](StatisticsSums& sums, const AlikeElements& alike) {
+      auto count_into = [&](StatisticsSums& sums, const ConstantRunSink& alike) {
         StatisticsCounter counter;
         counter.begin(c.dtype(tensor));
-        RangeParts parts;
+        ExtentVisitor parts;
         parts.bytes = [&](BytesView bytes) -> Status {
           counter.add(bytes);
           return {};
@@ -40,7 +40,7 @@ TEST_CASE("elements that were never written come as one and their number, and co
         sums += counter.take();
       };
       count_into(by_bytes, nullptr);
-      AlikeElements counting = counting_alike(together);
+      ConstantRunSink counting = counting_alike(together);
       count_into(together, [&](BytesView element, std::uint64_t many) {
         CHECK(element.size() == size_of(c.dtype(tensor)));
         at_once += static_cast<std::int64_t>(many);

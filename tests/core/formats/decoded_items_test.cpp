@@ -37,7 +37,7 @@ TEST_CASE("threads that share decoded items see what each would decode, within t
   for (std::uint64_t budget : {largest, std::uint64_t{1} << 30}) {
     DecodedItems items(budget);
     std::atomic<int> wrong{0};
-    Status done = each_in_parallel(400, [&](std::size_t i) -> Status {
+    Status done = parallel_for(400, [&](std::size_t i) -> Status {
       std::size_t chunk = (i * 7) % wanted.size();
       SHW_TRY(auto bytes, items.read(*checkpoint, ChunkId{static_cast<std::uint32_t>(chunk)},
                                      wanted[chunk].size()));

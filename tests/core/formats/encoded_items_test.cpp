@@ -108,7 +108,7 @@ TEST_CASE("elements that pass are those of the item, however it is encoded") {
     auto all = read_chunk(*checkpoint, ChunkId{0});
     REQUIRE(all.has_value());
     Bytes passed;
-    RangeParts parts;
+    ExtentVisitor parts;
     parts.bytes = [&](BytesView bytes) -> Status {
       passed.insert(passed.end(), bytes.begin(), bytes.end());
       return {};

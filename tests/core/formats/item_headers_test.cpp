@@ -65,7 +65,7 @@ Result<DataCheck> random_check(std::mt19937& random) {
 template <class Builder, class T>
 typename Builder::Results kept_of(const std::vector<Result<T>>& told) {
   Builder builder(told.size());
-  each_range(told.size(), 1, [&](std::size_t i, std::size_t) { builder.set(i, told[i]); });
+  parallel_for_ranges(told.size(), 1, [&](std::size_t i, std::size_t) { builder.set(i, told[i]); });
   return builder.take();
 }
 

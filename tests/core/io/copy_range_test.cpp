@@ -128,7 +128,7 @@ TEST_CASE("a long run is shared but for its ends where both sides stand alike an
         auto file = new_file(store, "/a", name);
         Progress progress;
         Bytes seen;
-        RangeParts passing;
+        ExtentVisitor passing;
         passing.bytes = [&](BytesView part) -> Status {
           seen.insert(seen.end(), part.begin(), part.end());
           return {};
@@ -161,7 +161,7 @@ TEST_CASE("where a file system shares a part only the rest of a run is copied") 
   for (int times : {0, 1, 2, 3}) {
     SharesAtFirst file(times);
     std::uint64_t seen = 0;
-    RangeParts passing;
+    ExtentVisitor passing;
     passing.bytes = [&](BytesView part) -> Status {
       seen += part.size();
       return {};

@@ -38,7 +38,7 @@ TEST_CASE("output file: a pipe and a device are written through and stay what th
   CHECK(fs::is_symlink(folder / "null"));
   CHECK(fs::is_character_file("/dev/null"));
   // What a library writes by itself never takes their place.
-  HalfMadeFile half_made(pipe);
+  TempFile half_made(pipe);
   put(half_made.path(), "x");
   CHECK_FALSE(half_made.replace().has_value());
   CHECK(fs::is_fifo(pipe));

@@ -110,22 +110,22 @@ TEST_CASE("a directory that nobody makes is taken over once, and is then this pr
   Store& store = posix_store();
   std::string left = folder / "out.shardwright-partial-1";
   std::filesystem::create_directory(left);
-  CHECK(made_by(store, left) == MadeBy::kNobody);
+  CHECK(owner_state(store, left) == OwnerState::kNobody);
   put(left + "/" + kOwnerFile, dead_process());
-  CHECK(made_by(store, left) == MadeBy::kDeadProcess);
+  CHECK(owner_state(store, left) == OwnerState::kDeadProcess);
   put(left + "/" + kOwnerFile + "-next", "what a process left that was killed here");
-  auto taken = take_over(store, left, kPartialMark);
+  auto taken = claim_directory(store, left, kPartialMark);
   REQUIRE(taken.has_value());
   CHECK(taken->starts_with(folder / "out.shardwright-partial-"));
-  CHECK(made_by(store, *taken) == MadeBy::kLiveProcess);
-  CHECK_FALSE(take_over(store, left, kPartialMark).has_value());
+  CHECK(owner_state(store, *taken) == OwnerState::kLiveProcess);
+  CHECK_FALSE(claim_directory(store, left, kPartialMark).has_value());
   // Its owner file is still the old one: the name says that this process has it.
   put(*taken + "/" + kOwnerFile, dead_process());
-  CHECK(made_by(store, *taken) == MadeBy::kLiveProcess);
+  CHECK(owner_state(store, *taken) == OwnerState::kLiveProcess);
   put(*taken + "/" + kOwnerFile, with_line(this_process(), 0, "another-host"));
   std::filesystem::rename(*taken, left);
-  CHECK(made_by(store, left) == MadeBy::kUnknown);
-  CHECK_FALSE(take_over(store, folder / "out", kPartialMark).has_value());
+  CHECK(owner_state(store, left) == OwnerState::kUnknown);
+  CHECK_FALSE(claim_directory(store, folder / "out", kPartialMark).has_value());
 }
 
 TEST_CASE("what a repair is still making is no part of a folder that is listed") {
@@ -155,11 +155,11 @@ TEST_CASE("a directory that cannot be taken over on a full disk is still nobody'
     return step == "write" ? std::optional<Error>(Error{ErrorKind::kIo, "full", {where}})
                            : std::nullopt;
   });
-  auto taken = take_over(full, path, kPartialMark);
+  auto taken = claim_directory(full, path, kPartialMark);
   REQUIRE_FALSE(taken.has_value());
   CHECK(memory.names("/") == std::vector<std::string>{path.substr(1)});
-  CHECK(made_by(memory, path) == MadeBy::kDeadProcess);
-  CHECK(take_over(memory, path, kPartialMark).has_value());
+  CHECK(owner_state(memory, path) == OwnerState::kDeadProcess);
+  CHECK(claim_directory(memory, path, kPartialMark).has_value());
 }
 
 TEST_CASE("a directory whose owner was killed before it could write its name in it is swept") {
@@ -188,9 +188,9 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   for (const std::string& path : {dead, again, torn, alive, elsewhere})
     REQUIRE(store.make_folder(path).has_value());
   REQUIRE(write_text(**store.edit_folder(torn), kOwnerFile, "half of a na").has_value());
-  CHECK(made_by(store, dead) == MadeBy::kDeadProcess);
-  CHECK(made_by(store, alive) == MadeBy::kLiveProcess);
-  CHECK(made_by(store, elsewhere) == MadeBy::kNobody);
+  CHECK(owner_state(store, dead) == OwnerState::kDeadProcess);
+  CHECK(owner_state(store, alive) == OwnerState::kLiveProcess);
+  CHECK(owner_state(store, elsewhere) == OwnerState::kNobody);
   sweep_abandoned(store, out, kPartialMark);
   CHECK_FALSE(store.exists(dead));
   CHECK_FALSE(store.exists(again));

@@ -93,7 +93,7 @@ TEST_CASE("who watches a copy sees every byte of it from front to back") {
   auto directory = posix_store().make_folder(folder / "out");
   REQUIRE(directory.has_value());
   std::string seen;
-  RangeParts passing;
+  ExtentVisitor passing;
   passing.bytes = [&](BytesView bytes) -> Status {
     seen.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return {};

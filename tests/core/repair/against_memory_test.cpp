@@ -12,8 +12,8 @@ TEST_CASE("a proof against a compressed source is the same with hardly any memor
   test::put_folder(drawn.store, SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt", "/ck");
   drawn.steps = {ReshardStep{{"*"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
   const std::shared_ptr<const Checkpoint> source = test::open_in(drawn.store, "/ck");
-  const Arrangement all = test::taken(source, drawn.steps);
-  auto made = make_arranged(drawn.store, all, test::run_into(drawn, all, "/out"), nullptr);
+  const TargetState all = test::taken(source, drawn.steps);
+  auto made = make_target(drawn.store, all, test::run_into(drawn, all, "/out"), nullptr);
   if (!made) FAIL(made.error().message);
   auto result = test::open_in(drawn.store, "/out");
   auto usual = verify_repair(*result, nullptr, source);

@@ -60,9 +60,9 @@ StepPlan plan_of(Step step, const char* format) {
   return plan;
 }
 
-ArrangedRun run_of(const Checkpoint& source, StepPlan plan, const std::string& out,
-                   std::uint64_t memory) {
-  ArrangedRun run;
+TargetRun run_of(const Checkpoint& source, StepPlan plan, const std::string& out,
+                 std::uint64_t memory) {
+  TargetRun run;
   run.form = {&format_called(plan.format), plan.shard_bytes, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
   run.steps.push_back("written as " + plan.format);
@@ -109,9 +109,9 @@ TEST_CASE("what has no room in memory is decoded once, and comes to the same byt
       CAPTURE(format);
       Compressed all;
       const StepPlan plan = plan_of(step, format);
-      const Arrangement arranged = test::taken(all.source, plan.steps);
+      const TargetState arranged = test::taken(all.source, plan.steps);
       const auto run = [&](const char* out, std::uint64_t memory) {
-        return make_arranged(all.store, arranged, run_of(*all.source, plan, out, memory), nullptr);
+        return make_target(all.store, arranged, run_of(*all.source, plan, out, memory), nullptr);
       };
       *all.read = 0;
       auto usual = run("/usual", 1 << 30);
@@ -138,9 +138,9 @@ TEST_CASE("a forecast says what is decoded on the disk, and a run takes no more"
   for (const Step& step : {in_rows(3), in_columns()}) {
     Compressed all;
     const StepPlan plan = plan_of(step, "dcp");
-    const Arrangement arranged = test::taken(all.source, plan.steps);
-    const ArrangedRun run = run_of(*all.source, plan, "/out", kFewBytes);
-    auto lowered = lower_arrangement(arranged, run.form);
+    const TargetState arranged = test::taken(all.source, plan.steps);
+    const TargetRun run = run_of(*all.source, plan, "/out", kFewBytes);
+    auto lowered = lower_target(arranged, run.form);
     REQUIRE(lowered.has_value());
     auto roomy = forecast(lowered->program, lowered->inputs, 0, 1 << 30);
     REQUIRE(roomy.has_value());
@@ -149,7 +149,7 @@ TEST_CASE("a forecast says what is decoded on the disk, and a run takes no more"
     auto tight = forecast(lowered->program, lowered->inputs, 0, kFewBytes);
     REQUIRE(tight.has_value());
     CHECK(tight->decoded_items > 0);
-    REQUIRE(make_arranged(all.store, arranged, run, nullptr));
+    REQUIRE(make_target(all.store, arranged, run, nullptr));
     // Around the elements lies what torch.save puts there.
     CHECK(all.store.scratch().most <= tight->decoded_on_disk + 4096 * tight->decoded_items);
   }
@@ -159,8 +159,8 @@ TEST_CASE(
     "a disk that fails what is decoded leaves nothing but what is durable, whenever it does") {
   Compressed all;
   const StepPlan plan = plan_of(in_columns(), "dcp");
-  const Arrangement arranged = test::taken(all.source, plan.steps);
-  const ArrangedRun run = run_of(*all.source, plan, "/out", kFewBytes);
+  const TargetState arranged = test::taken(all.source, plan.steps);
+  const TargetRun run = run_of(*all.source, plan, "/out", kFewBytes);
   for (const char* step : {"create", "write", "read"}) {
     int failed = 0;
     for (int at = 0; at < 100'000; at += 1 + at / 4) {
@@ -174,7 +174,7 @@ TEST_CASE(
       };
       FaultyStore faulty(all.store, fault,
                          [&](const std::string& path, auto, auto) { return fault("read", path); });
-      auto made = make_arranged(faulty, arranged, run, nullptr);
+      auto made = make_target(faulty, arranged, run, nullptr);
       CHECK(all.store.scratch().now == 0);
       CHECK(all.store.exists("/out") == made.has_value());
       if (made) break;
@@ -197,11 +197,11 @@ TEST_CASE(
 TEST_CASE("a run that was killed while it decoded is gone on with") {
   Compressed all;
   const StepPlan plan = plan_of(in_rows(3), "dcp");
-  const Arrangement arranged = test::taken(all.source, plan.steps);
+  const TargetState arranged = test::taken(all.source, plan.steps);
   const auto run = [&](const std::string& out, std::uint64_t memory) {
     return run_of(*all.source, plan, out, memory);
   };
-  REQUIRE(make_arranged(all.store, arranged, run("/usual", 1 << 30), nullptr));
+  REQUIRE(make_target(all.store, arranged, run("/usual", 1 << 30), nullptr));
   bool finished = false;
   int resumed = 0;
   for (int at = 0; !finished && at < 100'000; at += 1 + at / 4) {
@@ -212,14 +212,14 @@ TEST_CASE("a run that was killed while it decoded is gone on with") {
                           : std::nullopt;
     });
     const std::string out = "/out" + std::to_string(at);
-    finished = make_arranged(dying, arranged, run(out, kFewBytes), nullptr).has_value();
+    finished = make_target(dying, arranged, run(out, kFewBytes), nullptr).has_value();
     if (finished) break;
     CHECK(all.store.scratch().now == 0);
     const std::string owner = test::dead_process();
     auto bytes = std::as_bytes(std::span(owner));
     for (const std::string& name : half_made(all.store))
       all.store.put("/" + name + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
-    auto again = make_arranged(all.store, arranged, run(out, kFewBytes), nullptr);
+    auto again = make_target(all.store, arranged, run(out, kFewBytes), nullptr);
     if (!again) FAIL(again.error().message);
     resumed += again->files_kept != 0 ? 1 : 0;
     CHECK(files_of(all.store, out) == files_of(all.store, "/usual"));
@@ -232,10 +232,10 @@ TEST_CASE("workers that decode on the disk make what one makes") {
   Compressed all;
   for (const Step& step : {in_rows(4), in_columns()}) {
     const StepPlan plan = plan_of(step, "dcp");
-    const Arrangement arranged = test::taken(all.source, plan.steps);
+    const TargetState arranged = test::taken(all.source, plan.steps);
     MemoryStore& store = all.store;
     const std::string usual = "/usual" + std::to_string(store.names("/").size());
-    auto alone = make_arranged(store, arranged, run_of(*all.source, plan, usual, 1 << 30), nullptr);
+    auto alone = make_target(store, arranged, run_of(*all.source, plan, usual, 1 << 30), nullptr);
     if (!alone) FAIL(alone.error().message);
     const auto wanted = files_of(store, usual);
     for (int workers : {2, 3, 5}) {
@@ -243,10 +243,10 @@ TEST_CASE("workers that decode on the disk make what one makes") {
       std::vector<Status> ended = run_on_threads(workers, {}, [&](Transport& transport) -> Status {
         TransportTeam team(transport, std::chrono::seconds(60),
                            std::to_string(transport.rank() % 2));
-        ArrangedRun run =
+        TargetRun run =
             run_of(*all.source, plan, out, kFewBytes * static_cast<std::uint64_t>(workers));
         run.team = &team;
-        auto made = make_arranged(store, arranged, run, nullptr);
+        auto made = make_target(store, arranged, run, nullptr);
         if (!made) return tl::unexpected<Error>(std::move(made).error());
         return {};
       });

@@ -12,7 +12,7 @@
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/proof/item_doubts.h"
+#include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"
 #include "core/rules/make_contents.h"
@@ -169,13 +169,13 @@ TEST_CASE("an element of two damaged tiles is damaged once, and one that is lost
   builder.add_chunk(Extents{2}, Extents{4}, {file, 64, 64});
   builder.add_chunk(Extents{6}, Extents{2}, {file, 128, 64});
   auto result = builder.finish();
-  ItemDoubts doubts;
+  ChecksumMismatches doubts;
   doubts.add(ChunkId{0}, "the first");
   doubts.add(ChunkId{1}, "the second");
   TensorCertificate entry;
   entry.lost_boxes = {{{5}, {2}}};
   entry.lost = 2;
-  note_doubts(*result, TensorId{0}, doubts, entry);
+  record_mismatches(*result, TensorId{0}, doubts, entry);
   CHECK(entry.damaged == 5);
   CHECK(entry.damage == "the first (and so in 1 more tile)");
 }

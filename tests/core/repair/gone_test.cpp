@@ -53,8 +53,8 @@ std::int64_t lost_in(const PlainCheckpoint& all) {
   return lost;
 }
 
-Result<RepairResult> made_of(DrawnPlan& plan, const Arrangement& all) {
-  return make_arranged(plan.store, all, run_into(plan, all, "/out"), nullptr);
+Result<RepairResult> made_of(DrawnPlan& plan, const TargetState& all) {
+  return make_target(plan.store, all, run_into(plan, all, "/out"), nullptr);
 }
 
 }  // namespace
@@ -77,18 +77,18 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     }
     auto damaged = open_in(plan.store, "/ck");
     const bool is_settled = dice.pick(0, 1) == 0;
-    if (is_settled) settle_gone(*damaged, plan.steps);
+    if (is_settled) resolve_missing(*damaged, plan.steps);
     auto read_again = steps_from_json(told(plan.steps), "plan.json");
     REQUIRE(read_again.has_value());
     CHECK(steps_to_json(*read_again) == told(plan.steps));
-    const Arrangement all = taken(damaged, plan.steps);
+    const TargetState all = taken(damaged, plan.steps);
     auto made = made_of(plan, all);
     if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
     proved_files(plan, all, "/out");
     if (!is_settled) continue;
     // What was made stays what was certified when the file is back.
     plan.store.put(file, whole_file);
-    proved_files(plan, arrangement_of(open_in(plan.store, "/ck")), "/out");
+    proved_files(plan, target_state_of(open_in(plan.store, "/ck")), "/out");
   }
   CHECK(with_losses > 40);
 }
@@ -109,7 +109,7 @@ TEST_CASE("a plan that needs what is gone is refused and says how to give it up"
       CHECK(all_there.error().message.find(std::to_string(gone - 1) + " other item") !=
             std::string::npos);
     plan.steps = {ReshardStep{{"*"}, {{{"dp", 2}}}, {{Placement::Kind::kReplicate, 0, 1}}}};
-    const Arrangement all = taken(damaged, plan.steps);
+    const TargetState all = taken(damaged, plan.steps);
     auto made = made_of(plan, all);
     if (lost_in(plan.wanted) == 0) continue;
     REQUIRE_FALSE(made.has_value());
@@ -129,7 +129,7 @@ TEST_CASE("entries that are no tensors and are gone are left behind by the step 
   auto checkpoint = open_in(store, "/ck");
   WantedForm form{&dcp_format(), 0, "/out"};
   std::vector<Step> steps = {FillStep{{"*"}, {}, 0, "", "", true}};
-  auto refused = lower_arrangement(taken(checkpoint, steps), form);
+  auto refused = lower_target(taken(checkpoint, steps), form);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("cannot be carried over") != std::string::npos);
   const std::string& advice = refused.error().advice;
@@ -143,5 +143,5 @@ TEST_CASE("entries that are no tensors and are gone are left behind by the step 
   CHECK(drop.tensors.size() > 1);
   for (const std::string& fqn : drop.tensors) CHECK_FALSE(checkpoint->find(fqn).has_value());
   steps.push_back(drop);
-  CHECK(lower_arrangement(taken(checkpoint, steps), form).has_value());
+  CHECK(lower_target(taken(checkpoint, steps), form).has_value());
 }

@@ -75,8 +75,8 @@ TEST_CASE("what is resharded and renamed under odd names is proved, with and wit
                 MaskStep{{kSurrogate}, {{{1, 0}, {2, 5}}}}, RenameStep{"plain", "new\xED\xB3\xBF"},
                 RenameStep{"y\xED\xA0\x80", "y"}};
   for (const Step& step : plan.steps) std::visit(test::PlainSteps{plan.wanted}, step);
-  const Arrangement all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
-  auto made = make_arranged(plan.store, all, test::run_into(plan, all, "/out"), nullptr);
+  const TargetState all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
+  auto made = make_target(plan.store, all, test::run_into(plan, all, "/out"), nullptr);
   if (!made) FAIL(made.error().message);
   test::proved_files(plan, all, "/out");
 }
@@ -87,7 +87,7 @@ TEST_CASE("a step gives no entry an empty name where none has it") {
   plan.wanted["a"] = test::random_tensor(Dtype::kFloat32, {6, 5}, dice);
   test::save_in(plan.store, plan.wanted, dice);
   auto renamed =
-      take_steps(arrangement_of(test::open_in(plan.store, "/ck")), {RenameStep{"a", ""}});
+      apply_steps(target_state_of(test::open_in(plan.store, "/ck")), {RenameStep{"a", ""}});
   REQUIRE_FALSE(renamed.has_value());
   CHECK(renamed.error().message.find("needs a name") != std::string::npos);
 }

@@ -71,9 +71,9 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
   TemporaryFolder scratch;
   for (bool own_entry : {false, true}) {
     CAPTURE(own_entry);
-    VerbOptions said;
-    said.checkpoint = moved_by_ranks(scratch / std::to_string(own_entry), own_entry);
-    auto opened = verbs::open(said);
+    VerbOptions options;
+    options.checkpoint = moved_by_ranks(scratch / std::to_string(own_entry), own_entry);
+    auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
     Spec spec;
     spec.entries["w"].shape = {1, 3, 4};
@@ -91,13 +91,13 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
     CHECK((in_words(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
     CHECK((in_words(*plan).find("seed stays behind") != std::string::npos) == own_entry);
     // As a person gives it back.
-    const std::string path = said.checkpoint + ".json";
+    const std::string path = options.checkpoint + ".json";
     std::ofstream(path) << json;
     auto again = verbs::read_plan(*opened, path);
     REQUIRE(again.has_value());
     CHECK(again->of_other_ranks == lacks);
     CHECK(again->lossless == plan->lossless);
-    const std::string out = said.checkpoint + "-repaired";
+    const std::string out = options.checkpoint + "-repaired";
     check_other_ranks(out, verbs::repair(*opened, *plan, {out}), lacks);
     StepPlan steps;
     steps.format = "dcp";
@@ -119,9 +119,9 @@ TEST_CASE("what other ranks had and did not come along is told by the answer and
     std::vector<std::string> lacks;
     if (own_tensor) lacks.emplace_back("w");
     if (own_entry) lacks.emplace_back("seed");
-    VerbOptions said;
-    said.checkpoint = folder;
-    auto opened = verbs::open(said);
+    VerbOptions options;
+    options.checkpoint = folder;
+    auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
     const std::string converted = folder + "-converted";
     StepPlan steps;

@@ -44,8 +44,8 @@ std::size_t lost_numbers(const test::PlainTensor& tensor) {
 TEST_CASE("the answer and the certificate say how many numbers a cast could not say") {
   test::DrawnPlan plan;
   draw_casts(plan);
-  const Arrangement all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
-  auto made = make_arranged(plan.store, all, test::run_into(plan, all, "/out"), nullptr);
+  const TargetState all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
+  auto made = make_target(plan.store, all, test::run_into(plan, all, "/out"), nullptr);
   REQUIRE(made.has_value());
   CHECK_FALSE(made->lossless);
   std::map<std::string, std::int64_t> wanted;
@@ -65,7 +65,7 @@ TEST_CASE("the answer and the certificate say how many numbers a cast could not 
 TEST_CASE("a run that is killed anywhere counts what it had cast before") {
   test::DrawnPlan plan;
   draw_casts(plan);
-  const Arrangement all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
+  const TargetState all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
   const std::string owner = test::dead_process();
   const auto bytes = std::as_bytes(std::span(owner));
   std::size_t most_kept = 0;
@@ -78,13 +78,13 @@ TEST_CASE("a run that is killed anywhere counts what it had cast before") {
       return step++ >= last ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}})
                             : std::nullopt;
     });
-    finished = make_arranged(dying, all, test::run_into(plan, all, out), nullptr).has_value();
+    finished = make_target(dying, all, test::run_into(plan, all, out), nullptr).has_value();
     for (const std::string& name : plan.store.names("/")) {
       if (name.find(kPartialMark) != std::string::npos)
         plan.store.put("/" + name + "/" + kOwnerFile, {bytes.begin(), bytes.end()});
     }
     if (!plan.store.exists(out)) {
-      auto made = make_arranged(plan.store, all, test::run_into(plan, all, out), nullptr);
+      auto made = make_target(plan.store, all, test::run_into(plan, all, out), nullptr);
       if (!made) FAIL(made.error().message);
       most_kept = std::max(most_kept, made->files_kept);
     }
@@ -97,8 +97,8 @@ TEST_CASE("a run that is killed anywhere counts what it had cast before") {
 TEST_CASE("a certificate that counts too few or too many of them is broken") {
   test::DrawnPlan plan;
   draw_casts(plan);
-  const Arrangement all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
-  REQUIRE(make_arranged(plan.store, all, test::run_into(plan, all, "/out"), nullptr).has_value());
+  const TargetState all = test::taken(test::open_in(plan.store, "/ck"), plan.steps);
+  REQUIRE(make_target(plan.store, all, test::run_into(plan, all, "/out"), nullptr).has_value());
   const std::string path = std::string("/out/") + kCertificateFile;
   const Bytes whole = plan.store.get(path).value();
   using Outcome = VerifyReport::Outcome;

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/model/builder.h"
-#include "core/repair/proof/compare_arranged.h"
+#include "core/repair/proof/compare_target.h"
 #include "core/unnamed_format.h"
 
 using namespace shw;

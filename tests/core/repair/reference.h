@@ -59,8 +59,8 @@ inline Values counting(const Extents& shape) {
 }
 
 // Payloads by chunk id. Elements that nothing fills are kNoElement.
-inline Values carry_out(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                        const std::map<std::uint32_t, Values>& payloads) {
+inline Values run_command(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                          const std::map<std::uint32_t, Values>& payloads) {
   Values made(static_cast<std::size_t>(*volume(planned.shape)), kNoElement);
   auto put = [&](const Extents& at, std::int64_t value) {
     std::int64_t& place = made[flat(at, planned.shape)];

@@ -27,21 +27,21 @@ struct CountedSource : test::CountingStore {
   }
 };
 
-ArrangedRun run_of(const std::string& out) {
-  ArrangedRun run;
+TargetRun run_of(const std::string& out) {
+  TargetRun run;
   run.form = {&test::dcp_format(), 0, out};
   run.steps = {"resharded"};
   return run;
 }
 
 // Killed when all tiles are durable.
-void kill_before_metadata(MemoryStore& store, const Arrangement& all) {
+void kill_before_metadata(MemoryStore& store, const TargetState& all) {
   bool dead = false;
   FaultyStore dying(store, [&](const std::string& step, const std::string& path) {
     dead = dead || (step == "create" && path == ".metadata");
     return dead ? std::optional<Error>(Error{ErrorKind::kIo, "killed", {path}}) : std::nullopt;
   });
-  REQUIRE_FALSE(make_arranged(dying, all, run_of("/out"), nullptr).has_value());
+  REQUIRE_FALSE(make_target(dying, all, run_of("/out"), nullptr).has_value());
   const std::string owner = test::dead_process();
   auto bytes = std::as_bytes(std::span(owner));
   for (const std::string& name : store.names("/")) {
@@ -60,17 +60,17 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
   for (const char* fixture : {"/torch-2.14/healthy_zstd/ckpt", "/torch-2.14/healthy_moe_ep/ckpt"}) {
     CAPTURE(fixture);
     CountedSource source(std::string(SHW_TEST_DATA) + fixture);
-    const Arrangement all = test::taken(source.open(), resharded());
+    const TargetState all = test::taken(source.open(), resharded());
     *source.read = 0;
-    auto lowered = lower_arrangement(all, run_of("/out").form);
+    auto lowered = lower_target(all, run_of("/out").form);
     REQUIRE(lowered.has_value());
     const std::uint64_t planned = *source.read;
     *source.read = 0;
-    REQUIRE(make_arranged(source.store, all, run_of("/whole"), nullptr).has_value());
+    REQUIRE(make_target(source.store, all, run_of("/whole"), nullptr).has_value());
     const std::uint64_t whole_run = *source.read;
     kill_before_metadata(source.store, all);
     *source.read = 0;
-    auto resumed = make_arranged(source.store, all, run_of("/out"), nullptr);
+    auto resumed = make_target(source.store, all, run_of("/out"), nullptr);
     if (!resumed) FAIL(resumed.error().message);
     CHECK(resumed->files_kept > 1);
     // What is not made is held against its item in the source.
@@ -78,7 +78,7 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
     auto add = [&](const std::optional<ItemPlace>& item) {
       kept += item ? static_cast<std::uint64_t>(item->length) : 0;
     };
-    for (const ObjectRow& row : all.source().objects()) add(row.item);
+    for (const NonTensorEntry& row : all.source().objects()) add(row.item);
     for (const OutputTensor& tensor : lowered->outputs.tensors) {
       for (const OutputTile& tile : tensor.tiles) {
         if (tile.kept) add(all.source().item(*tile.kept));
@@ -106,7 +106,7 @@ TEST_CASE("a run that is gone on with decodes nothing of tiles that are there") 
 
 TEST_CASE("a tile that is not what was read for it before the kill is not proved after it") {
   CountedSource source(SHW_TEST_DATA "/torch-2.14/healthy_zstd/ckpt");
-  const Arrangement all = test::taken(source.open(), resharded());
+  const TargetState all = test::taken(source.open(), resharded());
   kill_before_metadata(source.store, all);
   int changed = 0;
   for (const std::string& name : source.store.names("/")) {
@@ -118,7 +118,7 @@ TEST_CASE("a tile that is not what was read for it before the kill is not proved
     source.store.put(path, *bytes);
   }
   REQUIRE(changed > 0);
-  auto resumed = make_arranged(source.store, all, run_of("/out"), nullptr);
+  auto resumed = make_target(source.store, all, run_of("/out"), nullptr);
   REQUIRE_FALSE(resumed.has_value());
   CHECK_FALSE(source.store.exists("/out"));
 }

@@ -216,7 +216,7 @@ TEST_CASE("a way back in a certificate of before is gone, and a changed byte of 
     CHECK(tensor.inverse.empty());
     if (tensor.fqn != "layers.0.down_proj") continue;
     CHECK(tensor.before.empty());
-    tensor.inverse = way_back(*checkpoint, in_form_of(*checkpoint, plan).tensors.at(0));
+    tensor.inverse = way_back(*checkpoint, adapt_plan_to_format(*checkpoint, plan).tensors.at(0));
     REQUIRE(tensor.inverse.size() == 1);
     CHECK(tensor.inverse[0].parts.size() == 2);
   }
@@ -337,7 +337,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   const std::int64_t rows[] = {1, 5, 10};
   Values expected(24, 0);
   for (std::uint32_t i = 0; i < 3; ++i) {
-    lost.survivors.push_back({chunks[i], Box{{0, 0}, {2, 2}}, {rows[i], 0}});
+    lost.retained_chunks.push_back({chunks[i], Box{{0, 0}, {2, 2}}, {rows[i], 0}});
     for (std::int64_t e = 0; e < 4; ++e)
       expected[static_cast<std::size_t>(2 * rows[i] + e)] =
           disk[4 * i + static_cast<std::size_t>(e)];

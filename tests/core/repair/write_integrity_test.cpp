@@ -64,14 +64,14 @@ TEST_CASE(
   CHECK(contents(options.out + "/integrity.json").find("common.pt") != std::string::npos);
 
   verbs::Opened source{checkpoint, nullptr, nullptr, {}};
-  VerbOptions said;
-  said.mesh = "dp=3";
+  VerbOptions verb_options;
+  verb_options.mesh = "dp=3";
   options.out = folder / "resharded";
-  REQUIRE(verbs::take(source, verbs::plan_reshard(source, said).value(), options, nullptr));
+  REQUIRE(verbs::take(source, verbs::plan_reshard(source, verb_options).value(), options, nullptr));
   expect_whole_list(options.out);
-  said.to = "safetensors";
+  verb_options.to = "safetensors";
   options.out = folder / "hf";
-  REQUIRE(verbs::take(source, verbs::plan_convert(source, said).value(), options, nullptr));
+  REQUIRE(verbs::take(source, verbs::plan_convert(source, verb_options).value(), options, nullptr));
   expect_whole_list(options.out);
 
   // As any program that wrote one would be told.

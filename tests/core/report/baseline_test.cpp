@@ -113,14 +113,14 @@ TEST_CASE("only a look that is as deep and was told as much calls a finding gone
   before.unjudged = {{"contents of 2 objects", "the program that wrote them", {}}};
   Baseline baseline = baseline_of(before);
   using Lines = std::vector<std::string>;
-  CHECK(gone_since(baseline, before).empty());
+  CHECK(fixed_since(baseline, before).empty());
   CheckReport now = report_of({lost({"a"}, 8)}, Depth::kData);
-  CHECK(gone_since(baseline, now) == Lines{"glu-split-local: b"});
-  CHECK(gone_since(baseline, report_of({}, Depth::kData)).size() == 2);
-  CHECK(gone_since(baseline, report_of({}, Depth::kHeaders)).empty());
-  CHECK(gone_since(baseline, report_of({}, Depth::kMetadata)).empty());
+  CHECK(fixed_since(baseline, now) == Lines{"glu-split-local: b"});
+  CHECK(fixed_since(baseline, report_of({}, Depth::kData)).size() == 2);
+  CHECK(fixed_since(baseline, report_of({}, Depth::kHeaders)).empty());
+  CHECK(fixed_since(baseline, report_of({}, Depth::kMetadata)).empty());
   now.unjudged = {{"names, shapes and row order", "--spec or --against", {}}};
-  CHECK(gone_since(baseline, now).empty());
+  CHECK(fixed_since(baseline, now).empty());
 }
 
 TEST_CASE("a baseline that is no answer of a check is refused") {

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "core/base/until_cancelled.h"
+#include "core/base/cancellable_range.h"
 #include "core/facts/facts.h"
 #include "core/facts/storage/data_checks.h"
 #include "core/io/source.h"
@@ -80,17 +80,17 @@ TEST_CASE("a loop comes to no further item once it is cancelled") {
   Progress progress;
   std::vector<int> items = {1, 2, 3, 4, 5};
   int sum = 0;
-  for (int item : until_cancelled(items, &progress)) {
+  for (int item : cancellable_range(items, &progress)) {
     sum += item;
     if (item == 3) progress.cancel();
   }
   CHECK(sum == 6);
-  for (int item : until_cancelled(items, &progress)) sum += item;
+  for (int item : cancellable_range(items, &progress)) sum += item;
   CHECK(sum == 6);
-  for (int item : until_cancelled(items, nullptr)) sum += item;
+  for (int item : cancellable_range(items, nullptr)) sum += item;
   CHECK(sum == 21);
   std::uint32_t rows = 0;
-  for (TensorId tensor : until_cancelled(IdRange<TensorId>{3, 9}, nullptr))
+  for (TensorId tensor : cancellable_range(IdRange<TensorId>{3, 9}, nullptr))
     rows += static_cast<std::uint32_t>(tensor);
   CHECK(rows == 3 + 4 + 5 + 6 + 7 + 8);
 }

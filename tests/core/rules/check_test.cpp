@@ -209,7 +209,7 @@ TEST_CASE("a tile without a storage record, and a record without a tile, are tol
   builder.set_format(test::kUnnamedFormat);
   builder.add_tensor("w", Dtype::kFloat32, Extents{2});
   builder.add_chunk(Extents{0}, Extents{2});
-  builder.add_stray({"w", Extents{1}, ItemPlace{builder.file("__0_0.distcp"), 0, 8}});
+  builder.add_unclaimed_record({"w", Extents{1}, ItemPlace{builder.file("__0_0.distcp"), 0, 8}});
   auto report = look(*builder.finish());
   REQUIRE(report.findings.size() == 2);
   CHECK(report.findings[0].severity == Severity::kError);

@@ -2,7 +2,7 @@
 // that is like it and healthy.
 #include <doctest/doctest.h>
 
-#include "core/facts/states/moment_laws.h"
+#include "core/facts/states/moment_constraints.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/torch_file/torch_file_formats.h"

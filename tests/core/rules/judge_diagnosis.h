@@ -82,10 +82,11 @@ inline std::int64_t judge(const Checkpoint& checkpoint, const Diagnosis& diagnos
   };
   if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) {
     CHECK(part->expected == truth.shape);
-    for (const Survivor& survivor : part->survivors) {
-      auto header = read_item_header(checkpoint, survivor.chunk);
+    for (const RetainedChunk& retained_chunk : part->retained_chunks) {
+      auto header = read_item_header(checkpoint, retained_chunk.chunk);
       REQUIRE(header.has_value());
-      judge.put(chunk_bytes(survivor.chunk), header->sizes, survivor.source, survivor.at);
+      judge.put(chunk_bytes(retained_chunk.chunk), header->sizes, retained_chunk.source,
+                retained_chunk.at);
     }
   } else if (const auto* moved = std::get_if<Relabelled>(&diagnosis)) {
     CHECK(moved->expected == truth.shape);
@@ -108,7 +109,7 @@ inline std::int64_t judge(const Checkpoint& checkpoint, const Diagnosis& diagnos
     }
   } else if (const auto* restored = std::get_if<RestoredFromSide>(&diagnosis)) {
     CHECK(restored->expected == truth.shape);
-    for (const SidePiece& piece : restored->pieces) {
+    for (const ExternalPiece& piece : restored->pieces) {
       auto source = checkpoint.directory()->open(piece.file);
       REQUIRE(source.has_value());
       auto raw = read_bytes(**source, piece.offset, piece.length);

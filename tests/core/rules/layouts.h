@@ -51,7 +51,7 @@ inline std::vector<Finding> look(const SavedModel& model, bool with_spec,
   for (const Rule& rule : all_rules()) {
     if (rule.depth <= Depth::kHeaders) REQUIRE(run_rule(rule, facts, findings).has_value());
   }
-  settle_symptoms(findings);
+  demote_symptoms(findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   return findings;
@@ -103,10 +103,10 @@ inline void judge(const SavedModel& model, const Finding& finding) {
     };
     if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) {
       CHECK(part->expected == model.spec->find(c.fqn(tensor))->shape);
-      for (const Survivor& survivor : part->survivors) {
-        Extents at = truth_of(survivor.chunk).offsets;
-        for (std::size_t d = 0; d < at.size(); ++d) at[d] += survivor.source.offsets[d];
-        CHECK(survivor.at == at);
+      for (const RetainedChunk& retained_chunk : part->retained_chunks) {
+        Extents at = truth_of(retained_chunk.chunk).offsets;
+        for (std::size_t d = 0; d < at.size(); ++d) at[d] += retained_chunk.source.offsets[d];
+        CHECK(retained_chunk.at == at);
       }
     } else if (const auto* moved = std::get_if<Relabelled>(&diagnosis)) {
       for (std::uint32_t i = 0; i < moved->boxes.size(); ++i) {

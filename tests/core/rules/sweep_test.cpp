@@ -265,8 +265,8 @@ TEST_CASE("where two ranks recorded one offset the survivor is placed, the other
       std::int64_t held = 0, kept = 0;
       for (const Box& box : model.truth.at(std::string(model.checkpoint->fqn(part.tensor))))
         held += volume(box.sizes).value_or(0);
-      for (const Survivor& survivor : part.survivors)
-        kept += volume(survivor.source.sizes).value_or(0);
+      for (const RetainedChunk& retained_chunk : part.retained_chunks)
+        kept += volume(retained_chunk.source.sizes).value_or(0);
       CHECK(kept == held);
       CHECK(kept < volume(part.expected));
     }

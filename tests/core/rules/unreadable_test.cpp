@@ -43,7 +43,7 @@ void check_summary(const std::string& path) {
     all_lossless = all_lossless && finding.remedy && finding.remedy->lossless;
   }
   const Unreadable gone = unreadable_in(report->findings);
-  const std::string brief = what_is_lost(report->findings);
+  const std::string brief = lost_data_text(report->findings);
   if (!all_lossless || !gone.is_none()) CHECK_FALSE(says(brief, "Nothing is lost"));
   auto plan = make_plan(**opened, *report, {});
   REQUIRE(plan.has_value());
@@ -61,18 +61,18 @@ void check_summary(const std::string& path) {
 }  // namespace
 
 TEST_CASE("what is lost: nothing only where every finding has a remedy that loses nothing") {
-  CHECK(what_is_lost({}) == "Nothing is lost.");
-  CHECK(what_is_lost({finding_of(Severity::kError, true)}) == "Nothing is lost.");
-  CHECK(what_is_lost({finding_of(Severity::kInfo, std::nullopt)}) == "Nothing is lost.");
-  CHECK(says(what_is_lost({finding_of(Severity::kError, false)}), "Something is lost"));
-  CHECK(says(what_is_lost({finding_of(Severity::kError, std::nullopt)}), "no safe remedy"));
-  const std::string mixed = what_is_lost(
+  CHECK(lost_data_text({}) == "Nothing is lost.");
+  CHECK(lost_data_text({finding_of(Severity::kError, true)}) == "Nothing is lost.");
+  CHECK(lost_data_text({finding_of(Severity::kInfo, std::nullopt)}) == "Nothing is lost.");
+  CHECK(says(lost_data_text({finding_of(Severity::kError, false)}), "Something is lost"));
+  CHECK(says(lost_data_text({finding_of(Severity::kError, std::nullopt)}), "no safe remedy"));
+  const std::string mixed = lost_data_text(
       {finding_of(Severity::kError, true), finding_of(Severity::kError, std::nullopt)});
   CHECK_FALSE(says(mixed, "Nothing is lost"));
   CHECK(says(mixed, "1 finding has no safe remedy"));
   Finding gone = finding_of(Severity::kError, std::nullopt);
   write_unreadable(1024, 3, gone);
-  CHECK(says(what_is_lost({gone}), "1,024 elements of 3 tensors cannot be read"));
+  CHECK(says(lost_data_text({gone}), "1,024 elements of 3 tensors cannot be read"));
 }
 
 TEST_CASE("what is lost: no summary of a real checkpoint is more hopeful than its findings") {

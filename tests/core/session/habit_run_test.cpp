@@ -133,7 +133,7 @@ TEST_CASE("the demo is made in a folder that is not there yet, and opened with i
   session.wait();
   auto snapshot = session.snapshot();
   REQUIRE(snapshot->checkpoint != nullptr);
-  CHECK(snapshot->said.spec.ends_with("/spec.json"));
+  CHECK(snapshot->options.spec.ends_with("/spec.json"));
   REQUIRE(snapshot->report != nullptr);
   REQUIRE_FALSE(snapshot->report->findings.empty());
   CHECK(snapshot->report->findings[0].rule == "placement-axis-moved");

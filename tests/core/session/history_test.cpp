@@ -65,13 +65,13 @@ TEST_CASE("after another checkpoint was opened the first is one step back, with 
   CHECK_FALSE(second->can_go_forward);
   session.apply(GoCommand{-1});
   session.wait();
-  CHECK(session.snapshot()->said.checkpoint == kCases + "healthy_fsdp/ckpt");
+  CHECK(session.snapshot()->options.checkpoint == kCases + "healthy_fsdp/ckpt");
   CHECK(session.snapshot()->report != nullptr);
   CHECK(selected(session) == fqn);
   CHECK(session.snapshot()->can_go_forward);
   session.apply(GoCommand{1});
   session.wait();
-  CHECK(session.snapshot()->said.checkpoint == kCases + "healthy_moe_ep/ckpt");
+  CHECK(session.snapshot()->options.checkpoint == kCases + "healthy_moe_ep/ckpt");
   CHECK_FALSE(session.snapshot()->can_go_forward);
   session.apply(GoCommand{1});  // there is none
   session.wait();
@@ -86,7 +86,7 @@ TEST_CASE("what cannot be opened leaves what is open as it was, and says why") {
   auto after = session.snapshot();
   CHECK(after->checkpoint == before->checkpoint);
   CHECK(after->report == before->report);
-  CHECK(after->said.checkpoint == before->said.checkpoint);
+  CHECK(after->options.checkpoint == before->options.checkpoint);
   REQUIRE(after->error.has_value());
   CHECK(after->error->place.file == "/no/such/checkpoint");
   CHECK_FALSE(after->can_go_back);
@@ -101,7 +101,7 @@ TEST_CASE("a step back to a checkpoint that is gone stays where one is") {
   std::filesystem::remove_all(folder / "ckpt");
   session.apply(GoCommand{-1});
   session.wait();
-  CHECK(session.snapshot()->said.checkpoint == kCases + "healthy_moe_ep/ckpt");
+  CHECK(session.snapshot()->options.checkpoint == kCases + "healthy_moe_ep/ckpt");
   CHECK(session.snapshot()->error.has_value());
 }
 

@@ -35,20 +35,20 @@ TEST_CASE("the newest complete step is opened, and what was passed over stays kn
   auto snapshot =
       after(session, {OpenCommand{run / "@latest-complete", "", run / "step_8"}, CheckCommand{}});
   REQUIRE(snapshot->report != nullptr);
-  CHECK(snapshot->said.checkpoint == run / "step_9");
+  CHECK(snapshot->options.checkpoint == run / "step_9");
   REQUIRE(snapshot->passed_over.size() == 1);
   CHECK(snapshot->passed_over[0].starts_with("step_10: "));
 
   snapshot = after(session, {CompareCommand{run / "@latest-complete"}});
   CHECK(snapshot->compared_with == run / "step_9");
   snapshot = after(session, {PlanCommand{"from:" + (run / "@latest-complete")}});
-  CHECK(snapshot->said.fill == "from:" + (run / "step_9"));
+  CHECK(snapshot->options.fill == "from:" + (run / "step_9"));
 
   snapshot = after(session, {OpenCommand{run / "step_8"}});
   CHECK(snapshot->passed_over.empty());
   snapshot = after(session, {OpenCommand{run / "step_8/@latest"}});
   REQUIRE(snapshot->error.has_value());
-  CHECK(snapshot->said.checkpoint == run / "step_8");
+  CHECK(snapshot->options.checkpoint == run / "step_8");
 }
 
 TEST_CASE("a session does not take what is open for a witness of itself") {

@@ -88,20 +88,20 @@ TEST_CASE("a plan that is saved is what repair --plan reads, and loads as the sa
   std::string path = s.folder / "plan.json";
   s.apply(SavePlanCommand{path});
   REQUIRE_FALSE(s.now()->error.has_value());
-  CHECK(s.now()->said.plan == path);
+  CHECK(s.now()->options.plan == path);
   CHECK(text_of_plan(path) == plan_to_json(*s.now()->checkpoint, *s.now()->plan));
   std::string saved = s.hash();
 
   s.apply(StepCommand{0, true});
-  CHECK(s.now()->said.plan.empty());  // this one is saved nowhere
+  CHECK(s.now()->options.plan.empty());  // this one is saved nowhere
   s.apply(LoadPlanCommand{path});
   REQUIRE_FALSE(s.now()->error.has_value());
   CHECK(s.hash() == saved);
-  CHECK(s.now()->said.plan == path);
+  CHECK(s.now()->options.plan == path);
   s.apply(PlanUndoCommand{});
-  CHECK(s.now()->said.plan.empty());
+  CHECK(s.now()->options.plan.empty());
   s.apply(PlanRedoCommand{});
-  CHECK(s.now()->said.plan == path);
+  CHECK(s.now()->options.plan == path);
   s.apply(SavePlanCommand{path});  // over a plan
   CHECK_FALSE(s.now()->error.has_value());
 }
@@ -149,9 +149,9 @@ TEST_CASE("another filling keeps the steps that are off") {
   s.apply(PlanCommand{"zero"});
   REQUIRE_FALSE(s.now()->error.has_value());
   CHECK(s.now()->plan->operations.size() == less);
-  CHECK(s.now()->said.fill == "zero");
+  CHECK(s.now()->options.fill == "zero");
   s.apply(PlanUndoCommand{});
-  CHECK(s.now()->said.fill.empty());
+  CHECK(s.now()->options.fill.empty());
 }
 
 TEST_CASE("a dry run says what a repair takes and writes nothing") {

@@ -75,15 +75,15 @@ TEST_CASE("what lost elements are filled with is the person's choice, and a bad 
                  CheckCommand{}, PlanCommand{"zero"}});
   session.wait();
   REQUIRE(session.snapshot()->plan != nullptr);
-  CHECK(session.snapshot()->said.fill == "zero");
+  CHECK(session.snapshot()->options.fill == "zero");
 
   session.apply(PlanCommand{"from:/no/such/checkpoint"});
   session.wait();
   CHECK(session.snapshot()->error.has_value());
-  CHECK(session.snapshot()->said.fill == "zero");  // the plan that stands is still the old one
+  CHECK(session.snapshot()->options.fill == "zero");  // the plan that stands is still the old one
 
   session.apply(PlanCommand{"from:" + case_dir("s2_swiglu_t2/ckpt")});
   session.wait();
   CHECK_FALSE(session.snapshot()->error.has_value());
-  CHECK(session.snapshot()->said.fill == "from:" + case_dir("s2_swiglu_t2/ckpt"));
+  CHECK(session.snapshot()->options.fill == "from:" + case_dir("s2_swiglu_t2/ckpt"));
 }

@@ -125,10 +125,10 @@ TEST_CASE("every row of the table of commands stands at its alternative") {
 
 TEST_CASE("a checkpoint that is opened again keeps what the person said beside it") {
   Snapshot snapshot;
-  snapshot.said.checkpoint = "a";
-  snapshot.said.spec = "s.json";
-  snapshot.said.against = "ref";
-  snapshot.said.mesh = "dp=2";
+  snapshot.options.checkpoint = "a";
+  snapshot.options.spec = "s.json";
+  snapshot.options.against = "ref";
+  snapshot.options.mesh = "dp=2";
   CHECK(to_text(open_again(snapshot, "a-repaired")) ==
         "open a-repaired spec s.json against ref mesh dp=2");
 }

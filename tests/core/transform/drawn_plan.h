@@ -10,7 +10,7 @@
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/proof/certificate.h"
 #include "core/repair/proof/verify.h"
-#include "core/repair/run/make_arranged.h"
+#include "core/repair/run/make_target.h"
 #include "core/transform/random_steps.h"
 #include "core/transform/steps_json.h"
 
@@ -48,16 +48,16 @@ inline std::string told(const std::vector<Step>& steps, const std::string& finge
   return steps_to_json(plan);
 }
 
-inline Arrangement taken(std::shared_ptr<const Checkpoint> checkpoint,
+inline TargetState taken(std::shared_ptr<const Checkpoint> checkpoint,
                          const std::vector<Step>& steps) {
-  auto all = take_steps(arrangement_of(std::move(checkpoint)), steps);
+  auto all = apply_steps(target_state_of(std::move(checkpoint)), steps);
   if (!all) FAIL(all.error().message << " " << all.error().place.tensor << "\n" << told(steps));
   return std::move(*all);
 }
 
 // The whole way, into a folder.
-inline ArrangedRun run_into(const DrawnPlan& plan, const Arrangement& all, const std::string& out) {
-  ArrangedRun run;
+inline TargetRun run_into(const DrawnPlan& plan, const TargetState& all, const std::string& out) {
+  TargetRun run;
   run.form = {&dcp_format(), 0, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
   run.plan = keep_plan(told(plan.steps, fingerprint(all.source())));
@@ -90,7 +90,7 @@ inline void check_counts(const DrawnPlan& plan, const Checkpoint& result) {
 
 // What lies in a folder that was made of it, by path, once it is proved: by the plan that its
 // certificate keeps, with what it was made of beside it, and against `wanted`.
-inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const Arrangement& all,
+inline std::map<std::string, Bytes> proved_files(DrawnPlan& plan, const TargetState& all,
                                                  const std::string& out) {
   auto result = open_in(plan.store, out);
   auto proof = verify_repair(*result, nullptr, all.inputs.front());

@@ -15,8 +15,8 @@ namespace {
 // The slow, obvious form: a list that is cut and joined at every step.
 using NameList = std::vector<std::string>;
 
-Arrangement arrangement_called(const NameList& tensors, const NameList& objects) {
-  Arrangement all;
+TargetState target_named(const NameList& tensors, const NameList& objects) {
+  TargetState all;
   for (const std::string& name : tensors) all.tensors.push_back({name});
   for (const std::string& name : objects) all.objects.push_back({0, name, {}});
   return all;
@@ -32,7 +32,7 @@ NameList names_in(const Entries& entries) {
 struct NamesGame {
   Dice dice;
   NameList tensors, objects;
-  Arrangement all;
+  TargetState all;
   int made = 0;
 
   std::string new_name() { return "new." + std::to_string(made++); }
@@ -47,7 +47,7 @@ struct NamesGame {
     NameList names;
     for (std::int64_t i = dice.pick(0, 3); i > 0; --i) names.push_back(new_name());
     if (!names.empty() && dice.one_in(3)) names.back() = tensors[at];
-    std::vector<ArrangedEntry> instead;
+    std::vector<TargetEntry> instead;
     for (const std::string& name : names) instead.push_back({name});
     remove_entry(all, entry, std::move(instead));
     auto where = tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(at));
@@ -56,7 +56,7 @@ struct NamesGame {
 
   void rename_tensor() {
     const std::size_t at = pick(tensors), entry = *entry_named(all, tensors[at]);
-    ArrangedTensor tensor;
+    TargetTensor tensor;
     tensor.fqn = tensors[at] = new_name();
     put_entry(all, entry, std::move(tensor));
   }
@@ -100,7 +100,7 @@ struct NamesGame {
 TEST_CASE("entries that change their names, go and are replaced stand as in a list of them") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     NamesGame game{Dice(seed), {"a", "b", "c", "d"}, {"x", "y"}, {}};
-    game.all = arrangement_called(game.tensors, game.objects);
+    game.all = target_named(game.tensors, game.objects);
     for (int i = 0; i < 40; ++i) {
       game.step();
       game.check_lookups();

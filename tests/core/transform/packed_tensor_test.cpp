@@ -38,9 +38,9 @@ void check_alike(const Part& a, const Part& b) {
   if (a.scaling) check_alike(*a.scaling, *b.scaling);
 }
 
-ArrangedTensor tensor_of_every_kind() {
+TargetTensor tensor_of_every_kind() {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
-  ArrangedTensor tensor;
+  TargetTensor tensor;
   tensor.fqn = "a";
   tensor.dtype = Dtype::kBfloat16;
   tensor.shape = {kFar, 2, 1, 1, 1, 7};
@@ -63,11 +63,11 @@ ArrangedTensor tensor_of_every_kind() {
 }  // namespace
 
 TEST_CASE("a packed tensor is unpacked as it was") {
-  const ArrangedTensor before = tensor_of_every_kind();
+  const TargetTensor before = tensor_of_every_kind();
   const PackedTensor packed(before);
   CHECK(packed.loss().boxes == before.loss.boxes);
   for (int again = 0; again < 2; ++again) {
-    const ArrangedTensor after = packed.unpacked();
+    const TargetTensor after = packed.unpacked();
     CHECK(after.fqn == before.fqn);
     CHECK(after.dtype == before.dtype);
     CHECK(after.shape == before.shape);

@@ -25,7 +25,7 @@ TEST_CASE("the parts of a tile are found as if all of them were looked at") {
   };
   for (int round = 0; round < 200; ++round) {
     const std::size_t ndim = random() % 4;
-    ArrangedTensor tensor;
+    TargetTensor tensor;
     for (std::size_t d = 0; d < ndim; ++d) tensor.shape.push_back(1 + number(40));
     auto box_in = [&] {
       Box box;

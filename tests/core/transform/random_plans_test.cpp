@@ -22,7 +22,7 @@ int plans_asked_for(int usual) {
 }
 
 // What one tile holds, made by the program or kept as an item.
-Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, std::size_t made,
+Bytes bytes_of_tile(const LoweredTarget& lowered, const OutputTile& tile, std::size_t made,
                     std::uint64_t slab) {
   if (tile.kept) {
     auto bytes = read_chunk(*lowered.outputs.source, *tile.kept);
@@ -43,9 +43,9 @@ Bytes bytes_of_tile(const LoweredArrangement& lowered, const OutputTile& tile, s
   return file.bytes;
 }
 
-void check_lowered(const DrawnPlan& plan, const Arrangement& all, std::uint64_t slab) {
+void check_lowered(const DrawnPlan& plan, const TargetState& all, std::uint64_t slab) {
   WantedForm form{&dcp_format(), 0, "/out"};
-  auto lowered = lower_arrangement(all, form);
+  auto lowered = lower_target(all, form);
   if (!lowered) FAIL(lowered.error().message << "\n" << told(plan.steps));
   CHECK(lowered->outputs.tensors.size() == plan.wanted.size());
   std::size_t made = 0;
@@ -66,7 +66,7 @@ void check_lowered(const DrawnPlan& plan, const Arrangement& all, std::uint64_t 
   }
 }
 
-void check_losses(const DrawnPlan& plan, const Arrangement& all) {
+void check_losses(const DrawnPlan& plan, const TargetState& all) {
   std::map<std::string, std::vector<Box>> boxes;
   for (auto& [fqn, loss] : losses_after(all)) boxes[fqn] = loss.boxes;
   for (const auto& [fqn, tensor] : plan.wanted) {
@@ -84,11 +84,11 @@ void check_losses(const DrawnPlan& plan, const Arrangement& all) {
 
 constexpr std::uint64_t kSlabs[] = {64, 100, 4096, std::uint64_t{64} << 20};
 
-std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const Arrangement& all, int threads) {
+std::map<std::string, Bytes> folder_made(DrawnPlan& plan, const TargetState& all, int threads) {
   const std::string out = "/out" + std::to_string(threads);
   tbb::task_arena arena(threads);
   auto made = arena.execute(
-      [&] { return make_arranged(plan.store, all, run_into(plan, all, out), nullptr); });
+      [&] { return make_target(plan.store, all, run_into(plan, all, out), nullptr); });
   if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
   return proved_files(plan, all, out);
 }
@@ -101,7 +101,7 @@ TEST_CASE("random plans make what loops over elements make, with slabs of any si
     Dice dice(static_cast<unsigned>(7000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
     check_lowered(plan, all, kSlabs[i % 4]);
     check_losses(plan, all);
   }
@@ -113,7 +113,7 @@ TEST_CASE("a folder that is made by random plans is the same on any number of th
     Dice dice(static_cast<unsigned>(90'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
     auto one = folder_made(plan, all, 1);
     CHECK(one == folder_made(plan, all, 2));
     CHECK(one == folder_made(plan, all, 7));
@@ -188,7 +188,7 @@ TEST_CASE("lossless plans can be taken back, step by step") {
     }
     plan.steps.insert(plan.steps.end(), back.begin(), back.end());
     plan.wanted = original;
-    Arrangement all = taken(open_in(plan.store, "/ck"), plan.steps);
+    TargetState all = taken(open_in(plan.store, "/ck"), plan.steps);
     check_lowered(plan, all, 4096);
   }
 }

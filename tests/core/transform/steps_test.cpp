@@ -5,7 +5,7 @@
 
 #include "core/formats/items.h"
 #include "core/formats/table.h"
-#include "core/repair/run/make_arranged.h"
+#include "core/repair/run/make_target.h"
 #include "core/transform/lower.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/random_steps.h"
@@ -53,9 +53,9 @@ PlainCheckpoint two_tensors() {
 }
 
 std::string refusal(const Saved& saved, const std::vector<Step>& steps) {
-  auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+  auto all = apply_steps(target_state_of(saved.checkpoint), steps);
   if (!all) return all.error().message + " " + all.error().place.tensor;
-  auto lowered = lower_arrangement(*all, {&written_format("dcp"), 0, "/out"});
+  auto lowered = lower_target(*all, {&written_format("dcp"), 0, "/out"});
   return lowered ? "" : lowered.error().message + " " + lowered.error().place.tensor;
 }
 
@@ -72,11 +72,11 @@ Bytes read_back(const MemoryStore& store, const std::string& folder, const std::
   return values->bytes;
 }
 
-void make_into(MemoryStore& store, const Arrangement& all, const std::string& out) {
-  ArrangedRun run;
+void make_into(MemoryStore& store, const TargetState& all, const std::string& out) {
+  TargetRun run;
   run.form = {&written_format("dcp"), 0, out};
   run.steps = {"steps"};
-  auto made = make_arranged(store, all, run, nullptr);
+  auto made = make_target(store, all, run, nullptr);
   if (!made) FAIL(made.error().message);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a payload beside the checkpoint goes where a step restores it") {
   saved.store.put("/ck/side.bin", payload);
   saved.store.put("/ck/integrity.json", {});  // hashes of files that are not these any more
   RestoreStep step{"a.weight", {"side.bin", 8, 16, {1, 2}}, Dtype::kFloat64, {3, 4}};
-  auto all = take_steps(arrangement_of(open_in(saved.store, "/ck")), {step});
+  auto all = apply_steps(target_state_of(open_in(saved.store, "/ck")), {step});
   REQUIRE(all.has_value());
   make_into(saved.store, *all, "/out");
   Bytes bytes = read_back(saved.store, "/out", "a.weight");
@@ -146,7 +146,7 @@ TEST_CASE("what a side file replaces, and tiles that a relabel leaves behind, co
   Saved saved(two_tensors());
   saved.store.put("/ck/side.bin", Bytes(8));
   RestoreStep step{"a.weight", {"side.bin", 0, 8, {1, 2}}, Dtype::kFloat32, {3, 4}};
-  auto all = take_steps(arrangement_of(open_in(saved.store, "/ck")), {step});
+  auto all = apply_steps(target_state_of(open_in(saved.store, "/ck")), {step});
   REQUIRE(all.has_value());
   auto losses = losses_after(*all);
   REQUIRE(losses.size() == 1);
@@ -156,14 +156,14 @@ TEST_CASE("what a side file replaces, and tiles that a relabel leaves behind, co
   CHECK(lost == 2);
 
   RelabelStep fewer{"a.weight", {4, 6}, {}};
-  auto left = take_steps(arrangement_of(saved.checkpoint), {fewer, FillStep{{"a.weight"}}});
+  auto left = apply_steps(target_state_of(saved.checkpoint), {fewer, FillStep{{"a.weight"}}});
   REQUIRE(left.has_value());
   CHECK(left->trimmed == 24);
 }
 
 namespace {
 
-std::int64_t lost_of(const Arrangement& all, const std::string& fqn) {
+std::int64_t lost_of(const TargetState& all, const std::string& fqn) {
   std::int64_t lost = 0;
   for (const auto& [name, loss] : losses_after(all)) {
     for (const Box& box : loss.boxes) lost += name == fqn ? *volume(box.sizes) : 0;
@@ -176,7 +176,7 @@ std::int64_t lost_of(const Arrangement& all, const std::string& fqn) {
 TEST_CASE("padding that is cut off again is no loss, and what it stood beside is") {
   Saved saved(two_tensors());
   auto trimmed = [&](const std::vector<Step>& steps) {
-    auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+    auto all = apply_steps(target_state_of(saved.checkpoint), steps);
     REQUIRE(all.has_value());
     return all->trimmed;
   };
@@ -198,7 +198,7 @@ TEST_CASE("thousands of boxes are masked one by one, and nothing beside them") {
   Saved saved({{"a", tensor}});
   MaskStep mask{{"a"}, {}, 0};
   for (std::int64_t i = 0; i < kBoxes; ++i) mask.boxes.push_back({{2 * i, 1}, {1, 1}});
-  auto all = take_steps(arrangement_of(saved.checkpoint), {mask});
+  auto all = apply_steps(target_state_of(saved.checkpoint), {mask});
   REQUIRE(all.has_value());
   CHECK(lost_of(*all, "a") == kBoxes);
   std::int64_t kept = 0;
@@ -220,8 +220,8 @@ TEST_CASE("what is multiplied by a factor that is lost is lost") {
   Saved saved({{"q", counted(Dtype::kFloat8E4m3fn, {5, 3})},
                {"q_scale_inv", counted(Dtype::kFloat32, {3, 2})}});
   const MaskStep mask{{"q_scale_inv"}, {{{2, 0}, {1, 1}}, {{0, 1}, {1, 1}}}, 1};
-  auto all = take_steps(arrangement_of(saved.checkpoint),
-                        {mask, DequantiseStep{{"q"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}});
+  auto all = apply_steps(target_state_of(saved.checkpoint),
+                         {mask, DequantiseStep{{"q"}, "_scale_inv", {2, 2}, Dtype::kBfloat16}});
   REQUIRE(all.has_value());
   auto losses = losses_after(*all);
   REQUIRE(losses.size() == 1);
@@ -231,8 +231,8 @@ TEST_CASE("what is multiplied by a factor that is lost is lost") {
 
 TEST_CASE("a tile that an earlier repair filled is as foreign in the tensor that takes it") {
   Saved saved({{"a", counted(Dtype::kFloat32, {4})}, {"b", counted(Dtype::kFloat32, {4})}});
-  auto masked = take_steps(arrangement_of(saved.checkpoint),
-                           {RetileStep{{"a", "b"}, {}}, MaskStep{{"b"}, {{{1}, {2}}}, 0}});
+  auto masked = apply_steps(target_state_of(saved.checkpoint),
+                            {RetileStep{{"a", "b"}, {}}, MaskStep{{"b"}, {{{1}, {2}}}, 0}});
   REQUIRE(masked.has_value());
   make_into(saved.store, *masked, "/masked");
   auto checkpoint = open_in(saved.store, "/masked");
@@ -241,8 +241,8 @@ TEST_CASE("a tile that an earlier repair filled is as foreign in the tensor that
   auto tile = [](ChunkId chunk, std::int64_t at) {
     return RelabelStep::Tile{static_cast<std::uint32_t>(index_of(chunk)), {at}};
   };
-  auto all = take_steps(arrangement_of(checkpoint),
-                        {RelabelStep{"a", {8}, {tile(of_a, 0), tile(of_b, 4)}}});
+  auto all = apply_steps(target_state_of(checkpoint),
+                         {RelabelStep{"a", {8}, {tile(of_a, 0), tile(of_b, 4)}}});
   REQUIRE(all.has_value());
   CHECK(lost_of(*all, "a") == 2);
   CHECK(lost_of(*all, "b") == 2);
@@ -250,7 +250,7 @@ TEST_CASE("a tile that an earlier repair filled is as foreign in the tensor that
   CHECK(losses[0].second.boxes == std::vector<Box>{{{5}, {2}}});
   CHECK(losses[0].second.fill == "zero");
   // Its own tile alone brings nothing foreign.
-  auto own = take_steps(arrangement_of(checkpoint), {RelabelStep{"a", {4}, {tile(of_a, 0)}}});
+  auto own = apply_steps(target_state_of(checkpoint), {RelabelStep{"a", {4}, {tile(of_a, 0)}}});
   REQUIRE(own.has_value());
   CHECK(lost_of(*own, "a") == 0);
 }
@@ -259,11 +259,11 @@ TEST_CASE("an entry that is there under the very name is left out alone") {
   Saved saved({{"w[01]", counted(Dtype::kFloat32, {2})},
                {"w0", counted(Dtype::kFloat32, {2})},
                {"w1", counted(Dtype::kFloat32, {2})}});
-  auto named = take_steps(arrangement_of(saved.checkpoint), {DropStep{{"w[01]"}}});
+  auto named = apply_steps(target_state_of(saved.checkpoint), {DropStep{{"w[01]"}}});
   REQUIRE(named.has_value());
   CHECK(named->dropped == std::vector<std::string>{"w[01]"});
   // And then there is no such name, and it is a pattern.
-  auto twice = take_steps(std::move(*named), {DropStep{{"w[01]"}}});
+  auto twice = apply_steps(std::move(*named), {DropStep{{"w[01]"}}});
   REQUIRE(twice.has_value());
   CHECK(twice->dropped == std::vector<std::string>{"w[01]", "w0", "w1"});
 }
@@ -317,7 +317,7 @@ TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
       offsets[d] = step.shape[d] - checkpoint->offsets(chunk)[d] - checkpoint->sizes(chunk)[d];
     step.tiles.push_back({static_cast<std::uint32_t>(index_of(chunk)), offsets});
   }
-  auto all = take_steps(arrangement_of(checkpoint), {step});
+  auto all = apply_steps(target_state_of(checkpoint), {step});
   REQUIRE(all.has_value());
   make_into(store, *all, "/out");
   auto made = open_in(store, "/out");
@@ -337,10 +337,10 @@ TEST_CASE("names are changed by regular expressions, and paths with them") {
                {"module.layers.1.w", counted(Dtype::kFloat32, {2})},
                {"head", counted(Dtype::kFloat32, {2})}});
   RenameStep step{"module\\.layers\\.(\\d+)\\.(.*)", "model.blocks.$1.$2", true};
-  auto all = take_steps(arrangement_of(saved.checkpoint), {step});
+  auto all = apply_steps(target_state_of(saved.checkpoint), {step});
   REQUIRE(all.has_value());
   std::set<std::string> names;
-  for (const ArrangedEntry& entry : all->tensors) names.insert(entry.fqn);
+  for (const TargetEntry& entry : all->tensors) names.insert(entry.fqn);
   CHECK(names == std::set<std::string>{"model.blocks.0.w", "model.blocks.1.w", "head"});
 }
 
@@ -354,7 +354,7 @@ TEST_CASE("elements that nobody saved are filled, and count as lost") {
   for (ChunkId chunk : checkpoint->chunks(TensorId{0}))
     wider.tiles.push_back(
         {static_cast<std::uint32_t>(index_of(chunk)), copy_of(checkpoint->offsets(chunk))});
-  auto all = take_steps(arrangement_of(checkpoint), {wider, FillStep{{"w"}}});
+  auto all = apply_steps(target_state_of(checkpoint), {wider, FillStep{{"w"}}});
   REQUIRE(all.has_value());
   auto losses = losses_after(*all);
   REQUIRE(losses.size() == 1);
@@ -419,13 +419,13 @@ TEST_CASE(
       ++refused;
       continue;
     }
-    auto all = take_steps(arrangement_of(saved.checkpoint), edited->steps);
+    auto all = apply_steps(target_state_of(saved.checkpoint), edited->steps);
     if (!all) {
       ++refused;
       continue;
     }
     // What is left of it is a plan: it is lowered and proved, or refused.
-    auto lowered = lower_arrangement(*all, {&written_format("dcp"), 0, "/out"});
+    auto lowered = lower_target(*all, {&written_format("dcp"), 0, "/out"});
     if (!lowered) ++refused;
   }
   CHECK(refused > count / 4);
@@ -450,7 +450,7 @@ TEST_CASE("what a step is wrong about is said of the step, whenever it is found"
   FillStep fill{{"a.weight"}};
   fill.from_checkpoint = "beside/ck";
   fill.boxes = {{{0, 0}, {1, 1}}};
-  auto filled = take_steps(arrangement_of(saved.checkpoint), {fill});
+  auto filled = apply_steps(target_state_of(saved.checkpoint), {fill});
   REQUIRE_FALSE(filled.has_value());
   CHECK(says(filled.error().advice, "begins at the folder of the plan's file"));
 }
@@ -460,7 +460,7 @@ TEST_CASE("pads one after the other are one frame, and a different value stands 
   const PadStep pad{{"a.weight"}, {1, 0}, {0, 2}, 7}, other{{"a.weight"}, {0, 1}, {0, 0}, 8};
   std::vector<Step> steps(40, pad);
   steps.push_back(other);
-  auto all = take_steps(arrangement_of(saved.checkpoint), steps);
+  auto all = apply_steps(target_state_of(saved.checkpoint), steps);
   REQUIRE(all.has_value());
   auto tensor = tensor_of(*all, all->tensors[0]);
   REQUIRE(tensor.has_value());

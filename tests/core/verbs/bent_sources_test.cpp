@@ -39,14 +39,14 @@ void bend(const std::string& path) {
 
 Result<RepairResult> made_of(const std::string& folder, const std::string& mesh,
                              const std::string& format) {
-  VerbOptions said;
-  said.checkpoint = folder;
-  said.mesh = mesh;
-  said.to = format;
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = folder;
+  options.mesh = mesh;
+  options.to = format;
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
   auto plan =
-      mesh.empty() ? verbs::plan_convert(*opened, said) : verbs::plan_reshard(*opened, said);
+      mesh.empty() ? verbs::plan_convert(*opened, options) : verbs::plan_reshard(*opened, options);
   REQUIRE(plan.has_value());
   return verbs::take(*opened, *plan, {folder + "-made"}, nullptr);
 }
@@ -102,9 +102,9 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
       R"({"weight_map":{"w":"model-00001-of-00002.safetensors",)"
       R"("gone.b":"model-00002-of-00002.safetensors",)"
       R"("gone.a":"model-00002-of-00002.safetensors"}})");
-  VerbOptions said;
-  said.checkpoint = folder / "hf";
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = folder / "hf";
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
   StepPlan plan;
   plan.format = "dcp";
@@ -134,9 +134,9 @@ TEST_CASE("steps leave no file out without a word that cannot be read") {
   for (const bool is_there : {false, true}) {
     CAPTURE(is_there);
     if (is_there) put(folder / ("hf/" + second), "no header");
-    VerbOptions said;
-    said.checkpoint = folder / "hf";
-    auto opened = verbs::open(said);
+    VerbOptions options;
+    options.checkpoint = folder / "hf";
+    auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
     StepPlan plan;
     plan.format = "dcp";

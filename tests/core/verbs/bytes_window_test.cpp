@@ -95,7 +95,7 @@ TEST_CASE("records are walked by next and previous, each once") {
   std::size_t recorded = 0, met = 1;
   for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c)
     recorded += checkpoint.item(ChunkId{c})->file == FileId{0};
-  for (const ObjectRow& object : checkpoint.objects())
+  for (const NonTensorEntry& object : checkpoint.objects())
     recorded += object.item && object.item->file == FileId{0};
   auto window = bytes_at(checkpoint, path, 0, std::nullopt);
   REQUIRE(window.has_value());

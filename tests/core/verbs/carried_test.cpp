@@ -15,17 +15,17 @@ using namespace std::string_literals;
 namespace {
 
 VerbOptions to_format(const std::string& from, const std::string& to) {
-  VerbOptions said;
-  said.checkpoint = from;
-  said.to = to;
-  return said;
+  VerbOptions options;
+  options.checkpoint = from;
+  options.to = to;
+  return options;
 }
 
 Result<RepairResult> carried(const std::string& from, const std::string& to,
                              const std::string& out) {
-  const VerbOptions said = to_format(from, to);
-  SHW_TRY(auto opened, verbs::open(said));
-  SHW_TRY(auto plan, verbs::plan_convert(opened, said));
+  const VerbOptions options = to_format(from, to);
+  SHW_TRY(auto opened, verbs::open(options));
+  SHW_TRY(auto plan, verbs::plan_convert(opened, options));
   return verbs::take(opened, plan, {out}, nullptr);
 }
 
@@ -185,11 +185,11 @@ TEST_CASE("None stands in a list where torch saved no entry, and that is no othe
       make_zip({{"m/data.pkl", as_pickle("}(" + pickled_text("l") + list + "u")},
                 {"m/version", "3\n"},
                 {"m/data/0", floats(0, 6)}}));
-  VerbOptions said = to_format(folder / "model.pt", "dcp");
-  said.leave_out = {"l.0"};
-  auto opened = verbs::open(said);
+  VerbOptions options = to_format(folder / "model.pt", "dcp");
+  options.leave_out = {"l.0"};
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  auto plan = verbs::plan_convert(*opened, said);
+  auto plan = verbs::plan_convert(*opened, options);
   REQUIRE(plan.has_value());
   REQUIRE(verbs::take(*opened, *plan, {folder / "dcp"}, nullptr).has_value());
   auto made = carried(folder / "dcp", "torch", folder / "torch");

@@ -33,20 +33,20 @@ TEST_CASE("a command is quoted as a shell reads it and says all that the verb ta
 }
 
 TEST_CASE("a plan from a file says by itself what is expected and filled") {
-  VerbOptions said = all_said();
-  said.plan = "plan.json";
-  said.in_place = true;
-  said.out.clear();
-  CHECK(command_line("repair", said) ==
+  VerbOptions options = all_said();
+  options.plan = "plan.json";
+  options.in_place = true;
+  options.out.clear();
+  CHECK(command_line("repair", options) ==
         "shardwright repair 'runs/step 9' --plan plan.json --in-place");
 }
 
 TEST_CASE("a check and a report are made again with what was known and is required") {
-  VerbOptions said;
-  said.checkpoint = "c";
-  said.baseline = "a b.json";
-  said.policy = "p";
-  CHECK(command_line("check", said) == "shardwright check c --baseline 'a b.json' --policy p");
-  CHECK(command_line("report", said) == "shardwright report c --baseline 'a b.json' --policy p");
-  CHECK(command_line("repair", said) == "shardwright repair c");
+  VerbOptions options;
+  options.checkpoint = "c";
+  options.baseline = "a b.json";
+  options.policy = "p";
+  CHECK(command_line("check", options) == "shardwright check c --baseline 'a b.json' --policy p");
+  CHECK(command_line("report", options) == "shardwright report c --baseline 'a b.json' --policy p");
+  CHECK(command_line("repair", options) == "shardwright repair c");
 }

@@ -22,12 +22,12 @@ struct ProvedResult {
         make_zip({{"m/data.pkl", as_pickle("}" + pickled_text("w") + tensor_call({}) + "s")},
                   {"m/version", "3\n"},
                   {"m/data/0", std::string(24, '\1')}}));
-    VerbOptions said;
-    said.checkpoint = folder / "m.pt";
-    said.to = to;
-    auto opened = verbs::open(said);
+    VerbOptions options;
+    options.checkpoint = folder / "m.pt";
+    options.to = to;
+    auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
-    REQUIRE(verbs::take(*opened, verbs::plan_convert(*opened, said).value(), {out}, nullptr));
+    REQUIRE(verbs::take(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr));
   }
   std::string certified() const {
     for (const auto& entry : std::filesystem::directory_iterator(out)) {

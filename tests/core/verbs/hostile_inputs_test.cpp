@@ -49,10 +49,10 @@ const std::vector<Reader>& readers() {
        }},
       {"placements", "placements.json",
        [](const TemporaryFolder&, const std::string& path) {
-         VerbOptions said;
-         said.mesh = "dp=2";
-         said.placements = path;
-         return verbs::plan_reshard(sound_checkpoint(), said).has_value();
+         VerbOptions verb_options;
+         verb_options.mesh = "dp=2";
+         verb_options.placements = path;
+         return verbs::plan_reshard(sound_checkpoint(), verb_options).has_value();
        }},
       {"a baseline", "baseline.json",
        [](const TemporaryFolder&, const std::string& path) {

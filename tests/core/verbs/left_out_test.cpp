@@ -21,12 +21,12 @@ namespace {
 using Names = std::vector<std::string>;
 
 RepairResult converted(const std::string& from, const std::string& to, const std::string& out) {
-  VerbOptions said;
-  said.checkpoint = from;
-  said.to = to;
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = from;
+  options.to = to;
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  auto made = verbs::take(*opened, verbs::plan_convert(*opened, said).value(), {out}, nullptr);
+  auto made = verbs::take(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr);
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
   return *made;
 }
@@ -112,9 +112,9 @@ TEST_CASE("a config.json of another model is no reason to leave weights unconver
   put(folder / "hf/model.safetensors",
       std::string{static_cast<char>(header.size())} + std::string(7, '\0') + header + "12345678");
   put(folder / "hf/config.json", R"({"model_type": "llama", "hidden_size": 3})");
-  VerbOptions said;
-  said.checkpoint = folder / "hf";
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = folder / "hf";
+  auto opened = verbs::open(options);
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   auto report = verbs::check(*opened, std::nullopt, nullptr);
   REQUIRE(report.has_value());

@@ -103,9 +103,9 @@ TEST_CASE("a team is told by its first member why there is no step") {
   TemporaryFolder folder;
   const auto ended = run_on_threads(2, {}, [&](Transport& transport) -> Status {
     TransportTeam team(transport, std::chrono::seconds(60), "here");
-    VerbOptions said;
-    said.checkpoint = folder / "@latest";
-    SHW_TRY(auto settled, settle_steps(said, nullptr, &team));
+    VerbOptions options;
+    options.checkpoint = folder / "@latest";
+    SHW_TRY(auto settled, resolve_newest_steps(options, nullptr, &team));
     return {};
   });
   for (const Status& end : ended) {
@@ -183,33 +183,33 @@ TEST_CASE("a run without steps, and one that is not there, are told so") {
 TEST_CASE("every path that was said is settled, and a team takes the first one's answer") {
   Run run;
   const std::string newest = run.folder / "step_10000", word = run.folder / "@latest";
-  VerbOptions said;
-  said.checkpoint = word;
-  said.against = run.folder / "step_200";
-  said.fill = "from:" + word;
+  VerbOptions options;
+  options.checkpoint = word;
+  options.against = run.folder / "step_200";
+  options.fill = "from:" + word;
   SUBCASE("alone") {
-    auto settled = settle_steps(said, nullptr);
+    auto settled = resolve_newest_steps(options, nullptr);
     REQUIRE(settled.has_value());
     REQUIRE(settled->size() == 2);
     CHECK(in_words(settled->front()) == word + " is " + newest);
   }
   SUBCASE("in a team of three") {
-    std::vector<VerbOptions> own(3, said);
+    std::vector<VerbOptions> own(3, options);
     const auto ended = run_on_threads(3, {}, [&](Transport& transport) -> Status {
       TransportTeam team(transport, std::chrono::seconds(60), "here");
-      SHW_TRY(auto settled, settle_steps(own[team.rank()], nullptr, &team));
+      SHW_TRY(auto settled, resolve_newest_steps(own[team.rank()], nullptr, &team));
       return settled.size() == 2 ? Status{} : fail(ErrorKind::kUsage, "settled others");
     });
     for (const Status& end : ended) CHECK(end.has_value());
     for (const VerbOptions& member : own) {
       CHECK(member.checkpoint == newest);
-      CHECK(member.fill == said.fill.substr(0, 5) + newest);
+      CHECK(member.fill == options.fill.substr(0, 5) + newest);
     }
-    said = own.back();
+    options = own.back();
   }
-  CHECK(said.checkpoint == newest);
-  CHECK(said.against == run.folder / "step_200");
-  CHECK(said.fill == "from:" + newest);
+  CHECK(options.checkpoint == newest);
+  CHECK(options.against == run.folder / "step_200");
+  CHECK(options.fill == "from:" + newest);
 }
 
 TEST_CASE("newest step: what repairs made beside the steps is none of them") {

@@ -16,12 +16,12 @@ namespace {
 // The file as it was, and nothing said of it, is what came out.
 void check_is_cut(const std::string& from, const std::string& out) {
   CAPTURE(from);
-  VerbOptions said;
-  said.checkpoint = from;
-  said.mesh = "dp=2";
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = from;
+  options.mesh = "dp=2";
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  auto made = verbs::take(*opened, verbs::plan_reshard(*opened, said).value(), {out}, nullptr);
+  auto made = verbs::take(*opened, verbs::plan_reshard(*opened, options).value(), {out}, nullptr);
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
   auto cut = open_checkpoint(out);
   REQUIRE(cut.has_value());
@@ -36,9 +36,9 @@ void check_is_cut(const std::string& from, const std::string& out) {
         read_tensor(*opened->checkpoint, *opened->checkpoint->find("w"))->bytes);
 
   put(from + ".json", R"({"*": ["Partial"]})");
-  said.placements = from + ".json";
+  options.placements = from + ".json";
   auto refused =
-      verbs::take(*opened, verbs::plan_reshard(*opened, said).value(), {out + "-2"}, nullptr);
+      verbs::take(*opened, verbs::plan_reshard(*opened, options).value(), {out + "-2"}, nullptr);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("Partial") != std::string::npos);
 }
@@ -62,9 +62,9 @@ TEST_CASE("a plan that cuts tensors is refused by name where the target holds th
   TemporaryFolder folder;
   const std::string header = R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";
   put(folder / "model.safetensors", little(header.size(), 8) + header + "abcdefghijklmnopqrstuvwx");
-  VerbOptions said;
-  said.checkpoint = folder / "model.safetensors";
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = folder / "model.safetensors";
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
   const ReshardStep cut{{"w"}, parse_mesh("dp=2").value(), {{Placement::Kind::kShard, 0, 1}}};
   const ReshardStep whole{{"w"}, parse_mesh("dp=2").value(), {Placement{}}};

@@ -30,7 +30,7 @@ std::shared_ptr<const Checkpoint> layered_model() {
   return builder.finish();
 }
 
-std::vector<std::uint32_t> in_two_steps(const ListWish& wish) {
+std::vector<std::uint32_t> in_two_steps(const ListOptions& wish) {
   auto order = filter_tensors(*wish.checkpoint, wish.report.get(), wish.filter, nullptr);
   REQUIRE(order.has_value());
   sort_tensors(*wish.checkpoint, wish.report.get(), wish.sort, wish.descending, *order);
@@ -85,8 +85,8 @@ TEST_CASE("a list that is typed at gives what filter and sort give one after the
       typed += letters[random() % letters.size()];
     else  // the next letter of what is being typed
       typed += letters[std::min(letters.size() - 1, typed.size() + random() % 2)];
-    ListWish wish{model, random() % 3 == 0 ? nullptr : report, typed,
-                  static_cast<SortKey>(random() % 7), random() % 2 == 0};
+    ListOptions wish{model, random() % 3 == 0 ? nullptr : report, typed,
+                     static_cast<SortKey>(random() % 7), random() % 2 == 0};
     CAPTURE(typed);
     auto given = list.list(wish, nullptr);
     REQUIRE(given.has_value());

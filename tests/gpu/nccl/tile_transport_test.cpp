@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // A machine with so many cards; `rank` is the worker's number there.
-TileTransportWish nccl_wish(int cards, int rank) {
-  TileTransportWish wish{TileTransport::kNccl};
+TransportOptions nccl_wish(int cards, int rank) {
+  TransportOptions wish{TileTransport::kNccl};
   wish.device.local_rank = rank;
   wish.device.gpus = [cards] {
     Gpus gpus;
@@ -30,13 +30,13 @@ TileTransportWish nccl_wish(int cards, int rank) {
   return wish;
 }
 
-using ChangeWish = std::function<void(TileTransportWish& wish, int rank)>;
+using ChangeWish = std::function<void(TransportOptions& wish, int rank)>;
 
 // What three workers are told, by rank; empty where they have NCCL and it carries bytes.
 std::vector<std::string> told(int cards, const ChangeWish& change) {
   std::vector<std::string> all;
   for (const Status& ended : run_on_threads(3, {}, [&](Transport& control) -> Status {
-         TileTransportWish wish = nccl_wish(cards, control.rank());
+         TransportOptions wish = nccl_wish(cards, control.rank());
          change(wish, control.rank());
          SHW_TRY(const ChosenTileTransport chosen, choose_tile_transport(wish, control));
          if (chosen.nccl == nullptr) return fail(ErrorKind::kUnsupported, chosen.why);
@@ -63,14 +63,14 @@ void check_all_say(const std::vector<std::string>& all, const std::string& part)
 }  // namespace
 
 TEST_CASE("tiles travel by NCCL where every worker has a card of its own") {
-  for (const std::string& error : told(3, [](TileTransportWish&, int) {})) CHECK(error == "");
-  for (const std::string& error : told(5, [](TileTransportWish&wish, int rank) {
+  for (const std::string& error : told(3, [](TransportOptions&, int) {})) CHECK(error == "");
+  for (const std::string& error : told(5, [](TransportOptions&wish, int rank) {
          wish.device.kind = DeviceKind::kCuda;
          wish.device.index = 4 - rank;
        }))
     CHECK(error == "");
   // Machines of one card each.
-  for (const std::string& error : told(1, [](TileTransportWish&wish, int rank) {
+  for (const std::string& error : told(1, [](TransportOptions&wish, int rank) {
          wish.device.local_rank = 0;
          wish.device.gpus = [rank] {
            return Gpus{{{0, "Card", 1, "machine " + std::to_string(rank)}}, "", {}};
@@ -80,27 +80,27 @@ TEST_CASE("tiles travel by NCCL where every worker has a card of its own") {
 }
 
 TEST_CASE("all workers hear why tiles cannot travel by NCCL") {
-  check_all_say(told(2, [](TileTransportWish&, int) {}),
+  check_all_say(told(2, [](TransportOptions&, int) {}),
                 "tiles cannot travel by NCCL: workers 0 and 2 would share a card");
-  check_all_say(told(3, [](TileTransportWish& wish,
+  check_all_say(told(3, [](TransportOptions& wish,
                            int) { wish.device.index = 1, wish.device.kind = DeviceKind::kCuda; }),
                 "workers 0 and 1 would share a card");
   check_all_say(told(3,
-                     [](TileTransportWish& wish, int rank) {
+                     [](TransportOptions& wish, int rank) {
                        if (rank == 1)
                          wish.device.gpus = [] { return Gpus{{}, "there is no driver", {}}; };
                      }),
                 "worker 1 cannot: no GPU can be taken: there is no driver");
   check_all_say(told(3,
-                     [](TileTransportWish& wish, int rank) {
+                     [](TransportOptions& wish, int rank) {
                        if (rank == 2)
                          wish.library = [] { return load_nccl("/nowhere/libnccl.so.2"); };
                      }),
                 "worker 2 cannot: NCCL was not found");
-  check_all_say(told(3, [](TileTransportWish& wish, int) { wish.device.local_rank.reset(); }),
+  check_all_say(told(3, [](TransportOptions& wish, int) { wish.device.local_rank.reset(); }),
                 "worker 0 cannot: the launcher does not say which");
   check_all_say(told(3,
-                     [](TileTransportWish& wish, int rank) {
+                     [](TransportOptions& wish, int rank) {
                        if (rank != 1) return;
                        wish.stage = [](int) -> Result<std::unique_ptr<NcclStage>> {
                          return fail(ErrorKind::kIo, "the card has no memory left");
@@ -110,9 +110,9 @@ TEST_CASE("all workers hear why tiles cannot travel by NCCL") {
 }
 
 TEST_CASE("without being asked tiles stay with what joins the workers") {
-  check_all_say(told(3, [](TileTransportWish& wish, int) { wish.kind = TileTransport::kAuto; }),
+  check_all_say(told(3, [](TransportOptions& wish, int) { wish.kind = TileTransport::kAuto; }),
                 "was never measured");
-  check_all_say(told(3, [](TileTransportWish& wish, int) { wish.kind = TileTransport::kMpi; }),
+  check_all_say(told(3, [](TransportOptions& wish, int) { wish.kind = TileTransport::kMpi; }),
                 "it was asked for");
 }
 

@@ -183,7 +183,7 @@ bool Communicator::connect_to(int peer) {
     close(made);
     return false;  // not there yet
   }
-  const Hello hello{kHelloMagic, rank, size};
+  const Handshake hello{kHelloMagic, rank, size};
   if (::send(made, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
     fail(kSystemError, "no room for a greeting");
   to_[static_cast<std::size_t>(peer)] = made;
@@ -193,7 +193,7 @@ bool Communicator::connect_to(int peer) {
 bool Communicator::accept_one() {
   const int made = accept4(listens_, nullptr, nullptr, SOCK_CLOEXEC);
   if (made < 0) return false;
-  Hello hello;  // sent before anything else, at once
+  Handshake hello;  // sent before anything else, at once
   if (recv(made, &hello, sizeof(hello), MSG_WAITALL) != sizeof(hello) ||
       hello.magic != kHelloMagic || hello.rank < 0 || hello.rank >= size) {
     close(made);

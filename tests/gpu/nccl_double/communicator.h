@@ -55,7 +55,7 @@ class Communicator {
     std::uint64_t count = 0;
     std::int64_t type = 0;
   };
-  struct Hello {
+  struct Handshake {
     int magic = 0, rank = 0, size = 0;
   };
 

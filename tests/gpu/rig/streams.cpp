@@ -73,7 +73,7 @@ bool is_ready(const Operation& operation) {
   return operation.waits == nullptr || operation.waits->done >= operation.which;
 }
 
-void carry_out(rig_stream& stream) {
+void run_command(rig_stream& stream) {
   Streams& s = streams();
   Operation operation = std::move(stream.queue.front());
   stream.queue.pop_front();
@@ -96,7 +96,7 @@ bool go_on() {
   for (const auto& stream : s.all)
     if (!stream->queue.empty() && is_ready(stream->queue.front())) ready.push_back(stream.get());
   if (ready.empty()) return false;
-  carry_out(*ready[s.random() % ready.size()]);
+  run_command(*ready[s.random() % ready.size()]);
   return true;
 }
 

@@ -218,8 +218,8 @@ TEST_CASE("0.7.12: gate halves and output layer saved as replicas beside intact 
       for (const Diagnosis& diagnosis : findings.front().diagnoses) {
         const auto& part = std::get<PartlyLost>(diagnosis);
         std::int64_t kept = 0;
-        for (const Survivor& survivor : part.survivors)
-          kept += volume(survivor.source.sizes).value_or(0);
+        for (const RetainedChunk& retained_chunk : part.retained_chunks)
+          kept += volume(retained_chunk.source.sizes).value_or(0);
         CHECK(kept * mesh.axes[1].size == volume(part.expected));
       }
       // Without one the second matrix tells, and the mesh places the same.

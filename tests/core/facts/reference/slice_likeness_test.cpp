@@ -54,7 +54,7 @@ std::optional<BlockOrder> told(const Extents& shape, const Numbers& image, const
     std::memcpy(bytes.data(), numbers.data(), bytes.size());
     return in_pieces(Dtype::kFloat32, shape, std::move(bytes), dice);
   };
-  return order_by_likeness(tensor(image), tensor(truth));
+  return match_slices_by_correlation(tensor(image), tensor(truth));
 }
 
 // Where each slice of the image belongs, by what was told.

@@ -78,7 +78,7 @@ Result<Sums> sums_of(const Asked& asked, const std::vector<ValuePair>& pairs, do
   Sums out{{}, std::vector<std::uint64_t>(pairs.size()), std::vector<std::uint64_t>(pairs.size())};
   PairWork work{"sum up", pairs, share, {}, {}};
   work.counter = [](std::size_t) { return std::make_unique<SumCounter>(); };
-  work.hear = [&](std::size_t pair, std::span<const std::uint64_t> numbers) -> Status {
+  work.receive = [&](std::size_t pair, std::span<const std::uint64_t> numbers) -> Status {
     REQUIRE(numbers.size() == 2);
     out.counts[pair] += numbers[0];
     out.sums[pair] += numbers[1];
@@ -219,7 +219,7 @@ TEST_CASE("a share of the elements is taken from all over the tensors") {
     std::vector<std::uint64_t> places;
     PairWork work{"look for places", pairs, share, {}, {}};
     work.counter = [](std::size_t) { return std::make_unique<Places>(); };
-    work.hear = [&](std::size_t, std::span<const std::uint64_t> numbers) -> Status {
+    work.receive = [&](std::size_t, std::span<const std::uint64_t> numbers) -> Status {
       places.insert(places.end(), numbers.begin(), numbers.end());
       return {};
     };

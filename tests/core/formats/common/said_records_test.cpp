@@ -72,14 +72,14 @@ TEST_CASE("an item is damaged where a record that torch reads has no local heade
 }
 
 TEST_CASE("a name one letter beside a known one is no other program's") {
-  CHECK(known_name_beside("collections", "OrdesedDict") == "collections.OrderedDict");
-  CHECK(known_name_beside("torch", "FloatStorbge") == "torch.FloatStorage");
-  CHECK(known_name_beside("tprch", "float32") == "torch.float32");
-  CHECK(known_name_beside("torch._utilt", "_rebuild_tensor_v2") ==
+  CHECK(similar_known_name("collections", "OrdesedDict") == "collections.OrderedDict");
+  CHECK(similar_known_name("torch", "FloatStorbge") == "torch.FloatStorage");
+  CHECK(similar_known_name("tprch", "float32") == "torch.float32");
+  CHECK(similar_known_name("torch._utilt", "_rebuild_tensor_v2") ==
         "torch._utils._rebuild_tensor_v2");
-  CHECK_FALSE(known_name_beside("collections", "OrderedDict"));
-  CHECK_FALSE(known_name_beside("collections", "OrdesedDixt"));
-  CHECK_FALSE(known_name_beside("torch", "uint4"));  // another torch has it
-  CHECK_FALSE(known_name_beside("my.program", "Config"));
-  CHECK_FALSE(known_name_beside("builtins", "eval"));
+  CHECK_FALSE(similar_known_name("collections", "OrderedDict"));
+  CHECK_FALSE(similar_known_name("collections", "OrdesedDixt"));
+  CHECK_FALSE(similar_known_name("torch", "uint4"));  // another torch has it
+  CHECK_FALSE(similar_known_name("my.program", "Config"));
+  CHECK_FALSE(similar_known_name("builtins", "eval"));
 }

@@ -106,7 +106,7 @@ TEST_CASE("every metadata file of the fixtures reads the same with and without s
     REQUIRE(slow);
     CHECK(describe(**quick) == describe(**slow));
     CHECK((*quick)->opening_findings().empty());
-    CHECK((*quick)->strays().empty());
+    CHECK((*quick)->unclaimed_records().empty());
     for (std::uint32_t c = 0; c < (*quick)->chunk_count(); ++c)
       CHECK((*quick)->item(ChunkId{c}).has_value());
   }
@@ -122,10 +122,10 @@ TEST_CASE("a record finds its chunk by offset, whatever its hint says") {
   CHECK(c.item(ChunkId{0})->offset == 5);
   CHECK(c.item(ChunkId{1})->offset == 7);
   CHECK(c.writer(ChunkId{1}) == 3);
-  REQUIRE(c.strays().size() == 3);
-  CHECK(c.strays()[0].offsets == Extents{1, 1});
-  CHECK(c.strays()[1].fqn == "v");
-  CHECK_FALSE(c.strays()[2].offsets);
+  REQUIRE(c.unclaimed_records().size() == 3);
+  CHECK(c.unclaimed_records()[0].offsets == Extents{1, 1});
+  CHECK(c.unclaimed_records()[1].fqn == "v");
+  CHECK_FALSE(c.unclaimed_records()[2].offsets);
 }
 
 TEST_CASE("chunks at one offset share a record, as torch looks it up") {

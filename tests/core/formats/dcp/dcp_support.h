@@ -93,9 +93,9 @@ inline std::string describe(const Checkpoint& c) {
     put(out, c.object_path(o));
     out << "\n";
   }
-  for (const StrayRecord& stray : c.strays()) {
-    out << "stray " << stray.fqn << (stray.offsets ? to_text(*stray.offsets) : "");
-    put(out, c, stray.item);
+  for (const UnclaimedStorageRecord& unclaimed : c.unclaimed_records()) {
+    out << "stray " << unclaimed.fqn << (unclaimed.offsets ? to_text(*unclaimed.offsets) : "");
+    put(out, c, unclaimed.item);
     out << "\n";
   }
   for (const Finding& f : c.opening_findings()) {

@@ -51,7 +51,7 @@ TEST_CASE("a soft link that leads to nothing is told by its name") {
       CHECK(says(finding_of(*checkpoint, round), "bad-record", "more than 16 soft links"));
     CHECK(says(finding_of(*checkpoint, "lost/far"), "not-looked-at", "to other.h5"));
     CHECK(says(finding_of(*checkpoint, "outside"), "not-looked-at", "other.h5"));
-    CHECK(checkpoint->strays().size() == 5);
+    CHECK(checkpoint->unclaimed_records().size() == 5);
     // One for the links that lead to nothing, one for that to a link outside, one for this.
     CHECK(checkpoint->opening_findings().size() == 3);
     CHECK(check(*checkpoint, {})->verdict == Verdict::kFindings);

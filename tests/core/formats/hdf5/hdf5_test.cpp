@@ -67,7 +67,7 @@ TEST_CASE("a shard of Keras that is gone is found by its index") {
   }
   auto checkpoint = open_checkpoint(memory_directory("memory", files));
   REQUIRE(checkpoint.has_value());
-  CHECK_FALSE((*checkpoint)->strays().empty());
+  CHECK_FALSE((*checkpoint)->unclaimed_records().empty());
   auto report = check(**checkpoint, {});
   REQUIRE(report.has_value());
   CHECK(report->verdict != Verdict::kClean);
@@ -224,7 +224,7 @@ TEST_CASE("what the index of Keras places in a file that opens without it is as 
     said.push_back(finding.subjects.front());
   }
   CHECK(said == std::vector<std::string>{"layers/dense_1/vars", "optimizer/vars"});
-  CHECK((*checkpoint)->strays().size() == 2);
+  CHECK((*checkpoint)->unclaimed_records().size() == 2);
 }
 
 TEST_CASE("what two ranks saved alike is one tile and a copy of it, and is compared") {

@@ -7,7 +7,7 @@
 
 #include "core/formats/open.h"
 #include "core/make_zip.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
@@ -73,8 +73,8 @@ TEST_CASE("tensors of a file that is gone are named by the index everywhere") {
     write_three(folder, kRight, index);
     std::filesystem::remove(folder / "m-2.safetensors");
     auto checkpoint = open_at(folder.path());
-    REQUIRE(named_only(*checkpoint).size() == 1);
-    CHECK(named_only(*checkpoint)[0].fqn == "b");
+    REQUIRE(index_only_tensors(*checkpoint).size() == 1);
+    CHECK(index_only_tensors(*checkpoint)[0].fqn == "b");
     CheckReport report = report_of(*checkpoint);
     const Finding* finding = find(report, "missing-file");
     REQUIRE(finding != nullptr);
@@ -200,7 +200,7 @@ TEST_CASE("a right index of any stem raises nothing") {
   TemporaryFolder folder;
   write_three(folder, kRight, "diffusion_pytorch_model.safetensors.index.json");
   auto checkpoint = open_at(folder.path());
-  CHECK(named_only(*checkpoint).empty());
+  CHECK(index_only_tensors(*checkpoint).empty());
   CHECK(report_of(*checkpoint).verdict == Verdict::kClean);
 }
 
@@ -419,7 +419,7 @@ TEST_CASE("of two weight maps in an index the last one counts, and it is told") 
   const std::string first = R"("weight_map":{"a":"gone.safetensors","d":"gone.safetensors"},)";
   put(folder / "model.safetensors.index.json", "{" + first + index_of(kRight).substr(1));
   auto checkpoint = open_at(folder.path());
-  CHECK(named_only(*checkpoint).empty());
+  CHECK(index_only_tensors(*checkpoint).empty());
   CheckReport report = report_of(*checkpoint);
   REQUIRE(find(report, "bad-record") != nullptr);
   CHECK(find(report, "bad-record")->severity == Severity::kWarning);

@@ -8,7 +8,7 @@
 #include "core/formats/open.h"
 #include "core/formats/safetensors/safetensors_new.h"
 #include "core/make_zip.h"
-#include "core/model/named_only.h"
+#include "core/model/index_only_tensors.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
@@ -122,7 +122,7 @@ TEST_CASE("stale index: renamed shards are read and the index is written anew") 
     put(folder / kIndexOfUnet, index_with(kFirst, kSecond));
     const Opened broken = opened(folder.path());
     CHECK(broken.checkpoint->tensor_count() == 2);
-    CHECK(named_only(*broken.checkpoint).empty());
+    CHECK(index_only_tensors(*broken.checkpoint).empty());
     CHECK(find_rule_in(broken.report, "missing-file") == nullptr);
     REQUIRE(find_rule_in(broken.report, "index-misplaced") != nullptr);
     const Opened mended = repaired(broken, made / "out");

@@ -272,17 +272,17 @@ TEST_CASE("a model beside what its training leaves is the one that its name says
   Bytes model = to_bytes(state_dict_file(pickled_dict({{"a", tensor_call({})}}), {kStorage}));
   Bytes arguments = to_bytes(state_dict_file(pickled_dict({{"seed", "K\1"}})));
   Bytes legacy = to_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."));
-  auto open_beside = [&](const char* name, const Bytes& bytes) {
+  auto open_to_compare = [&](const char* name, const Bytes& bytes) {
     return open_checkpoint(
         memory_directory("ckpt", {{name, bytes}, {"training_args.bin", arguments}}));
   };
   for (const char* name : {"pytorch_model.bin", "adapter_model.bin"}) {
-    auto opened = open_beside(name, model);
+    auto opened = open_to_compare(name, model);
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     CHECK((*opened)->find("a").has_value());
   }
   // The other file is not taken for the model that cannot be read.
-  auto old = open_beside("pytorch_model.bin", legacy);
+  auto old = open_to_compare("pytorch_model.bin", legacy);
   REQUIRE_FALSE(old.has_value());
   CHECK(old.error().place.file == "pytorch_model.bin");
   CHECK(old.error().message.find("before torch 1.6") != std::string::npos);

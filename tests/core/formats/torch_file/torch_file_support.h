@@ -38,7 +38,7 @@ inline std::string names_of(const Checkpoint& checkpoint) {
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
     names += std::string(checkpoint.fqn(TensorId{t})) + " ";
   names += "|";
-  for (const ObjectRow& object : checkpoint.objects()) names += " " + object.fqn;
+  for (const NonTensorEntry& object : checkpoint.objects()) names += " " + object.fqn;
   return names;
 }
 

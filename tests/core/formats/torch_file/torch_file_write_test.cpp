@@ -33,7 +33,7 @@ Outputs whole_outputs(const Checkpoint& checkpoint, std::vector<Bytes>& bytes) {
     bytes.push_back(std::move(values->bytes));
   }
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
-    const ObjectRow& row = checkpoint.objects()[i];
+    const NonTensorEntry& row = checkpoint.objects()[i];
     auto path = checkpoint.object_path(i);
     out.objects.push_back({.fqn = row.fqn,
                            .place = row.item,

@@ -63,7 +63,7 @@ TEST_CASE("F1.1: tiles recorded along the wrong axis are relabelled, exact value
   for (const PlannedChunk& chunk : planned->chunks) offsets.push_back(chunk.box.offsets);
   CHECK(offsets == std::vector<Extents>{{0, 0, 0}, {1, 0, 0}, {0, 0, 2}, {1, 0, 2}});
   CHECK(
-      carry_out(*saved.checkpoint, *planned, saved.payloads) ==
+      run_command(*saved.checkpoint, *planned, saved.payloads) ==
       Values{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23});
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("F1.2: the gate projection comes back from the broken image") {
   auto planned = lower(*saved.checkpoint, AxisMoved{TensorId{0}, 1, 2, 2, {2, 2, 4}});
   REQUIRE(planned.has_value());
   CHECK(is_pure_relabel(*planned));
-  CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == gate);
+  CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == gate);
 }
 
 TEST_CASE("F1.6: a consolidated image is permuted, never reshaped") {
@@ -94,7 +94,7 @@ TEST_CASE("F1.6: a consolidated image is permuted, never reshaped") {
   REQUIRE(planned.has_value());
   CHECK_FALSE(is_pure_relabel(*planned));
   CHECK(planned->chunks.size() == 1);
-  CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == gate);
+  CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == gate);
 }
 
 TEST_CASE("any layout with a moved axis comes back, uneven shards and resharded images included") {
@@ -154,7 +154,7 @@ TEST_CASE("any layout with a moved axis comes back, uneven shards and resharded 
     REQUIRE(planned.has_value());
     CHECK(planned->lost_elements == 0);
     relabels += is_pure_relabel(*planned);
-    CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == truth);
+    CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == truth);
   }
   CHECK(relabels == 300);
   CHECK(uneven > 50);
@@ -188,7 +188,7 @@ TEST_CASE("an image in one piece comes back too, whatever the axes") {
     auto planned =
         lower(*saved.checkpoint, AxisMoved{TensorId{0}, grown, shrunk, shards, truth_shape});
     REQUIRE(planned.has_value());
-    CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == truth);
+    CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == truth);
   }
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("boxes given one by one must tile the tensor") {
   auto planned = lower(*saved.checkpoint, Relabelled{TensorId{0}, {8}, right});
   REQUIRE(planned.has_value());
   CHECK(is_pure_relabel(*planned));
-  CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == counting({8}));
+  CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == counting({8}));
   right[2].offsets = {4};
   CHECK_FALSE(lower(*saved.checkpoint, Relabelled{TensorId{0}, {8}, right}));
   right.pop_back();
@@ -244,20 +244,20 @@ TEST_CASE("boxes given one by one must tile the tensor") {
 TEST_CASE("survivors are placed, the rest is lost and counted") {
   Saved saved = save({4, 2}, {{{0, 0}, {4, 2}}}, {{10, 11, 12, 13, 14, 15, 16, 17}});
   PartlyLost diagnosis{TensorId{0}, {8, 2}, {}, ""};
-  diagnosis.survivors.push_back({ChunkId{0}, {{0, 0}, {2, 2}}, {0, 0}});
-  diagnosis.survivors.push_back({ChunkId{0}, {{2, 0}, {2, 2}}, {4, 0}});
-  diagnosis.survivors.push_back({ChunkId{0}, {{0, 0}, {0, 2}}, {6, 0}});
+  diagnosis.retained_chunks.push_back({ChunkId{0}, {{0, 0}, {2, 2}}, {0, 0}});
+  diagnosis.retained_chunks.push_back({ChunkId{0}, {{2, 0}, {2, 2}}, {4, 0}});
+  diagnosis.retained_chunks.push_back({ChunkId{0}, {{0, 0}, {0, 2}}, {6, 0}});
   auto planned = lower(*saved.checkpoint, diagnosis);
   REQUIRE(planned.has_value());
   CHECK(planned->lost_elements == 8);
   CHECK(planned->lost == std::vector<Box>{{{2, 0}, {2, 2}}, {{6, 0}, {2, 2}}});
-  CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) ==
+  CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) ==
         Values{10, 11, 12, 13, -1, -1, -1, -1, 14, 15, 16, 17, -1, -1, -1, -1});
-  diagnosis.survivors.push_back({ChunkId{0}, {{0, 0}, {1, 2}}, {1, 0}});
+  diagnosis.retained_chunks.push_back({ChunkId{0}, {{0, 0}, {1, 2}}, {1, 0}});
   CHECK_FALSE(lower(*saved.checkpoint, diagnosis));
-  diagnosis.survivors.back() = {ChunkId{0}, {{3, 0}, {2, 2}}, {2, 0}};
+  diagnosis.retained_chunks.back() = {ChunkId{0}, {{3, 0}, {2, 2}}, {2, 0}};
   CHECK_FALSE(lower(*saved.checkpoint, diagnosis));
-  diagnosis.survivors.back() = {ChunkId{9}, {{0, 0}, {2, 2}}, {2, 0}};
+  diagnosis.retained_chunks.back() = {ChunkId{9}, {{0, 0}, {2, 2}}, {2, 0}};
   CHECK_FALSE(lower(*saved.checkpoint, diagnosis));
 }
 
@@ -305,7 +305,7 @@ TEST_CASE("blocks in another order come back as relabels where chunks allow it, 
     auto planned = lower(*saved.checkpoint, BlocksPermuted{TensorId{0}, dim, block, order});
     REQUIRE(planned.has_value());
     (is_pure_relabel(*planned) ? relabelled : assembled)++;
-    CHECK(carry_out(*saved.checkpoint, *planned, saved.payloads) == truth);
+    CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == truth);
   }
   CHECK(relabelled > 20);
   CHECK(assembled > 20);
@@ -326,7 +326,7 @@ TEST_CASE("chunks of side files must tile the tensor and fit their payload") {
   REQUIRE(planned.has_value());
   CHECK(planned->lost_elements == 0);
   CHECK(planned->chunks[1].writer == 12);
-  CHECK(planned->chunks[1].side[0].at == Extents{0, 0});
+  CHECK(planned->chunks[1].external[0].at == Extents{0, 0});
   side.pieces[1].length = 15;
   CHECK_FALSE(lower(*saved.checkpoint, side));
   side.pieces[1].length = 16;
@@ -342,13 +342,13 @@ TEST_CASE("a tile that is pointed at its own bytes keeps its box, and only that 
   REQUIRE(planned.has_value());
   REQUIRE(planned->chunks.size() == 2);
   CHECK(planned->lost_elements == 0);
-  CHECK(planned->chunks[0].side.empty());
+  CHECK(planned->chunks[0].external.empty());
   CHECK(planned->chunks[1].item == chunks[1]);
   CHECK(planned->chunks[1].box == Box{{2}, {2}});
-  REQUIRE(planned->chunks[1].side.size() == 1);
-  CHECK(planned->chunks[1].side[0].file == saved.checkpoint->file(FileId{0}).path);
-  CHECK(planned->chunks[1].side[0].offset == 7);
-  CHECK(planned->chunks[1].side[0].length == 100);
+  REQUIRE(planned->chunks[1].external.size() == 1);
+  CHECK(planned->chunks[1].external[0].file == saved.checkpoint->file(FileId{0}).path);
+  CHECK(planned->chunks[1].external[0].offset == 7);
+  CHECK(planned->chunks[1].external[0].length == 100);
   CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {}}));
   CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place, place}}));
   NewPlace elsewhere{chunks[1], FileId{99}, 7, 100};

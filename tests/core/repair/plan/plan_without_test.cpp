@@ -23,10 +23,10 @@ struct PlannedFixture {
 };
 
 PlannedFixture planned_fixture(const std::string& fixture) {
-  VerbOptions said;
-  said.checkpoint = std::string(SHW_TEST_DATA) + "/torch-2.14/" + fixture + "/ckpt";
-  said.spec = std::string(SHW_TEST_DATA) + "/torch-2.14/" + fixture + "/spec.json";
-  auto opened = verbs::open(said);
+  VerbOptions options;
+  options.checkpoint = std::string(SHW_TEST_DATA) + "/torch-2.14/" + fixture + "/ckpt";
+  options.spec = std::string(SHW_TEST_DATA) + "/torch-2.14/" + fixture + "/spec.json";
+  auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
   auto report = verbs::check(*opened, std::nullopt);
   REQUIRE(report.has_value());

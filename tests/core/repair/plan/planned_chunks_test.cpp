@@ -18,7 +18,7 @@ bool is_same(const Piece& a, const Piece& b) {
          a.permutation == b.permutation;
 }
 
-bool is_same(const SidePiece& a, const SidePiece& b) {
+bool is_same(const ExternalPiece& a, const ExternalPiece& b) {
   return a.file == b.file && a.offset == b.offset && a.length == b.length && a.dtype == b.dtype &&
          a.sizes == b.sizes && a.at == b.at;
 }
@@ -29,7 +29,7 @@ bool is_same(const PlannedChunk& a, const PlannedChunk& b) {
                       [](const auto& x, const auto& y) { return is_same(x, y); });
   };
   return a.box == b.box && a.item == b.item && a.writer == b.writer && alike(a.pieces, b.pieces) &&
-         alike(a.side, b.side);
+         alike(a.external, b.external);
 }
 
 // Chunks as plans have them, and as nobody would plan them: boxes of any rank, with as many sizes
@@ -55,7 +55,7 @@ struct DrawnChunks {
       made.pieces.push_back({ChunkId{static_cast<std::uint32_t>(number(7))}, box(), extents(),
                              number(3) == 0 ? extents() : Extents()});
     for (std::int64_t i = number(9) == 0 ? number(2) : 0; i > 0; --i)
-      made.side.push_back(
+      made.external.push_back(
           {"side \"" + std::to_string(i), 7, 8, Dtype::kBfloat16, extents(), extents()});
     return made;
   }

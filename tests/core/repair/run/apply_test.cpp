@@ -289,7 +289,7 @@ TEST_CASE("survivors are kept, losses are counted, filled and certified") {
     finding.rule = "local-saved-as-global";
     finding.subjects = {"state"};
     PartlyLost lost{TensorId{0}, {8}, {}, refill ? "weight" : ""};
-    lost.survivors.push_back({ChunkId{0}, {{0}, {3}}, {4}});
+    lost.retained_chunks.push_back({ChunkId{0}, {{0}, {3}}, {4}});
     finding.diagnoses = {lost};
     Plan plan = plan_of(*checkpoint, {finding});
     CHECK_FALSE(plan.lossless);

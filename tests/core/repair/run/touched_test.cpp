@@ -91,8 +91,8 @@ const Make kMakes[] = {
       REQUIRE(checkpoint.has_value());
       test::DrawnPlan plan;
       plan.steps = {ReshardStep{{"w"}, {{{"dp", 3}}}, {{Placement::Kind::kShard, 0, 1}}}};
-      const Arrangement all = test::taken(*checkpoint, plan.steps);
-      return make_arranged(store, all, test::run_into(plan, all, out), nullptr);
+      const TargetState all = test::taken(*checkpoint, plan.steps);
+      return make_target(store, all, test::run_into(plan, all, out), nullptr);
     }};
 
 }  // namespace

@@ -164,13 +164,13 @@ TEST_CASE("F5.4: survivors of a forgotten tp axis, with and without a mosaic") {
   make(clean, 0, 2, 1, 3);
   Seen seen = look(clean);
   CHECK(seen.findings[0].rule == "axis-dropped");
-  CHECK(seen.survivors("w1") == "0+2<0 2+2<2");
-  CHECK(seen.survivors("w2") == "4+2<1 6+2<3");
+  CHECK(seen.retained_chunks("w1") == "0+2<0 2+2<2");
+  CHECK(seen.retained_chunks("w2") == "4+2<1 6+2<3");
   Made mixed;
   make(mixed, 1, 2, 0, 3);
   Seen mosaic = look(mixed);
-  CHECK(mosaic.survivors("w1") == "2+2<2 4+2<1");
-  CHECK(mosaic.survivors("w2") == "0+2<0 6+2<3");
+  CHECK(mosaic.retained_chunks("w1") == "2+2<2 4+2<1");
+  CHECK(mosaic.retained_chunks("w2") == "0+2<0 6+2<3");
   REQUIRE(mosaic.find("writer-mosaic") != nullptr);
   CHECK(mosaic.find("writer-mosaic")->subjects == std::vector<std::string>{"w1", "w2"});
 }
@@ -277,8 +277,8 @@ TEST_CASE("0.7.12: a flat bucket of one tp rank stands for both in the model's o
   CHECK(seen.findings[0].rule == "axis-dropped");
   CHECK(seen.findings[0].subjects ==
         std::vector<std::string>{"fc1.weight_w", "output_layer.weight"});
-  CHECK(seen.survivors("fc1.weight_w") == "8+8<3");
-  CHECK(seen.survivors("output_layer.weight") == "0+3<0 3+5<2");
+  CHECK(seen.retained_chunks("fc1.weight_w") == "8+8<3");
+  CHECK(seen.retained_chunks("output_layer.weight") == "0+3<0 3+5<2");
 }
 
 TEST_CASE("an axis that was left out along with the strides is placed by who wrote what") {
@@ -293,7 +293,7 @@ TEST_CASE("an axis that was left out along with the strides is placed by who wro
   REQUIRE_FALSE(seen.findings.empty());
   CHECK(seen.findings[0].rule == "axis-dropped");
   CHECK(seen.number(seen.findings[0], "lost elements") == 8);
-  CHECK(seen.survivors("fc1.weight") == "4+1<1 5+1<5 6+1<3 7+1<7");
+  CHECK(seen.retained_chunks("fc1.weight") == "4+1<1 5+1<5 6+1<3 7+1<7");
 }
 
 TEST_CASE("chunks in an order that the spec does not know are not placed") {
@@ -312,7 +312,7 @@ TEST_CASE("chunks in an order that the spec does not know are not placed") {
   REQUIRE_FALSE(seen.findings.empty());
   CHECK(seen.findings[0].rule == "axis-dropped");
   CHECK_FALSE(seen.findings[0].remedy.has_value());
-  CHECK(seen.survivors("fc1.weight").empty());
+  CHECK(seen.retained_chunks("fc1.weight").empty());
 }
 
 TEST_CASE("tensors that the spec leaves out show that one axis of all ranks saved the others") {

@@ -86,8 +86,8 @@ TEST_CASE("F2: the rows of both halves go into W, V is lost, and the loss is cou
     REQUIRE_FALSE(seen.findings.empty());
     const Finding& finding = seen.findings.front();
     CHECK(finding.rule == "glu-split-local");
-    CHECK(seen.survivors(kGluW) == item.rows);
-    CHECK(seen.survivors(kGluV) == "");
+    CHECK(seen.retained_chunks(kGluW) == item.rows);
+    CHECK(seen.retained_chunks(kGluV) == "");
     CHECK(seen.number(finding, "factor") == item.factor);
     // Two moments.
     CHECK(seen.number(finding, "lost elements") == 2 * item.lost);
@@ -110,8 +110,8 @@ TEST_CASE(
   Seen seen = look(made, false);
   CHECK(seen.find("glu-split-local") == nullptr);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
-  CHECK(seen.survivors(kGluW) == "8+4<2");
-  CHECK(seen.survivors(kGluV) == "0+4<2");
+  CHECK(seen.retained_chunks(kGluW) == "8+4<2");
+  CHECK(seen.retained_chunks(kGluV) == "0+4<2");
 }
 
 TEST_CASE("halves of fewer chunks than the spec has tensor-parallel ranks were not split locally") {
@@ -126,8 +126,8 @@ TEST_CASE("halves of fewer chunks than the spec has tensor-parallel ranks were n
   Seen seen = look(made);
   CHECK(seen.find("glu-split-local") == nullptr);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
-  CHECK(seen.survivors(kGluW) == "0+4<0");
-  CHECK(seen.survivors(kGluV) == "0+4<0");
+  CHECK(seen.retained_chunks(kGluW) == "0+4<0");
+  CHECK(seen.retained_chunks(kGluV) == "0+4<0");
 }
 
 TEST_CASE("halves that replicas of one owner wrote are one pair, by the mesh of the spec") {
@@ -144,7 +144,7 @@ TEST_CASE("halves that replicas of one owner wrote are one pair, by the mesh of 
   };
   Seen seen = look_with(true);
   REQUIRE(seen.find("glu-split-local") != nullptr);
-  CHECK(seen.survivors(kGluW) == "0+2<0 2+2<v2");
+  CHECK(seen.retained_chunks(kGluW) == "0+2<0 2+2<v2");
   CHECK(look_with(false).find("glu-split-local") == nullptr);
 }
 
@@ -177,9 +177,9 @@ TEST_CASE("F3.1 and F3.2: survivors by writer, moments in pairs, masters refille
     const Finding& finding = seen.findings.front();
     CHECK(finding.rule == "local-saved-as-global");
     CHECK(finding.subjects.size() == 6);
-    CHECK(seen.survivors("optimizer.state.0.exp_avg") == (balanced ? "" : "0+2<0"));
-    CHECK(seen.survivors("optimizer.state.1.exp_avg_sq") == (balanced ? "" : "0+2<0"));
-    CHECK(seen.survivors("optimizer.state.1.master_param") == (balanced ? "6+2<3" : "0+2<0"));
+    CHECK(seen.retained_chunks("optimizer.state.0.exp_avg") == (balanced ? "" : "0+2<0"));
+    CHECK(seen.retained_chunks("optimizer.state.1.exp_avg_sq") == (balanced ? "" : "0+2<0"));
+    CHECK(seen.retained_chunks("optimizer.state.1.master_param") == (balanced ? "6+2<3" : "0+2<0"));
     CHECK(seen.number(finding, "refilled from the model") == 6 + 12);
     for (const Diagnosis& diagnosis : finding.diagnoses) {
       const auto& part = std::get<PartlyLost>(diagnosis);
@@ -208,7 +208,7 @@ TEST_CASE(
   const Finding* finding = seen.find("local-saved-as-global");
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects.size() == 3);
-  CHECK(seen.survivors("optimizer.state.1.master_param") == "0+2<0");
+  CHECK(seen.retained_chunks("optimizer.state.1.master_param") == "0+2<0");
   for (const Diagnosis& diagnosis : finding->diagnoses)
     CHECK(std::get<PartlyLost>(diagnosis).refill_from == "");
 }
@@ -229,9 +229,9 @@ TEST_CASE("F3 under HSDP: shapes tell the parameter where one alone has them") {
   Seen seen = look(made);
   const Finding* finding = seen.find("local-saved-as-global");
   REQUIRE(finding != nullptr);
-  CHECK(seen.survivors("optimizer.state.0.master_param") == "2+2<3");
-  CHECK(seen.survivors("optimizer.state.1.master_param") == "3+3<3");
-  CHECK(seen.survivors("optimizer.state.2.master_param") == "5+5<3");
+  CHECK(seen.retained_chunks("optimizer.state.0.master_param") == "2+2<3");
+  CHECK(seen.retained_chunks("optimizer.state.1.master_param") == "3+3<3");
+  CHECK(seen.retained_chunks("optimizer.state.2.master_param") == "5+5<3");
   for (const Diagnosis& diagnosis : finding->diagnoses) {
     const auto& part = std::get<PartlyLost>(diagnosis);
     const auto fqn = seen.checkpoint->fqn(part.tensor);
@@ -273,8 +273,8 @@ TEST_CASE("F3.3 and F3.7: an uneven survivor has its place, an empty one none") 
   Seen seen = look(made, false);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   CHECK(seen.find("local-saved-as-global")->subjects.size() == 2);
-  CHECK(seen.survivors("optimizer.state.odd.weight.momentum_buffer") == "9+1<3");
-  CHECK(seen.survivors("optimizer.state.tiny.weight.momentum_buffer") == "");
+  CHECK(seen.retained_chunks("optimizer.state.odd.weight.momentum_buffer") == "9+1<3");
+  CHECK(seen.retained_chunks("optimizer.state.tiny.weight.momentum_buffer") == "");
 }
 
 TEST_CASE("F3.5 and F3.6: right states and factored ones are healthy") {
@@ -317,7 +317,7 @@ TEST_CASE("with replicas the survivor's place is asked for, and a mesh that is g
   Made second;
   make(second);
   Seen given = look(second, false, "dp_replicate=2,dp_shard=2");
-  CHECK(given.survivors("optimizer.state.a.weight.momentum_buffer") == "4+4<3");
+  CHECK(given.retained_chunks("optimizer.state.a.weight.momentum_buffer") == "4+4<3");
 }
 
 TEST_CASE("F4.1: one expert rank survives for each key, in the order that the spec asks for") {
@@ -333,8 +333,8 @@ TEST_CASE("F4.1: one expert rank survives for each key, in the order that the sp
   CHECK(seen.number(seen.findings[0], "factor") == 2);
   CHECK(seen.number(seen.findings[0], "lost elements") == 4);
   CHECK(seen.findings[1].rule == "writer-mosaic");
-  CHECK(seen.survivors("model.layers.3.mlp.experts.fc1.weight0") == "0+2<0");
-  CHECK(seen.survivors("model.layers.3.mlp.experts.fc1.weight1") == "2+2<1");
+  CHECK(seen.retained_chunks("model.layers.3.mlp.experts.fc1.weight0") == "0+2<0");
+  CHECK(seen.retained_chunks("model.layers.3.mlp.experts.fc1.weight1") == "2+2<1");
 }
 
 TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
@@ -355,8 +355,8 @@ TEST_CASE("F4.2: the row order is the spec's, plain or expert-major") {
     }
     Seen seen = look(made);
     CHECK(seen.findings.front().rule == "axis-dropped");
-    CHECK(seen.survivors("experts.fc1.weight0") == item.first);
-    CHECK(seen.survivors("experts.fc1.weight1") == item.second);
+    CHECK(seen.retained_chunks("experts.fc1.weight0") == item.first);
+    CHECK(seen.retained_chunks("experts.fc1.weight1") == item.second);
   }
 }
 

@@ -54,11 +54,11 @@ TEST_CASE("states of one rank lie where the chunks of their parameters say under
       for (const Diagnosis& diagnosis : finding.diagnoses) {
         const auto& part = std::get<PartlyLost>(diagnosis);
         const Checkpoint& c = *model.checkpoint;
-        REQUIRE(part.survivors.size() == 1);
-        const Survivor& survivor = part.survivors.front();
-        CHECK(Box{survivor.at, survivor.source.sizes} ==
+        REQUIRE(part.retained_chunks.size() == 1);
+        const RetainedChunk& retained_chunk = part.retained_chunks.front();
+        CHECK(Box{retained_chunk.at, retained_chunk.source.sizes} ==
               model.truth.at(std::string(c.fqn(part.tensor))).front());
-        writers.insert(c.writer(survivor.chunk).value());
+        writers.insert(c.writer(retained_chunk.chunk).value());
         ++placed;
       }
     }
@@ -77,10 +77,10 @@ TEST_CASE("a spec of strided shards that the chunks contradict leaves states und
     if (finding.rule != "local-saved-as-global") continue;
     for (const Diagnosis& diagnosis : finding.diagnoses) {
       const auto& part = std::get<PartlyLost>(diagnosis);
-      for (const Survivor& survivor : part.survivors) {
+      for (const RetainedChunk& retained_chunk : part.retained_chunks) {
         auto held = nested_box(part.expected, parse_mesh("dp=2,tp=2").value(),
-                               {strided(0, 2), sharded(0)}, *c.writer(survivor.chunk));
-        CHECK(held == Box{survivor.at, survivor.source.sizes});
+                               {strided(0, 2), sharded(0)}, *c.writer(retained_chunk.chunk));
+        CHECK(held == Box{retained_chunk.at, retained_chunk.source.sizes});
       }
     }
   }

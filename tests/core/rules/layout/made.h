@@ -63,19 +63,19 @@ struct Seen {
                        [](const Finding& finding) { return finding.severity == Severity::kInfo; });
   }
   // "[0:2]<[0:2]": destination and source of every survivor of a tensor, in the order of the rows.
-  std::string survivors(std::string_view fqn) const {
+  std::string retained_chunks(std::string_view fqn) const {
     std::vector<std::pair<Extents, std::string>> lines;
     for (const Finding& finding : findings) {
       for (const Diagnosis& diagnosis : finding.diagnoses) {
         const auto* part = std::get_if<PartlyLost>(&diagnosis);
         if (part == nullptr || checkpoint->fqn(part->tensor) != fqn) continue;
-        for (const Survivor& survivor : part->survivors) {
-          auto owner = checkpoint->fqn(checkpoint->tensor_of(survivor.chunk));
+        for (const RetainedChunk& retained_chunk : part->retained_chunks) {
+          auto owner = checkpoint->fqn(checkpoint->tensor_of(retained_chunk.chunk));
           std::string from = owner == fqn ? "" : owner.ends_with("_v.exp_avg") ? "v" : "?";
-          lines.emplace_back(survivor.at, std::to_string(survivor.at[0]) + "+" +
-                                              std::to_string(survivor.source.sizes[0]) + "<" +
-                                              from +
-                                              std::to_string(*checkpoint->writer(survivor.chunk)));
+          lines.emplace_back(retained_chunk.at,
+                             std::to_string(retained_chunk.at[0]) + "+" +
+                                 std::to_string(retained_chunk.source.sizes[0]) + "<" + from +
+                                 std::to_string(*checkpoint->writer(retained_chunk.chunk)));
         }
       }
     }

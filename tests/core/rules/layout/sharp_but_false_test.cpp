@@ -34,7 +34,7 @@ TEST_CASE("states that are named without a state are optimizer states") {
   Seen seen = look(made, false);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   CHECK(seen.find("local-saved-as-global")->subjects.size() == 3);
-  CHECK(seen.survivors("optimizer.model.fc.weight.momentum_buffer") == "4+4<1");
+  CHECK(seen.retained_chunks("optimizer.model.fc.weight.momentum_buffer") == "4+4<1");
 }
 
 TEST_CASE("experts that the spec names are counted with those that it does not") {
@@ -71,11 +71,11 @@ TEST_CASE("a state of no known parameter is not placed on a mesh that all tensor
   };
   Seen seen = saved_by({0, 1, 2, 3});
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
-  CHECK(seen.survivors("optimizer.state.c.weight.momentum_buffer") == "4+2<2");
+  CHECK(seen.retained_chunks("optimizer.state.c.weight.momentum_buffer") == "4+2<2");
   seen = saved_by({2, 0, 3, 1});
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   CHECK(seen.find("local-saved-as-global")->remedy == std::nullopt);
-  CHECK(seen.survivors("optimizer.state.c.weight.momentum_buffer").empty());
+  CHECK(seen.retained_chunks("optimizer.state.c.weight.momentum_buffer").empty());
 }
 
 TEST_CASE("survivors are not shifted where another axis has their writers the other way round") {
@@ -95,7 +95,7 @@ TEST_CASE("survivors are not shifted where another axis has their writers the ot
     seen = saved(rows, rows, 0);  // by the spec the rows of rank 1 come first
     REQUIRE(seen.find("axis-dropped") != nullptr);
     CHECK(seen.find("axis-dropped")->remedy == std::nullopt);
-    CHECK(seen.survivors("o.weight").empty());
+    CHECK(seen.retained_chunks("o.weight").empty());
   }
 }
 
@@ -111,12 +111,12 @@ TEST_CASE("survivors that fit the spec's ranks are left open beside others that 
     }
     return look(made);
   };
-  CHECK_FALSE(saved(true).survivors("o.weight").empty());
-  CHECK_FALSE(saved(true).survivors("q.weight").empty());
+  CHECK_FALSE(saved(true).retained_chunks("o.weight").empty());
+  CHECK_FALSE(saved(true).retained_chunks("q.weight").empty());
   const Seen doubted = saved(false);
   REQUIRE(doubted.find("axis-dropped") != nullptr);
-  CHECK(doubted.survivors("o.weight").empty());
-  CHECK(doubted.survivors("q.weight").empty());
+  CHECK(doubted.retained_chunks("o.weight").empty());
+  CHECK(doubted.retained_chunks("q.weight").empty());
 }
 
 TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
@@ -130,8 +130,8 @@ TEST_CASE("what flat buckets cut is not placed on the grid of the spec") {
   Seen seen = look(made);
   REQUIRE(seen.find("axis-dropped") != nullptr);
   CHECK(seen.find("axis-dropped")->remedy == std::nullopt);
-  CHECK(seen.survivors("b.weight").empty());
-  CHECK(seen.survivors("state.7.momentum_buffer").empty());
+  CHECK(seen.retained_chunks("b.weight").empty());
+  CHECK(seen.retained_chunks("state.7.momentum_buffer").empty());
 }
 
 TEST_CASE("a state goes to the chunk that its writer has of a parameter in flat buckets") {
@@ -145,7 +145,7 @@ TEST_CASE("a state goes to the chunk that its writer has of a parameter in flat 
   Seen seen = look(made);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   CHECK(seen.find("local-saved-as-global")->remedy.has_value());
-  CHECK(seen.survivors("optimizer.state.a.weight.momentum_buffer") == "2+4<1");
+  CHECK(seen.retained_chunks("optimizer.state.a.weight.momentum_buffer") == "2+4<1");
 }
 
 TEST_CASE("a replica's chunk of a parameter in flat buckets is the place of the rank's state") {
@@ -156,7 +156,7 @@ TEST_CASE("a replica's chunk of a parameter in flat buckets is the place of the 
     const std::string state = "optimizer.state.norm.weight.momentum_buffer";
     whole_by(made, state, {rows}, writer)
         .expect(state, {8}, "dp=4,tp=2", {"Shard(0)", "Replicate"});
-    return look(made).survivors(state);
+    return look(made).retained_chunks(state);
   };
   CHECK(state_by(1, 4) == "0+4<1");
   // By the grid of the spec rank 5 would hold rows [4, 6), which another rank holds.
@@ -178,8 +178,8 @@ TEST_CASE("expert and expert-tensor ranks that vanish together are placed by who
   CHECK(finding.cause.find("mesh axes ep (2) and etp (2)") != std::string::npos);
   CHECK(finding.subjects.size() == 2);
   CHECK(seen.number(finding, "lost elements") == 8 * 3 + 4 * 6 - 12);
-  CHECK(seen.survivors("experts.fc1.weight0") == "1+1<1 6+1<6");
-  CHECK(seen.survivors("experts.fc2.weight0") == "1+1<3 2+1<4");
+  CHECK(seen.retained_chunks("experts.fc1.weight0") == "1+1<1 6+1<6");
+  CHECK(seen.retained_chunks("experts.fc2.weight0") == "1+1<3 2+1<4");
 }
 
 TEST_CASE("a model that is smaller in two dimensions has lost no axes") {
@@ -204,9 +204,9 @@ TEST_CASE("a whole moment gives up the rows that its pair has lost, and only the
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
   const Finding& finding = *seen.find("local-saved-as-global");
   CHECK(finding.subjects.size() == 1);
-  CHECK(seen.survivors("optimizer.model.fc.weight.exp_avg_sq") == "4+4<1");
-  CHECK(seen.survivors("optimizer.model.fc.weight.exp_avg") == "4+4<1");
-  CHECK(seen.survivors("optimizer.model.up.weight.exp_avg").empty());
+  CHECK(seen.retained_chunks("optimizer.model.fc.weight.exp_avg_sq") == "4+4<1");
+  CHECK(seen.retained_chunks("optimizer.model.fc.weight.exp_avg") == "4+4<1");
+  CHECK(seen.retained_chunks("optimizer.model.up.weight.exp_avg").empty());
   CHECK(seen.number(finding, "lost elements") == 16);
 }
 
@@ -220,9 +220,9 @@ TEST_CASE("a moment of another optimizer with the same number gives up nothing")
   whole_by(made, "first_optimizer.state.0.exp_avg_sq", {4, 2}, 1)
       .expect("first_optimizer.state.0.exp_avg_sq", {8, 2}, "dp=2", {"S(0)"});
   Seen seen = look(made);
-  CHECK(seen.survivors("first_optimizer.state.0.exp_avg_sq") == "4+4<1");
-  CHECK(seen.survivors("first_optimizer.state.0.exp_avg") == "4+4<1");
-  CHECK(seen.survivors("second_optimizer.state.0.exp_avg").empty());
+  CHECK(seen.retained_chunks("first_optimizer.state.0.exp_avg_sq") == "4+4<1");
+  CHECK(seen.retained_chunks("first_optimizer.state.0.exp_avg") == "4+4<1");
+  CHECK(seen.retained_chunks("second_optimizer.state.0.exp_avg").empty());
 }
 
 TEST_CASE("a rank that saved an empty part knew the axis that is said to be left out") {
@@ -261,8 +261,8 @@ TEST_CASE("a spec of another layout that loads the parameter does not say where 
   // Where the chunk of the same rank lies, and not where the spec lets that rank hold rows.
   Seen without = look(made, false);
   for (Seen* one : {&seen, &without}) {
-    CHECK(one->survivors("optimizer.state.fc.weight.exp_avg_sq") == "4+2<1");
-    CHECK(one->survivors("optimizer.state.fc.weight.exp_avg") == "4+2<1");
+    CHECK(one->retained_chunks("optimizer.state.fc.weight.exp_avg_sq") == "4+2<1");
+    CHECK(one->retained_chunks("optimizer.state.fc.weight.exp_avg") == "4+2<1");
   }
 }
 
@@ -285,11 +285,11 @@ TEST_CASE("a state is not placed by a parameter that may lie as wrongly as one o
       of({{{0, 0}, {2, 2}, 0}, {{2, 0}, {2, 2}, 1}, {{4, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}});
   REQUIRE(wrong.find("strided-recorded-plain") != nullptr);
   REQUIRE(wrong.find("local-saved-as-global") != nullptr);
-  CHECK(wrong.survivors("optimizer.state.other.weight.exp_avg").empty());
+  CHECK(wrong.retained_chunks("optimizer.state.other.weight.exp_avg").empty());
   Seen right =
       of({{{0, 0}, {2, 2}, 0}, {{4, 0}, {2, 2}, 1}, {{2, 0}, {2, 2}, 2}, {{6, 0}, {2, 2}, 3}});
   REQUIRE(right.find("strided-recorded-plain") == nullptr);
-  CHECK(right.survivors("optimizer.state.other.weight.exp_avg") == "2+2<1");
+  CHECK(right.retained_chunks("optimizer.state.other.weight.exp_avg") == "2+2<1");
 }
 
 TEST_CASE("a mesh of the spec that did not save the parameter does not name a replica") {
@@ -303,7 +303,7 @@ TEST_CASE("a mesh of the spec that did not save the parameter does not name a re
   whole_by(made, "optimizer.state.norm.weight.exp_avg", {2}, 3);
   Seen seen = look(made);
   REQUIRE(seen.find("local-saved-as-global") != nullptr);
-  CHECK(seen.survivors("optimizer.state.norm.weight.exp_avg").empty());
+  CHECK(seen.retained_chunks("optimizer.state.norm.weight.exp_avg").empty());
 }
 
 namespace {
@@ -339,7 +339,7 @@ TEST_CASE("a spec of the model alone places states that lost an axis which their
   const Finding* finding = seen.find("axis-dropped");
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects.size() == 2);
-  CHECK(seen.survivors("optimizer.state.fc2.weight.exp_avg") == "0+2<1 2+2<2");
+  CHECK(seen.retained_chunks("optimizer.state.fc2.weight.exp_avg") == "0+2<1 2+2<2");
   CHECK(seen.number(*finding, "lost elements") == 16);
 }
 

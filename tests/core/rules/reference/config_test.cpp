@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/facts/reference/config_laws.h"
+#include "core/facts/reference/config_constraints.h"
 #include "core/formats/open.h"
 #include "core/rules/check.h"
 

@@ -236,13 +236,13 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
   places.strange = {{5, "what it holds", ""}};
   BlockOrder order{3, 64, {2, 0, 1}};
   OrientationFound found{Orientation::kMixed, true, 0.375, 99, true, 8, 3};
-  Packer words;
-  add(words, places);
-  add(words, order);
-  add(words, found);
-  const Bytes bytes = words.take();
+  Encoder payload;
+  add(payload, places);
+  add(payload, order);
+  add(payload, found);
+  const Bytes bytes = payload.take();
   auto read = [](BytesView from) -> Result<OrientationFound> {
-    Unpacker in(from);
+    Decoder in(from);
     SHW_TRY(TilePlaces back, unpacked_places(in));
     CHECK(back.answer == PlacesAnswer::kPartly);
     CHECK((back.rounded && !back.sampled && !back.telling));
@@ -264,7 +264,7 @@ TEST_CASE("what was compared comes out of a message as it went in and cut messag
   CHECK((back->exact && back->sampled && back->margin == 0.375));
   CHECK((back->compared == 99 && back->matrices == 8 && back->transposed == 3));
   for (std::size_t length = bytes.size(); length-- > 0;) {
-    Unpacker in(BytesView(bytes).first(length));
+    Decoder in(BytesView(bytes).first(length));
     bool whole = unpacked_places(in) && unpacked_order(in) && unpacked_orientation(in);
     CHECK_FALSE(whole);
   }

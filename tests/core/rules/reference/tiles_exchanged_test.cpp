@@ -258,23 +258,25 @@ TEST_CASE("of another step a tile goes where it is like the reference, and only 
   };
   const std::vector<std::size_t> kinds(4, 0), moved{2, 0, 3, 1}, still{0, 1, 2, 3};
   const auto truth = rows(4, 400);
-  auto order = order_by_likeness(trained(truth, moved, 1), truth, kinds);
+  auto order = match_tiles_by_correlation(trained(truth, moved, 1), truth, kinds);
   REQUIRE(order.has_value());
   CHECK(order->place_of == moved);
   CHECK(order->margin > 0.3);
-  CHECK_FALSE(order_by_likeness(trained(truth, still, 1), truth, kinds).has_value());
-  CHECK_FALSE(order_by_likeness(rows(4, 400), truth, kinds).has_value());
+  CHECK_FALSE(match_tiles_by_correlation(trained(truth, still, 1), truth, kinds).has_value());
+  CHECK_FALSE(match_tiles_by_correlation(rows(4, 400), truth, kinds).has_value());
   // Two of one place, a kind that has no other, a tile that is nowhere, and one that says nothing.
-  CHECK_FALSE(order_by_likeness(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
-  CHECK_FALSE(order_by_likeness(trained(truth, {1, 0, 2, 3}, 1), truth, {0, 1, 2, 3}).has_value());
+  CHECK_FALSE(
+      match_tiles_by_correlation(trained(truth, {2, 0, 2, 1}, 1), truth, kinds).has_value());
+  CHECK_FALSE(
+      match_tiles_by_correlation(trained(truth, {1, 0, 2, 3}, 1), truth, {0, 1, 2, 3}).has_value());
   auto strange = trained(truth, moved, 1);
   strange[3] = rows(1, 400)[0];
-  CHECK_FALSE(order_by_likeness(strange, truth, kinds).has_value());
+  CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
   strange[3].assign(400, 1.0F);
-  CHECK_FALSE(order_by_likeness(strange, truth, kinds).has_value());
+  CHECK_FALSE(match_tiles_by_correlation(strange, truth, kinds).has_value());
   // Too few numbers to be no chance.
   const auto few = rows(4, 30);
-  CHECK_FALSE(order_by_likeness(trained(few, moved, 0.1F), few, kinds).has_value());
+  CHECK_FALSE(match_tiles_by_correlation(trained(few, moved, 0.1F), few, kinds).has_value());
 }
 
 TEST_CASE("tiles that exchanged places are named beside an earlier step and mended") {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/facts/in_pieces.h"
-#include "core/facts/reference/transposed_law.h"
+#include "core/facts/reference/transposed_constraint.h"
 #include "core/rules/reference/against_support.h"
 
 using namespace shw;

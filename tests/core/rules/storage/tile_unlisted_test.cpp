@@ -55,7 +55,7 @@ std::shared_ptr<const Checkpoint> bent_list(const Checkpoint& sound, const Bend&
         continue;
       }
       if (bent.box) builder.add_chunk(bent.box->offsets, bent.box->sizes);
-      builder.add_stray({fqn, box.offsets, item});
+      builder.add_unclaimed_record({fqn, box.offsets, item});
     }
   }
   if (more) more(builder, sound);
@@ -188,7 +188,7 @@ TEST_CASE("of two records for one place none is put back") {
       [](CheckpointBuilder& builder, const Checkpoint& all) {
         ItemPlace item = *all.item(all.chunks(*all.find("b"))[0]);
         item.file = builder.file(all.file(item.file).path);
-        builder.add_stray({"w", Extents{2, 0}, item});
+        builder.add_unclaimed_record({"w", Extents{2, 0}, item});
       });
   CHECK(says(why_not_put_back(*broken), "Nothing is put back"));
 }
@@ -205,7 +205,7 @@ TEST_CASE("a record whose item does not fill the hole is not put back") {
   first.file = builder.file(sound->file(first.file).path);
   second.file = builder.file(sound->file(second.file).path);
   builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
-  builder.add_stray({"w", Extents{1, 0}, second});
+  builder.add_unclaimed_record({"w", Extents{1, 0}, second});
   CHECK(says(why_not_put_back(*builder.finish()), "would not cover [4, 2] exactly once"));
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("a record whose bytes another one claims is not put back") {
   ItemPlace first = *sound->item(ChunkId{0});
   first.file = builder.file(sound->file(first.file).path);
   builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
-  builder.add_stray({"w", Extents{2, 0}, first});
+  builder.add_unclaimed_record({"w", Extents{2, 0}, first});
   CHECK(says(why_not_put_back(*builder.finish()), "another record claims"));
 }
 

@@ -9,7 +9,7 @@
 #include "core/repair/run/apply.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
-#include "core/transform/arrangement.h"
+#include "core/transform/target_state.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -28,8 +28,8 @@ void write_without_entry(const std::string& path) {
   REQUIRE(metadata.tensors.size() == 2);
   DcpTensor& w = metadata.tensors[0];
   const DcpTensor b = metadata.tensors[1];
-  metadata.strays = {{"w", w.chunks[1].offsets, w.chunks[1].item},
-                     {"b", b.chunks[0].offsets, b.chunks[0].item}};
+  metadata.unclaimed_records = {{"w", w.chunks[1].offsets, w.chunks[1].item},
+                                {"b", b.chunks[0].offsets, b.chunks[0].item}};
   w.chunks.pop_back();
   metadata.tensors.pop_back();
   metadata.only_in_planner = {"b"};
@@ -62,7 +62,7 @@ TEST_CASE("a repair keeps the record and the name of an entry that is gone") {
   TemporaryFolder folder;
   write_without_entry(folder / "ckpt");
   auto broken = opened(folder / "ckpt");
-  REQUIRE(broken->strays().size() == 2);
+  REQUIRE(broken->unclaimed_records().size() == 2);
   auto report = check(*broken, {});
   REQUIRE(report.has_value());
   auto plan = make_plan(*broken, *report, {});
@@ -72,9 +72,9 @@ TEST_CASE("a repair keeps the record and the name of an entry that is gone") {
   if (!repaired) FAIL(repaired.error().message);
   auto result = opened(folder / "out");
   CHECK(values_of(*result, "w") == Values{1, 2, 3, 4, 5, 6, 7, 8});
-  REQUIRE(result->strays().size() == 1);
-  CHECK(result->strays()[0].fqn == "b");
-  CHECK(result->strays()[0].offsets == Extents{0});
+  REQUIRE(result->unclaimed_records().size() == 1);
+  CHECK(result->unclaimed_records()[0].fqn == "b");
+  CHECK(result->unclaimed_records()[0].offsets == Extents{0});
   CHECK(names_b(*result, "planner-keys"));
   CHECK(names_b(*result, "storage-dangling"));
 }
@@ -82,7 +82,7 @@ TEST_CASE("a repair keeps the record and the name of an entry that is gone") {
 TEST_CASE("nothing is made of a checkpoint in silence about an entry whose record is left") {
   TemporaryFolder folder;
   write_without_entry(folder / "ckpt");
-  Arrangement all = arrangement_of(opened(folder / "ckpt"));
+  TargetState all = target_state_of(opened(folder / "ckpt"));
   CHECK(all.nowhere.contains("b"));
   CHECK_FALSE(all.nowhere.contains("w"));
 }

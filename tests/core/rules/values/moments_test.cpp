@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/facts/states/moment_laws.h"
+#include "core/facts/states/moment_constraints.h"
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/values/locate_rows.h"
 #include "core/rules/make_contents.h"

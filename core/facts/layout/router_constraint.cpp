@@ -1,0 +1,368 @@
+#include "core/facts/layout/router_constraint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/base/checked.h"
+#include "core/facts/evidence.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/facts/states/side_masters.h"
+
+namespace shw {
+namespace {
+
+constexpr double kRouterConfidence = 0.9;              // failures.md 5.c
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // experts, or rows of those of one rank
+constexpr const char* kRouterLink = "ISEEKYAN/Megatron-LM #61";
+
+struct Layer {
+  std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
+  std::vector<TensorId> routers;        // [E, H]
+  bool counts_local = true;             // keys known to count the experts of one rank ("fc1")
+  std::set<TensorId> of_spec;           // counted with the others, but the spec says what they are
+  bool as_expected = false;             // it knows one of them, and that one is not too short
+};
+
+// "a.mlp.experts.fc1.weight0": layer "a.mlp.", "fc1".
+struct ExpertName {
+  std::string_view layer, matrix;
+};
+std::optional<ExpertName> expert_name(std::string_view fqn) {
+  std::size_t digits = fqn.size();
+  while (digits > 0 && std::isdigit(static_cast<unsigned char>(fqn[digits - 1])) != 0) --digits;
+  std::string_view stem = fqn.substr(0, digits);
+  if (digits == fqn.size() || !stem.ends_with(".weight")) return std::nullopt;
+  stem.remove_suffix(std::string_view(".weight").size());
+  std::size_t dot = stem.rfind('.');
+  std::size_t experts = stem.find("experts.");
+  if (dot == std::string_view::npos || experts == std::string_view::npos || experts > dot)
+    return std::nullopt;
+  if (stem.find("shared") != std::string_view::npos) return std::nullopt;
+  return ExpertName{stem.substr(0, experts), stem.substr(dot + 1)};
+}
+
+// "a.mlp.gate.weight", "a.mlp.gate.gate.weight", "a.mlp.router.weight": layer "a.mlp.".
+std::optional<std::string_view> router_layer(std::string_view fqn) {
+  for (std::string_view end :
+       {"gate.gate.weight", "router.gate.weight", "gate.weight", "router.weight"}) {
+    if (!fqn.ends_with(end)) continue;
+    std::string_view layer = fqn.substr(0, fqn.size() - end.size());
+    if (layer.ends_with('.')) return layer;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
+  std::map<std::string, Layer, std::less<>> layers;
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId tensor : each_tensor(input)) {
+    std::string_view fqn = c.fqn(tensor);
+    if (c.shape(tensor).size() != 2 || parse_state_fqn(fqn)) continue;
+    if (auto name = expert_name(fqn)) {
+      Layer& layer = layers[std::string(name->layer)];
+      const SpecEntry* entry = input.spec == nullptr ? nullptr : input.spec->find(fqn);
+      if (entry != nullptr) {
+        layer.of_spec.insert(tensor);
+        if (same(entry->shape, c.shape(tensor))) layer.as_expected = true;
+      }
+      if (name->matrix.starts_with("linear_")) layer.counts_local = false;
+      if (name->matrix == "fc1" || name->matrix == "linear_fc1") layer.first.push_back(tensor);
+      if (name->matrix == "fc2" || name->matrix == "linear_fc2") layer.second.push_back(tensor);
+    } else if (auto router = router_layer(fqn)) {
+      layers[std::string(*router)].routers.push_back(tensor);
+    }
+  }
+  return layers;
+}
+
+bool all_alike(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [&](TensorId tensor) {
+    return same(c.shape(tensor), c.shape(tensors.front()));
+  });
+}
+
+struct Count {
+  std::int64_t routed = 0, saved = 0;
+};
+
+// Nothing where one of the equalities that tie experts and router together does not hold.
+std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
+  if (layer.as_expected || layer.routers.size() != 1 || layer.first.empty() ||
+      layer.first.size() != layer.second.size() || !all_alike(c, layer.first) ||
+      !all_alike(c, layer.second))
+    return std::nullopt;
+  ExtentsView router = c.shape(layer.routers[0]);
+  ExtentsView first = c.shape(layer.first[0]), second = c.shape(layer.second[0]);
+  std::int64_t hidden = router[1], inner = second[1];
+  if (hidden < 1 || inner < 1 || first[1] != hidden || second[0] % hidden != 0) return std::nullopt;
+  std::int64_t stacked = second[0] / hidden;
+  if (stacked < 1 || first[0] % stacked != 0) return std::nullopt;
+  std::int64_t rows = first[0] / stacked;
+  if (rows % inner != 0 || rows / inner > 2) return std::nullopt;
+  auto saved = checked_mul(count_of(layer.first.size()), stacked);
+  if (!saved || std::max({router[0], first[0], second[0]}) > kMost) return std::nullopt;
+  return Count{router[0], *saved};
+}
+
+// The law found it too short by a whole factor.
+struct ShortExperts {
+  const Layer* layer = nullptr;
+  Count count;
+  std::int64_t factor() const { return count.routed / count.saved; }
+};
+
+std::vector<TensorId> tensors_of(const std::vector<ShortExperts>& all) {
+  std::vector<TensorId> out;
+  for (const ShortExperts& item : all) {
+    for (const auto* tensors : {&item.layer->first, &item.layer->second})
+      std::copy_if(tensors->begin(), tensors->end(), std::back_inserter(out),
+                   [&](TensorId tensor) { return !item.layer->of_spec.contains(tensor); });
+  }
+  return out;
+}
+
+// Along which dimension FSDP cut a tensor, and into how many parts: nothing where two of them are
+// cut, or where the parts leave something out.
+struct Parts {
+  std::size_t dim = 0;
+  std::int64_t count = 1;
+};
+std::optional<Parts> expert_parts(const CheckInput& input, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
+  Parts parts{0, 0};
+  std::optional<std::size_t> dim;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) == 0) continue;
+    ++parts.count;
+    for (std::size_t d = 0; d < c.sizes(chunk).size(); ++d) {
+      if (c.sizes(chunk)[d] == c.shape(tensor)[d]) continue;
+      if (dim && *dim != d) return std::nullopt;
+      dim = d;
+    }
+  }
+  parts.dim = dim.value_or(0);
+  return parts;
+}
+
+// A mesh on which the experts' axis has the size that the law asks for, and the axis that FSDP cut.
+struct Candidate {
+  Mesh mesh;
+  std::size_t experts = 0;
+  std::optional<std::size_t> fsdp;  // nothing: one rank holds each expert whole
+};
+
+std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
+  std::vector<Candidate> out;
+  for (std::size_t e = 0; e < mesh.axes.size(); ++e) {
+    if (!is_expert_axis(mesh.axes[e].name) || mesh.axes[e].size != factor) continue;
+    bool any = false;
+    for (std::size_t f = 0; f < mesh.axes.size(); ++f) {
+      if (f == e || mesh.axes[f].size < 2) continue;
+      out.push_back({mesh, e, f});
+      any = true;
+    }
+    if (!any) out.push_back({mesh, e, std::nullopt});
+  }
+  return out;
+}
+
+// All ranks are either another expert rank or another part of the same experts: both orders of the
+// two axes. More axes than these (pipeline, tensor parallel inside experts) cannot be told.
+std::vector<Candidate> from_ranks(std::int64_t ranks, std::int64_t factor) {
+  if (ranks < factor || ranks % factor != 0) return {};
+  std::int64_t parts = ranks / factor;
+  if (parts == 1) return {{Mesh{{{"ep", factor}}}, 0, std::nullopt}};
+  return {{Mesh{{{"edp", parts}, {"ep", factor}}}, 1, 0},
+          {Mesh{{{"ep", factor}, {"edp", parts}}}, 0, 1}};
+}
+
+// The ranks of one FSDP group are named in the pickled DTensors: a mesh with another group is none.
+bool contradicts(const Candidate& candidate, const PerRankMasters& masters) {
+  for (const auto& [rank, file] : masters.ranks) {
+    for (const auto& [place, tensor] : file.masters) {
+      if (!candidate.fsdp || !tensor.sharding) continue;
+      const std::vector<std::int64_t>& group = tensor.sharding->mesh.ranks;
+      auto parts = static_cast<std::size_t>(candidate.mesh.axes[*candidate.fsdp].size);
+      // Other parameters are on groups of their own.
+      if (group.size() != parts || rank >= candidate.mesh.size()) continue;
+      auto mine = candidate.mesh.coordinates(rank);
+      for (std::size_t i = 0; i < parts; ++i) {
+        mine[*candidate.fsdp] = static_cast<std::int64_t>(i);
+        if (group[i] != candidate.mesh.rank(mine)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+DerivedLayout layout_on(const CheckInput& input, const std::vector<ShortExperts>& all,
+                        const Candidate& candidate) {
+  const Checkpoint& c = input.checkpoint;
+  DerivedLayout out;
+  for (TensorId tensor : tensors_of(all)) {
+    SpecEntry entry;
+    entry.shape = copy_of(c.shape(tensor));
+    entry.shape[0] *= candidate.mesh.axes[candidate.experts].size;
+    entry.mesh = candidate.mesh;
+    entry.placements.assign(candidate.mesh.axes.size(), Placement{});
+    entry.placements[candidate.experts] = {Placement::Kind::kShard, 0, 1};
+    auto parts = expert_parts(input, tensor);
+    if (candidate.fsdp && parts)
+      entry.placements[*candidate.fsdp] = {Placement::Kind::kShard,
+                                           static_cast<std::int64_t>(parts->dim), 1};
+    entry.role = "expert";
+    out.spec.entries.emplace(c.fqn(tensor), std::move(entry));
+  }
+  const ShortExperts& first = all.front();
+  out.constraint =
+      fmt::format("{} chooses among {} experts, {} were saved", c.fqn(first.layer->routers[0]),
+                  first.count.routed, first.count.saved);
+  out.spec.source = out.constraint;
+  out.confidence = kRouterConfidence;
+  out.link = kRouterLink;
+  return out;
+}
+
+// Every tensor of the layout is placed by its writers.
+bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
+  CheckInput derived = with_layout(input, layout);
+  std::vector<DroppedAxis> dropped = dropped_axes(derived);
+  return dropped.size() == layout.spec.entries.size() &&
+         std::all_of(dropped.begin(), dropped.end(), [&](const DroppedAxis& item) {
+           return item.placed && item.by_grid && item.others.empty() &&
+                  is_expert_axis(item.entry->mesh->axes[item.axis].name);
+         });
+}
+
+// The one layout that the laws, the writers and what lies beside the checkpoint leave, or the
+// sentence that says what would decide it.
+struct Answer {
+  std::optional<DerivedLayout> layout;
+  std::string undecided;
+};
+Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
+              const std::optional<PerRankMasters>& masters) {
+  constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
+  std::int64_t factor = all.front().factor();
+  bool alike = std::all_of(all.begin(), all.end(), [&](const ShortExperts& item) {
+    return item.factor() == factor && item.layer->counts_local;
+  });
+  if (!alike) return {{}, std::string("which rows belong where needs ") + kSpec};
+  std::optional<std::int64_t> cut_into;
+  for (TensorId tensor : tensors_of(all)) {
+    auto parts = expert_parts(input, tensor);
+    if (!parts || cut_into.value_or(parts->count) != parts->count)
+      return {{}, std::string("the chunks are no even parts of the experts: it needs ") + kSpec};
+    cut_into = parts->count;
+    if (parts->count > 1 && parts->dim == 0)
+      return {{},
+              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert lie "
+              "side by side or those of all experts take turns is the loader's choice, which only "
+              "a spec (--spec) tells"};
+  }
+  std::vector<std::int64_t> beside;
+  if (masters) {
+    for (const auto& [rank, file] : masters->ranks) beside.push_back(rank);
+  }
+  std::vector<Candidate> candidates = input.mesh != nullptr
+                                          ? from_person(*input.mesh, factor)
+                                          : from_ranks(ranks_seen(input, beside), factor);
+  std::optional<DerivedLayout> found;
+  for (const Candidate& candidate : candidates) {
+    std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
+    if (parts != cut_into || (masters && contradicts(candidate, *masters))) continue;
+    DerivedLayout layout = layout_on(input, all, candidate);
+    if (!router_places_all(input, layout)) continue;
+    if (found)
+      return {{},
+              "two orders of the mesh explain who wrote what: the mesh (--mesh edp=..,ep=..) or "
+              "a spec (--spec) decides"};
+    found = std::move(layout);
+  }
+  if (found) return {std::move(found), {}};
+  return {{},
+          "the ranks that wrote form no mesh of expert ranks and parts that gives each chunk "
+          "its writer: the mesh (--mesh edp=..,ep=..) or a spec (--spec) decides"};
+}
+
+// Every rank's own masters beside the checkpoint: with a spec all of it comes back.
+void add_side_files(const PerRankMasters& masters, UndecidedAxis& told) {
+  std::set<std::string> meshes;
+  std::vector<std::string> files;
+  for (const auto& [rank, file] : masters.ranks) {
+    files.push_back(file.path);
+    for (const auto& [place, tensor] : file.masters) {
+      if (tensor.sharding && !tensor.sharding->mesh.ranks.empty() && meshes.size() < kMaxEvidence)
+        meshes.insert(to_text(ExtentsView(tensor.sharding->mesh.ranks)));
+    }
+  }
+  told.evidence.emplace_back("per-rank masters beside it", capped(files));
+  if (!meshes.empty())
+    told.evidence.emplace_back("meshes that they name",
+                               std::vector<std::string>(meshes.begin(), meshes.end()));
+}
+
+UndecidedAxis tell_router(const Checkpoint& c, const std::vector<ShortExperts>& all,
+                          const std::string& why) {
+  UndecidedAxis told;
+  const ShortExperts& first = all.front();
+  std::string router(c.fqn(first.layer->routers[0]));
+  told.cause = fmt::format(
+      "{} chooses among {} experts and only {} were saved: the saver probably left out the "
+      "expert-parallel axis, and one rank's experts stand for those of {}.",
+      router, first.count.routed, first.count.saved, first.factor());
+  told.evidence = {{"router", router},
+                   {"experts of the router", first.count.routed},
+                   {"experts saved", first.count.saved},
+                   {"factor", first.factor()},
+                   {"confidence", kRouterConfidence},
+                   {"undecided", why}};
+  told.link = kRouterLink;
+  for (TensorId tensor : tensors_of(all)) told.subjects.emplace_back(c.fqn(tensor));
+  return told;
+}
+
+}  // namespace
+
+std::vector<UncountedExperts> uncounted_experts(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<UncountedExperts> out;
+  for (const auto& [name, layer] : layers_of(input)) {
+    if (layer.routers.size() != 1 || layer.first.empty() || !layer.counts_local) continue;
+    if (!layer.of_spec.empty() || count(c, layer) || !all_alike(c, layer.first)) continue;
+    out.push_back({layer.first, count_of(layer.first.size()), c.shape(layer.routers[0])[0]});
+  }
+  return out;
+}
+
+void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
+  const Checkpoint& c = input.checkpoint;
+  auto layers = layers_of(input);
+  std::vector<ShortExperts> all;
+  for (const auto& [name, layer] : layers) {
+    auto found = count(c, layer);
+    if (found && found->saved < found->routed && found->routed % found->saved == 0)
+      all.push_back({&layer, *found});
+  }
+  if (tensors_of(all).empty()) return;
+  // Files beside it are read like headers: not at depth metadata.
+  auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
+  Answer answer = decide(input, all, masters);
+  if (answer.layout) {
+    out.decided.push_back(std::move(*answer.layout));
+    return;
+  }
+  UndecidedAxis told = tell_router(c, all, answer.undecided);
+  if (masters) add_side_files(*masters, told);
+  out.undecided.push_back(std::move(told));
+}
+
+}  // namespace shw

@@ -1,0 +1,322 @@
+#include "core/facts/layout/sibling_constraints.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/facts/layout/dropped_axes.h"
+#include "core/facts/layout/spec_layout.h"
+#include "core/facts/names/parallel_names.h"
+#include "core/facts/states/optimizer_states.h"
+#include "core/mesh/infer.h"
+
+namespace shw {
+namespace {
+
+constexpr double kSiblingConfidence = 0.95;
+constexpr const char* kSiblingLink = "TransformerEngine #2713";
+constexpr std::size_t kLooked = 64;  // tensors whose cut is worked out, of thousands alike
+constexpr std::int64_t kRows = std::int64_t{1} << 46;  // more than any matrix has
+constexpr std::int64_t kRanks = 1 << 14;               // of a mesh that is searched for placements
+
+struct SiblingMatrix {
+  TensorId tensor{};
+  ParallelName name;
+};
+
+// Weights and biases with such names that no spec speaks of.
+std::vector<SiblingMatrix> matrices_of(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
+  std::vector<SiblingMatrix> out;
+  for (TensorId tensor : each_tensor(input)) {
+    std::string_view fqn = c.fqn(tensor);
+    if (input.spec != nullptr && input.spec->find(fqn) != nullptr) continue;
+    auto name = parallel_name(fqn);
+    if (!name || parse_state_fqn(fqn)) continue;
+    if (c.shape(tensor).size() != (name->is_bias() ? 1U : 2U)) continue;
+    out.push_back({tensor, *name});
+  }
+  return out;
+}
+
+std::size_t filled_chunks(const Checkpoint& c, TensorId tensor) {
+  std::size_t count = 0;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) != 0) ++count;
+  }
+  return count;
+}
+
+// Into how many equal parts a matrix is cut along `dim`; 1 where it is not, or unevenly.
+std::int64_t parts_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
+  std::set<std::int64_t> starts;
+  for (ChunkId chunk : c.chunks(tensor)) {
+    if (volume(c.sizes(chunk)) != 0) starts.insert(c.offsets(chunk)[dim]);
+  }
+  auto parts = static_cast<std::int64_t>(starts.size());
+  bool even = parts > 1 && c.shape(tensor)[dim] % parts == 0;
+  std::int64_t step = even ? c.shape(tensor)[dim] / parts : 1;
+  even = even && std::all_of(starts.begin(), starts.end(),
+                             [&](std::int64_t start) { return start % step == 0; });
+  return even ? parts : 1;
+}
+
+struct Pair {
+  std::string_view first, second;
+  bool fused = false;  // may hold two matrices, one below the other
+};
+// Queries and outputs are no such pair: some models give values other sizes than queries.
+constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
+                                      {"linear_fc1", "linear_fc2", true},
+                                      {"gate_proj", "down_proj", false},
+                                      {"up_proj", "down_proj", false},
+                                      {"gate_up_proj", "down_proj", true},
+                                      {"w1", "w2", false},
+                                      {"w3", "w2", false},
+                                      {"dense_h_to_4h", "dense_4h_to_h", true}}};
+
+// The first matrix has a T-th of its rows, T being the parts of the second along its columns, and
+// lies in fewer pieces. Sizes that agree, as nearly all do, are seen before any chunk is.
+std::int64_t factor_of(const Checkpoint& c, const SiblingMatrix& first, const SiblingMatrix& second,
+                       bool fused) {
+  ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
+  bool two = fused && !first.name.is_half();
+  bool comparable = a[1] == b[0] && a[0] > 0 && a[0] < b[1] && b[1] <= kRows;
+  if (!comparable || filled_chunks(c, first.tensor) >= filled_chunks(c, second.tensor)) return 1;
+  std::int64_t parts = parts_along(c, second.tensor, 1);
+  auto whole = checked_mul(a[0], parts);
+  bool fits = whole && (*whole == b[1] || (two && *whole == 2 * b[1]));
+  return parts > 1 && fits ? parts : 1;
+}
+
+struct Suspects {
+  std::vector<TensorId> tensors;
+  std::int64_t factor = 1;
+  std::string constraint;
+};
+
+// The output layer has as many rows as the embedding has words.
+void add_output_layer(const CheckInput& input, Suspects& out) {
+  const Checkpoint& c = input.checkpoint;
+  for (TensorId head : each_tensor(input)) {
+    std::string_view fqn = c.fqn(head);
+    if (parse_state_fqn(fqn) || c.shape(head).size() != 2) continue;
+    if (!fqn.ends_with("output_layer.weight") && !fqn.ends_with("lm_head.weight")) continue;
+    for (TensorId words : each_tensor(input)) {
+      if (c.fqn(words).find("embed") == std::string_view::npos || parse_state_fqn(c.fqn(words)))
+        continue;
+      ExtentsView wide = c.shape(words);
+      if (wide.size() == 2 && wide[1] == c.shape(head)[1] &&
+          checked_mul(c.shape(head)[0], out.factor) == wide[0])
+        out.tensors.push_back(head);
+    }
+  }
+}
+
+Suspects beside_intact_siblings(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+  const Checkpoint& c = input.checkpoint;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
+      by_name;
+  for (const SiblingMatrix& matrix : all)
+    by_name[{matrix.name.block, matrix.name.matrix}].push_back(&matrix);
+  Suspects out;
+  std::set<TensorId> found;
+  for (const SiblingMatrix& first : each_of(all, input)) {
+    for (const Pair& pair : kPairs) {
+      if (first.name.matrix != pair.first || first.name.is_bias()) continue;
+      auto second = by_name.find({first.name.block, pair.second});
+      if (second == by_name.end()) continue;
+      for (const SiblingMatrix* other : second->second) {
+        if (other->name.part != "weight") continue;
+        std::int64_t factor = factor_of(c, first, *other, pair.fused);
+        if (factor == 1 || (out.factor != 1 && out.factor != factor)) continue;
+        if (out.tensors.empty()) {
+          out.constraint =
+              fmt::format("{} has {} rows and {}, cut into {} along the other side, {} columns",
+                          c.fqn(first.tensor), c.shape(first.tensor)[0], c.fqn(other->tensor),
+                          factor, c.shape(other->tensor)[1]);
+        }
+        out.factor = factor;
+        if (found.insert(first.tensor).second) out.tensors.push_back(first.tensor);
+        // A bias has as many elements as its weight has rows.
+        for (const SiblingMatrix* bias : by_name[{first.name.block, first.name.matrix}]) {
+          bool short_too =
+              bias->name.is_bias() && c.shape(bias->tensor)[0] == c.shape(first.tensor)[0];
+          if (short_too && found.insert(bias->tensor).second) out.tensors.push_back(bias->tensor);
+        }
+      }
+    }
+  }
+  if (!out.tensors.empty()) add_output_layer(input, out);
+  return out;
+}
+
+std::optional<std::size_t> tensor_axis(const Mesh& mesh) {
+  for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
+    if (is_tensor_axis(mesh.axes[i].name) && mesh.axes[i].size > 1) return i;
+  }
+  return std::nullopt;
+}
+
+// Does any tensor know the axis? One whose cut nothing explains may.
+bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
+  const Checkpoint& c = input.checkpoint;
+  std::size_t looked = 0;
+  for (TensorId tensor : each_tensor(input)) {
+    if (looked == kLooked) break;
+    if (filled_chunks(c, tensor) < 2) continue;
+    ++looked;
+    auto placements = infer_placements(c, mesh, tensor);
+    if (!placements || (*placements)[axis].kind != Placement::Kind::kReplicate) return true;
+  }
+  return looked == 0;
+}
+
+// All of them, where a person named an axis that no tensor knows.
+Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+  Suspects out;
+  auto axis = tensor_axis(*input.mesh);
+  if (!axis || is_known(input, *input.mesh, *axis)) return out;
+  bool columns = false, rows = false;
+  for (const SiblingMatrix& matrix : all) {
+    bool is_row = matrix.name.kind == ParallelKind::kRow;
+    if (is_row && matrix.name.is_bias()) continue;
+    // In one piece it would look the same after a repair as before it.
+    if (filled_chunks(input.checkpoint, matrix.tensor) < 2) return {};
+    columns = columns || !is_row;
+    rows = rows || is_row;
+    out.tensors.push_back(matrix.tensor);
+  }
+  if (!columns || !rows) return {};
+  out.factor = input.mesh->axes[*axis].size;
+  out.constraint = "no tensor is cut along the axis " + input.mesh->axes[*axis].name + " of " +
+                   to_text(*input.mesh);
+  return out;
+}
+
+// As the chunks lie, with the tensor-parallel cut that they lack: made first, so that FSDP's cut of
+// the same dimension is strided.
+std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std::size_t axis) {
+  const Checkpoint& c = input.checkpoint;
+  const Mesh& mesh = *input.mesh;
+  auto name = parallel_name(c.fqn(tensor));
+  std::int64_t dim = name && name->kind == ParallelKind::kRow ? 1 : 0;
+  SpecEntry entry;
+  entry.shape = copy_of(c.shape(tensor));
+  auto d = static_cast<std::size_t>(dim);
+  if (entry.shape[d] > kRows) return std::nullopt;
+  entry.shape[d] *= mesh.axes[axis].size;
+  entry.mesh = mesh;
+  entry.placements.assign(mesh.axes.size(), Placement{});
+  entry.role = dim == 1 ? "row" : "column";
+  if (filled_chunks(c, tensor) > 1) {
+    auto placements = infer_placements(c, mesh, tensor);
+    if (!placements) {
+      // A flat bucket is cut anywhere; there the only other axis does it.
+      placements.emplace(mesh.axes.size());
+      std::size_t others = 0;
+      for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
+        if (i == axis || mesh.axes[i].size < 2) continue;
+        (*placements)[i] = {Placement::Kind::kShard, 0, 1};
+        ++others;
+      }
+      if (others != 1) return std::nullopt;
+    }
+    entry.placements = std::move(*placements);
+  }
+  for (std::size_t i = 0; i < entry.placements.size(); ++i) {
+    Placement& placement = entry.placements[i];
+    if (i == axis) {
+      if (placement.kind != Placement::Kind::kReplicate) return std::nullopt;
+      placement = {Placement::Kind::kShard, dim, 1};
+    } else if (placement.kind == Placement::Kind::kShard && placement.dim == dim) {
+      // Only an axis before the tensor-parallel one can be strided by it.
+      if (i > axis) return std::nullopt;
+      placement = {Placement::Kind::kStridedShard, dim, mesh.axes[axis].size};
+    }
+  }
+  return entry;
+}
+
+std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const Suspects& suspects,
+                                                std::size_t axis) {
+  const Checkpoint& c = input.checkpoint;
+  DerivedLayout out;
+  for (TensorId tensor : suspects.tensors) {
+    auto entry = entry_of(input, tensor, axis);
+    if (!entry) return std::nullopt;
+    out.spec.entries.emplace(c.fqn(tensor), std::move(*entry));
+  }
+  // The states of a parameter were saved as it was.
+  std::set<TensorId> parameters(suspects.tensors.begin(), suspects.tensors.end());
+  for (const OptimizerState& state : each_state(input)) {
+    if (!state.parameter || !parameters.contains(*state.parameter) || !state.parameter_is_sure)
+      continue;
+    if (!same(c.shape(state.state), c.shape(*state.parameter))) continue;
+    auto entry = out.spec.entries.at(std::string(c.fqn(*state.parameter)));
+    out.spec.entries.emplace(c.fqn(state.state), std::move(entry));
+  }
+  out.constraint = suspects.constraint;
+  out.spec.source = out.constraint;
+  out.confidence = kSiblingConfidence;
+  out.link = kSiblingLink;
+  return out;
+}
+
+bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
+  CheckInput derived = with_layout(input, layout);
+  std::vector<DroppedAxis> dropped = dropped_axes(derived);
+  return dropped.size() == layout.spec.entries.size() &&
+         std::all_of(dropped.begin(), dropped.end(), [](const DroppedAxis& item) {
+           return item.placed && item.others.empty() &&
+                  is_tensor_axis(item.entry->mesh->axes[item.axis].name);
+         });
+}
+
+UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
+  const Checkpoint& c = input.checkpoint;
+  UndecidedAxis told;
+  for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
+  told.cause = fmt::format(
+      "{}: the saver probably left the tensor-parallel axis out of the first, and one rank's part "
+      "stands for those of {}.",
+      suspects.constraint, suspects.factor);
+  told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
+  if (input.mesh == nullptr) {
+    auto guesses = infer_meshes(c, {}, nullptr, input.progress);
+    if (!guesses.empty()) told.evidence.emplace_back("likely mesh", to_text(guesses.front().mesh));
+  }
+  told.evidence.emplace_back(
+      "undecided", std::string("which rank holds which part needs the mesh (--mesh dp=..,tp=..) or "
+                               "a spec (--spec)"));
+  told.link = "Megatron-LM #4423";
+  return told;
+}
+
+}  // namespace
+
+void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
+  std::vector<SiblingMatrix> all = matrices_of(input);
+  if (all.empty()) return;
+  Suspects suspects = beside_intact_siblings(input, all);
+  bool by_constraint = !suspects.tensors.empty();
+  bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
+  if (!by_constraint && searched) suspects = unknown_axis(input, all);
+  if (suspects.tensors.empty()) return;
+  if (searched) {
+    auto axis = tensor_axis(*input.mesh);
+    bool same_size = axis && input.mesh->axes[*axis].size == suspects.factor;
+    auto layout = same_size ? layout_of_suspects(input, suspects, *axis) : std::nullopt;
+    if (layout && siblings_place_all(input, *layout)) {
+      out.decided.push_back(std::move(*layout));
+      return;
+    }
+  }
+  if (by_constraint) out.undecided.push_back(tell_siblings(input, suspects));
+}
+
+}  // namespace shw

@@ -1,0 +1,268 @@
+#include "core/facts/states/adjacent_optimizer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostOptimizers = 8;  // files
+// Of shapes a model has some ten; more than this are no model's, and nothing is said of them.
+constexpr std::size_t kMostShapes = 256;
+constexpr std::int64_t kMostStateParts = 1024;  // ranks of one tensor
+
+std::string part_text(const PathPart& part) {
+  const auto* text = std::get_if<std::string>(&part);
+  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+}
+
+// {..., "state", 3, "exp_avg"}
+std::optional<AdjacentState> as_state(SideTensor tensor) {
+  if (tensor.sizes.empty() || tensor.path.size() < 3) return std::nullopt;
+  const std::size_t last = tensor.path.size() - 1;
+  if (part_text(tensor.path[last - 2]) != "state") return std::nullopt;
+  AdjacentState state{part_text(tensor.path[last - 1]), part_text(tensor.path[last]), {}};
+  state.tensor = std::move(tensor);
+  return state;
+}
+
+const Extents& whole_shape(const SideTensor& tensor) {
+  return tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
+}
+
+using Counts = std::map<Extents, std::size_t>;
+
+// The weights of a model: what can have states.
+Counts weights_of(const Checkpoint& checkpoint) {
+  Counts counts;
+  for (TensorId tensor : checkpoint.tensors()) {
+    const Dtype dtype = checkpoint.dtype(tensor);
+    const bool is_float = name(dtype).starts_with("float") || dtype == Dtype::kBfloat16;
+    if (is_float && !checkpoint.shape(tensor).empty()) ++counts[copy_of(checkpoint.shape(tensor))];
+  }
+  return counts;
+}
+
+bool fits_whole(const Counts& states, const Counts& weights) {
+  return std::all_of(states.begin(), states.end(), [&](const auto& state) {
+    auto found = weights.find(state.first);
+    return found != weights.end() && found->second >= state.second;
+  });
+}
+
+// In how many parts `whole` is cut in one dimension to be `part`; 0 where it is not.
+std::int64_t parts_between(const Extents& part, const Extents& whole) {
+  if (part.size() != whole.size()) return 0;
+  std::int64_t parts = 1;
+  for (std::size_t d = 0; d < part.size(); ++d) {
+    if (part[d] == whole[d]) continue;
+    if (parts != 1 || part[d] < 1 || whole[d] % part[d] != 0) return 0;
+    parts = whole[d] / part[d];
+  }
+  return parts;
+}
+
+// Gives every state a weight of its own: whole, or cut in `parts`. A flow between shapes, of which
+// there are few.
+class StateFlow {
+ public:
+  StateFlow(const Counts& states, const Counts& weights, std::int64_t parts)
+      : states_(states.begin(), states.end()), weights_(weights.begin(), weights.end()) {
+    for (const auto& [state, count] : states_) {
+      left_.push_back(count);
+      edges_.emplace_back();
+      for (std::size_t w = 0; w < weights_.size(); ++w) {
+        const std::int64_t cut = parts_between(state, weights_[w].first);
+        if (cut == 1 || cut == parts) edges_.back().push_back(w);
+      }
+    }
+    for (const auto& [shape, count] : weights_) free_.push_back(count);
+    given_.assign(states_.size(), std::vector<std::size_t>(weights_.size(), 0));
+  }
+
+  // Whole ones first, so that no more are cut than have to be.
+  bool gives_all() {
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      for (std::size_t w : edges_[s]) {
+        if (states_[s].first == weights_[w].first) move(s, w, std::min(left_[s], free_[w]));
+      }
+    }
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      while (left_[s] != 0) {
+        seen_.assign(weights_.size(), false);
+        if (!augment(s)) return false;
+        --left_[s];
+      }
+    }
+    return true;
+  }
+
+  // What was given to weights of another shape.
+  CutStates cut(std::int64_t parts, std::map<Extents, std::size_t>& cut_shapes) const {
+    CutStates out;
+    out.parts = parts;
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      for (std::size_t w = 0; w < weights_.size(); ++w) {
+        if (given_[s][w] == 0 || states_[s].first == weights_[w].first) continue;
+        out.cut += given_[s][w];
+        cut_shapes[states_[s].first] += given_[s][w];
+        if (out.whole.empty() || weights_[w].first.size() > out.whole.size())
+          out.whole = weights_[w].first;
+      }
+    }
+    return out;
+  }
+
+  const Extents* state_cut_from(const Extents& whole) const {
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      for (std::size_t w = 0; w < weights_.size(); ++w) {
+        if (given_[s][w] != 0 && weights_[w].first == whole && states_[s].first != whole)
+          return &states_[s].first;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  void move(std::size_t s, std::size_t w, std::size_t count) {
+    given_[s][w] += count;
+    free_[w] -= count;
+    left_[s] -= count;
+  }
+  // One more of `s`, by sending states of others elsewhere where that is needed.
+  bool augment(std::size_t s) {
+    for (std::size_t w : edges_[s]) {
+      if (seen_[w]) continue;
+      seen_[w] = true;
+      if (free_[w] != 0) {
+        --free_[w];
+        ++given_[s][w];
+        return true;
+      }
+      for (std::size_t other = 0; other < states_.size(); ++other) {
+        if (other == s || given_[other][w] == 0 || !augment(other)) continue;
+        --given_[other][w];
+        ++given_[s][w];
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::vector<std::pair<Extents, std::size_t>> states_, weights_;
+  std::vector<std::vector<std::size_t>> edges_, given_;
+  std::vector<std::size_t> left_, free_;
+  std::vector<bool> seen_;
+};
+
+// How many ranks may have cut them, the fewest first.
+std::set<std::int64_t> possible_parts(const Counts& states, const Counts& weights) {
+  std::set<std::int64_t> parts;
+  for (const auto& [state, count] : states) {
+    if (weights.contains(state)) continue;
+    for (const auto& [whole, wholes] : weights) {
+      const std::int64_t cut = parts_between(state, whole);
+      if (cut > 1 && cut <= kMostStateParts) parts.insert(cut);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<AdjacentOptimizer> adjacent_optimizers(const Checkpoint& checkpoint) {
+  std::vector<AdjacentOptimizer> found;
+  if (checkpoint.directory() == nullptr) return found;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
+        trainer_file(file.path) != TrainerFile::kOptimizer || found.size() == kMostOptimizers)
+      continue;
+    auto source = checkpoint.directory()->open(file.path);
+    auto read =
+        source ? read_side_tensors(*source) : Result<SideFile>(tl::unexpected(source.error()));
+    if (!read) continue;
+    AdjacentOptimizer optimizer{file.path, {}};
+    for (SideTensor& tensor : read->tensors) {
+      if (auto state = as_state(std::move(tensor))) optimizer.states.push_back(std::move(*state));
+    }
+    if (!optimizer.states.empty()) found.push_back(std::move(optimizer));
+  }
+  return found;
+}
+
+std::optional<AdjacentShapes> shapes_of(const AdjacentOptimizer& optimizer) {
+  std::map<std::string_view, const Extents*> by_parameter;
+  AdjacentShapes out;
+  for (const AdjacentState& state : optimizer.states) {
+    const Extents& shape = whole_shape(state.tensor);
+    auto [found, is_new] = by_parameter.emplace(state.parameter, &shape);
+    if (!is_new && *found->second != shape) return std::nullopt;
+    if (!is_new) continue;
+    out.parameters.push_back(state.parameter);
+    out.shapes.push_back(shape);
+  }
+  return out;
+}
+
+std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes) {
+  const Counts weights = weights_of(checkpoint);
+  Counts states;
+  std::size_t all = 0;
+  for (const Extents& shape : shapes.shapes) ++states[shape];
+  for (const auto& [shape, count] : weights) all += count;
+  // An optimizer of a few of the weights (adapters, a new head) may have shapes that look cut.
+  if (states.size() > kMostShapes || weights.size() > kMostShapes || shapes.shapes.size() > all ||
+      10 * shapes.shapes.size() < 9 * all || fits_whole(states, weights))
+    return std::nullopt;
+  for (std::int64_t parts : possible_parts(states, weights)) {
+    StateFlow flow(states, weights, parts);
+    if (!flow.gives_all()) continue;
+    std::map<Extents, std::size_t> cut_shapes;
+    CutStates out = flow.cut(parts, cut_shapes);
+    const Extents* example = flow.state_cut_from(out.whole);
+    if (example == nullptr) continue;
+    const auto at = std::find(shapes.shapes.begin(), shapes.shapes.end(), *example);
+    out.example = static_cast<std::size_t>(at - shapes.shapes.begin());
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes) {
+  // Each row is padded to a multiple of the ranks (FSDP), or of a few times as many (DeepSpeed).
+  constexpr std::int64_t kMostPadding = 4;
+  FlatStates out;
+  std::int64_t longest = 0, longest_vector = 0;
+  std::size_t count_of_weights = 0;
+  for (const Extents& shape : shapes.shapes) {
+    const auto sum = shape.size() == 1 ? checked_add(out.elements, shape[0]) : std::nullopt;
+    if (!sum) return std::nullopt;
+    out.elements = *sum;
+    longest = std::max(longest, shape[0]);
+  }
+  for (const auto& [shape, count] : weights_of(checkpoint)) {
+    const auto each = checked_mul(volume(shape).value_or(0), static_cast<std::int64_t>(count));
+    const auto sum = each ? checked_add(out.weights, *each) : std::nullopt;
+    if (!sum) return std::nullopt;
+    out.weights = *sum;
+    count_of_weights += count;
+    if (shape.size() == 1) longest_vector = std::max(longest_vector, shape[0]);
+  }
+  out.rows = shapes.shapes.size();
+  // A row is of several weights. Vectors of a model whose matrices are frozen have the lengths of
+  // its vectors.
+  if (out.elements < 1 || longest <= longest_vector || 2 * out.rows > count_of_weights)
+    return std::nullopt;
+  out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);
+  if (out.ranks < 2 || out.ranks > kMostStateParts) return std::nullopt;
+  const std::int64_t padding = out.ranks * out.elements - out.weights;
+  const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMostPadding * out.ranks);
+  return most && padding <= *most && padding < out.elements ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace shw

@@ -1,0 +1,66 @@
+#include "core/facts/storage/missing_data.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/model/reachable.h"
+
+namespace shw {
+
+std::string_view missing_data_reason(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  if (!item) return volume(checkpoint.sizes(chunk)) == 0 ? "" : "no storage record";
+  if (checkpoint.directory() == nullptr) return "";
+  const FileRow& file = checkpoint.file(item->file);
+  if (!file.safe) return "the path leaves the checkpoint";
+  if (file.kind != EntryKind::kFile) return "the file is not there";
+  auto end = checked_add(item->offset, item->length);
+  bool inside = item->offset >= 0 && item->length >= 0 && end &&
+                static_cast<std::uint64_t>(*end) <= file.size;
+  return inside ? "" : "the file ends before it";
+}
+
+std::uint64_t missing_chunk_count(const Checkpoint& checkpoint, TensorId tensor) {
+  std::uint64_t gone = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor))
+    gone += !missing_data_reason(checkpoint, chunk).empty();
+  return gone;
+}
+
+std::uint64_t missing_chunk_count(const Checkpoint& checkpoint) {
+  std::uint64_t gone = 0;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
+    gone += missing_chunk_count(checkpoint, TensorId{t});
+  return gone;
+}
+
+bool is_in_missing_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item) {
+  return item && item->file != FileId::kNone && checkpoint.directory() != nullptr &&
+         checkpoint.file(item->file).safe && !is_reachable(checkpoint, *item);
+}
+
+std::int64_t missing_element_count(const Checkpoint& checkpoint, TensorId tensor) {
+  std::int64_t gone = 0;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    if (!is_in_missing_file(checkpoint, checkpoint.item(chunk))) continue;
+    gone = checked_add(gone, volume(checkpoint.sizes(chunk)).value_or(0))
+               .value_or(std::numeric_limits<std::int64_t>::max());
+  }
+  return gone;
+}
+
+void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+                       std::vector<std::string>& lines) {
+  const std::int64_t gone = missing_element_count(checkpoint, tensor);
+  elements = checked_add(elements, gone).value_or(std::numeric_limits<std::int64_t>::max());
+  if (gone == 0 || lines.size() == kMaxEvidence) return;
+  const auto all = static_cast<std::uint64_t>(volume(checkpoint.shape(tensor)).value_or(0));
+  lines.push_back(
+      fmt::format("{}: {} of {}", checkpoint.fqn(tensor), gone, plural(all, "element")));
+}
+
+}  // namespace shw

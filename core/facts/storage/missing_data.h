@@ -1,0 +1,28 @@
+// What is recorded and cannot be read: tiles whose file is not there or ends before them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/checkpoint.h"
+
+namespace shw {
+
+// Why the bytes of a chunk are not where its record says; empty where they can be.
+std::string_view missing_data_reason(const Checkpoint& checkpoint, ChunkId chunk);
+std::uint64_t missing_chunk_count(const Checkpoint& checkpoint, TensorId tensor);
+std::uint64_t missing_chunk_count(const Checkpoint& checkpoint);  // of all tensors
+
+// True if the item is recorded in a file that is missing or ends before it.
+bool is_in_missing_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item);
+
+// Number of elements in chunks with missing data.
+std::int64_t missing_element_count(const Checkpoint& checkpoint, TensorId tensor);
+// Adds the lost elements to `elements` and appends lines: "fc.weight: 8 of 32 elements".
+void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+                       std::vector<std::string>& lines);
+
+}  // namespace shw

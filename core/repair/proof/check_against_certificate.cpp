@@ -1,0 +1,293 @@
+#include "core/repair/proof/check_against_certificate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/base/hash.h"
+#include "core/base/words.h"
+#include "core/repair/lower/lower.h"
+#include "core/repair/lower/saved_tiles.h"
+#include "core/repair/proof/ambiguous_elements.h"
+#include "core/repair/proof/checksum_mismatches.h"
+#include "core/repair/proof/digests.h"
+#include "core/repair/proof/item_hashes.h"
+#include "core/tiles/exact_tiling.h"
+
+namespace shw {
+namespace {
+
+// Entries that are no tensors and are not what the certificate says, each with why.
+std::vector<std::string> wrong_entries(const Certificate& certificate,
+                                       const Checkpoint& checkpoint) {
+  std::vector<std::string> wrong;
+  if (certificate.entries.empty()) return wrong;
+  const EntryItems items(checkpoint);
+  for (const EntryCertificate& entry : certificate.entries) {
+    auto hash = items.hash(entry.fqn);
+    if (!hash || *hash != entry.item)
+      wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
+  }
+  return wrong;
+}
+
+// The labels of a tensor as a hash, as certificates of before have it.
+std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
+  std::vector<std::int64_t> numbers;
+  auto add = [&](ExtentsView extents) {
+    numbers.push_back(static_cast<std::int64_t>(extents.size()));
+    numbers.insert(numbers.end(), extents.begin(), extents.end());
+  };
+  add(checkpoint.shape(tensor));
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    add(checkpoint.offsets(chunk));
+    add(checkpoint.sizes(chunk));
+  }
+  return to_hex(hash_of(std::as_bytes(std::span(numbers))));
+}
+
+// All that contradictions are told of.
+struct Holding {
+  const Certificate& certificate;
+  const Checkpoint& checkpoint;
+  const ItemHashes& hashes;
+  std::vector<bool> is_changed = {};  // by file id; made when the first tensor is found broken
+  std::vector<std::string> holes = {};
+};
+
+std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
+  auto item = checkpoint.item(chunk);
+  return item ? checkpoint.file(item->file).path : std::string("no file");
+}
+
+std::string other_tile(const Checkpoint& checkpoint, ChunkId chunk) {
+  return "the tile at " + to_text(checkpoint.offsets(chunk)) + " in " + file_of(checkpoint, chunk) +
+         " is not the one that was certified";
+}
+
+// Files whose items are not those that were certified, by their digests.
+void find_changed_files(Holding& held) {
+  held.is_changed.assign(held.checkpoint.files().size(), true);
+  std::map<std::string_view, std::string_view> certified;
+  for (const FileCertificate& file : held.certificate.files) certified[file.path] = file.items;
+  std::vector<std::string> digests = digests_of_files(held.checkpoint, held.hashes);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    auto said = certified.find(held.checkpoint.files()[i].path);
+    if (said != certified.end()) held.is_changed[i] = said->second != digests[i];
+  }
+}
+
+std::vector<std::string> other_files(Holding& held) {
+  find_changed_files(held);
+  std::set<std::string_view> changed;
+  for (std::size_t i = 0; i < held.is_changed.size(); ++i) {
+    if (held.is_changed[i]) changed.insert(held.checkpoint.files()[i].path);
+  }
+  std::vector<std::string> reasons;
+  for (const FileCertificate& file : held.certificate.files) {
+    if (!file.items.empty() && changed.contains(file.path))
+      reasons.push_back(file.path + ": its tiles are not those that were certified");
+  }
+  return reasons;
+}
+
+// A tile of a broken tensor lies in a broken file: where only one does, it is the one.
+std::string other_tiles(Holding& held, TensorId tensor) {
+  if (held.is_changed.empty()) find_changed_files(held);
+  const Checkpoint& checkpoint = held.checkpoint;
+  std::vector<ChunkId> suspects;
+  std::vector<std::string> files;
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    auto item = checkpoint.item(chunk);
+    if (item && !held.is_changed[static_cast<std::size_t>(index_of(item->file))]) continue;
+    suspects.push_back(chunk);
+    std::string file = file_of(checkpoint, chunk);
+    if (files.empty() || files.back() != file) files.push_back(std::move(file));
+  }
+  if (suspects.size() == 1) return other_tile(checkpoint, suspects.front());
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  if (files.empty()) return "its tiles are not those that were certified";
+  return "of its " + plural(suspects.size(), "tile") + " in " + some_of(files) +
+         " one or more are not those that were certified";
+}
+
+std::string text_of(const Hash128& hash) {
+  return hash == kNoHash ? std::string() : to_hex(hash);
+}
+
+// The bytes of its tiles, and which box each of them is.
+std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry, TensorId tensor) {
+  const Checkpoint& checkpoint = held.checkpoint;
+  auto chunks = checkpoint.chunks(tensor);
+  const char* elsewhere = "its tiles are not where they were certified to be";
+  bool is_old = entry.tiles.empty();
+  if (is_old && entry.layout != layout_hash(checkpoint, tensor)) return elsewhere;
+  if (entry.items != static_cast<std::int64_t>(chunks.size())) {
+    return fmt::format("has {} where the certificate names {}", plural(chunks.size(), "tile"),
+                       entry.items);
+  }
+  if (is_old) {
+    for (std::uint32_t i = 0; i < chunks.size(); ++i) {
+      if (text_of(held.hashes[index_of(chunks[i])]) != entry.items_after[i])
+        return other_tile(checkpoint, chunks[i]);
+    }
+    return {};
+  }
+  if (digest_of_items(hashes_of(checkpoint, tensor, held.hashes)) != entry.after)
+    return other_tiles(held, tensor);
+  // Each item is there, and not as the box that it was.
+  return digest_of_tiles(checkpoint, tensor, held.hashes) == entry.tiles ? "" : elsewhere;
+}
+
+// Every element of the holes is certified as lost.
+bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry) {
+  if (holes.empty()) return true;
+  auto kept = complement(entry.lost_boxes, entry.shape);
+  if (!kept) return false;
+  return std::all_of(holes.begin(), holes.end(), [&](const Box& hole) {
+    return std::none_of(kept->begin(), kept->end(),
+                        [&](const Box& box) { return intersect(hole, box).has_value(); });
+  });
+}
+
+std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box>& holes) {
+  return fmt::format(
+      "{}: {} of its {} elements lie in no tile ({}{}), as in what was repaired: they "
+      "are lost, and a load leaves there whatever stood before",
+      entry.fqn, total_volume(holes).value_or(0),
+      entry.kept + entry.lost + entry.out_of_range + entry.damaged, to_text(holes.front()),
+      holes.size() > 1 ? ", ..." : "");
+}
+
+std::string words_of_overlap(const TensorCertificate& entry) {
+  return entry.fqn +
+         ": two of its tiles hold the same elements, as in what was repaired: which of them a load "
+         "keeps nobody says";
+}
+
+std::string words_of_outside(const TensorCertificate& entry) {
+  return entry.fqn +
+         ": one of its tiles reaches beyond the tensor, as in what was repaired: nobody says which "
+         "elements are the tensor's";
+}
+
+// Empty where the tensor is as the certificate says; else why not.
+std::string contradiction(Holding& held, const TensorCertificate& entry, TensorId tensor) {
+  const Checkpoint& checkpoint = held.checkpoint;
+  auto total = volume(checkpoint.shape(tensor));
+  if (!same(entry.shape, checkpoint.shape(tensor))) {
+    return "has the shape " + to_text(checkpoint.shape(tensor)) + " where " + to_text(entry.shape) +
+           " was certified";
+  }
+  if (!entry.dtype.empty() && entry.dtype != name(checkpoint.dtype(tensor))) {
+    return "has the dtype " + std::string(name(checkpoint.dtype(tensor))) + " where " +
+           entry.dtype + " was certified";
+  }
+  auto told = checked_add(entry.kept, entry.lost);
+  if (told) told = checked_add(*told, entry.out_of_range);
+  if (told) told = checked_add(*told, entry.damaged);
+  if (!total || told != total || entry.lost < 0 || entry.kept < 0 || entry.out_of_range < 0 ||
+      entry.damaged < 0) {
+    const std::string damaged =
+        entry.damaged == 0 ? "" : fmt::format(", {} damaged", entry.damaged);
+    return fmt::format("{} kept, {} lost{} and {} out of range are not the elements of {}",
+                       entry.kept, entry.lost, damaged, entry.out_of_range,
+                       to_text(checkpoint.shape(tensor)));
+  }
+  if (entry.out_of_range != 0 && !entry.is_cast)
+    return "elements of it are out of range, and yet it was not cast";
+  for (const Box& box : entry.lost_boxes) {
+    if (!lies_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
+      return "a lost box lies outside the tensor";
+  }
+  // That these are the tiles which were certified is found below.
+  const Contested ambiguous_elements = contested_in(checkpoint, tensor, held.hashes);
+  if (!ambiguous_elements.outside.empty()) held.holes.push_back(words_of_outside(entry));
+  if (check_chunks_are_boxes(checkpoint, tensor)) {
+    auto holes = holes_of(checkpoint, tensor);
+    if (!holes || !are_certified(*holes, entry))
+      return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
+    if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
+    if (!ambiguous_elements.by_two.empty()) held.holes.push_back(words_of_overlap(entry));
+  }
+  if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
+    return "the lost boxes do not hold the number of elements that is lost";
+  if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";
+  return contradiction_of_tiles(held, entry, tensor);
+}
+
+// Of certificates that do not say so themselves.
+void add_shared(Holding& held) {
+  ChecksumMismatches shared;
+  shared.add_shared_items(held.checkpoint, nullptr);
+  std::map<std::string_view, std::string_view> by_tensor;
+  for (const auto& [chunk, why] : shared.found())
+    by_tensor.emplace(held.checkpoint.fqn(held.checkpoint.tensor_of(chunk)), why);
+  if (by_tensor.empty()) return;
+  for (const TensorCertificate& entry : held.certificate.tensors) {
+    auto found = by_tensor.find(entry.fqn);
+    if (found != by_tensor.end() && entry.damage.empty())
+      held.holes.push_back(entry.fqn + ": " + std::string(found->second));
+  }
+}
+
+}  // namespace
+
+VerifyReport check_against_certificate(const Certificate& certificate, const Checkpoint& checkpoint,
+                                       const ItemHashes& hashes, std::vector<std::string>& holes) {
+  VerifyReport report;
+  Holding held{certificate, checkpoint, hashes};
+  std::vector<bool> certified(checkpoint.tensor_count(), false);
+  for (const TensorCertificate& entry : certificate.tensors) {
+    auto tensor = checkpoint.find(entry.fqn);
+    std::string why = tensor ? contradiction(held, entry, *tensor) : "is certified, but not there";
+    if (!why.empty()) report.reasons.push_back(entry.fqn + ": " + why);
+    if (tensor) certified[index_of(*tensor)] = true;
+    ++report.tensors;
+    report.kept += entry.kept;
+    report.lost += entry.lost;
+    report.out_of_range += entry.out_of_range;
+    report.damaged += entry.damaged;
+  }
+  for (std::size_t t = 0; t < certified.size(); ++t) {
+    if (certified[t]) continue;
+    report.reasons.push_back(std::string(checkpoint.fqn(TensorId{static_cast<std::uint32_t>(t)})) +
+                             ": is there, but not certified");
+  }
+  for (std::string& why : wrong_entries(certificate, checkpoint))
+    report.reasons.push_back(std::move(why));
+  if (report.reasons.empty()) report.reasons = other_files(held);
+  if (certificate.lossless && report.lost != 0)
+    report.reasons.push_back("the certificate claims to lose nothing and lists losses");
+  bool changed = has_damage(certificate) || !certificate.dropped.empty() ||
+                 certificate.trimmed != 0 || !certificate.of_other_ranks.empty() ||
+                 std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
+                             [](const TensorCertificate& entry) { return entry.is_cast; });
+  if (certificate.lossless && changed)
+    report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
+  if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
+    report.reasons.push_back("the certificate says that something is lost and lists nothing");
+  add_shared(held);
+  holes = std::move(held.holes);
+  report.outcome =
+      report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;
+  if (report.reasons.empty()) {
+    report.reasons.push_back(
+        "every tile covers its place exactly once and has the bytes that were "
+        "certified");
+    if (!certificate.of_other_ranks.empty())
+      report.reasons.push_back("not here: what other ranks had under the name of " +
+                               plural(certificate.of_other_ranks.size(), "entry") + " (" +
+                               some_of(certificate.of_other_ranks) + "); it is the lowest rank's");
+    if (!certificate.left_out.empty())
+      report.reasons.push_back("not here, though it lies beside the entries of the source: " +
+                               some_of(certificate.left_out));
+  }
+  return report;
+}
+
+}  // namespace shw

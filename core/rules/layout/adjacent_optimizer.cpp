@@ -1,0 +1,152 @@
+#include "core/rules/layout/adjacent_optimizer.h"
+
+#include <fmt/core.h>
+
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/states/adjacent_optimizer.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kWhatToDo =
+    "no safe remedy: what the other ranks had is not in this file. Resume from a step whose "
+    "optimizer was gathered, or start the optimizer anew from these weights";
+
+// States that are DTensors and not whole, by their own word.
+void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
+  std::vector<std::string> parts;
+  const AdjacentState* example = nullptr;
+  for (const AdjacentState& state : optimizer.states) {
+    const auto& sharding = state.tensor.sharding;
+    if (!sharding || sharding->global_shape == state.tensor.sizes) continue;
+    if (example == nullptr) example = &state;
+    parts.push_back(fmt::format("state.{}.{}: {} of {}", state.parameter, state.key,
+                                to_text(state.tensor.sizes), to_text(sharding->global_shape)));
+  }
+  if (example == nullptr) return;
+  const SideSharding& sharding = *example->tensor.sharding;
+  const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);
+  const std::string who =
+      sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
+  Finding finding;
+  finding.rule = kLocalSavedAsGlobal.id;
+  finding.subjects = {optimizer.path};
+  finding.link = "transformers #48569";
+  finding.cause = fmt::format(
+      "{} holds only the part of {} of {}: {} of {} states are DTensors of which one rank's rows "
+      "were saved ({}). The weights beside it are whole, so a resumed run takes wrong moments.",
+      optimizer.path, who, ranks, human_count(parts.size()), human_count(optimizer.states.size()),
+      parts.front());
+  finding.evidence = {{"states", capped(parts)},
+                      {"count", count_of(parts.size())},
+                      {"mesh", to_text(sharding.mesh.shape)},
+                      {"what to do", std::string(kWhatToDo)}};
+  findings.push_back(std::move(finding));
+}
+
+// Plain tensors that only fit the weights as one rank's part of them.
+void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+                    std::vector<Finding>& findings) {
+  const auto shapes = shapes_of(optimizer);
+  const auto cut = shapes ? cut_states(checkpoint, *shapes) : std::nullopt;
+  if (!cut) return;
+  const std::string& parameter = shapes->parameters[cut->example];
+  const Extents& saved = shapes->shapes[cut->example];
+  Finding finding;
+  finding.rule = kLocalSavedAsGlobal.id;
+  finding.subjects = {optimizer.path};
+  finding.link = "transformers #48569";
+  finding.cause = fmt::format(
+      "{} holds one rank's states beside whole weights: those of {} of {} parameters are 1/{} of "
+      "their weights (state.{} is {}, of a weight {}). One rank of {} saved its own rows, and what "
+      "the others had is lost.",
+      optimizer.path, human_count(cut->cut), human_count(shapes->parameters.size()), cut->parts,
+      parameter, to_text(saved), to_text(cut->whole), cut->parts);
+  finding.evidence = {
+      {"example", "state." + parameter},      {"saved shape", saved},
+      {"shape of the weight", cut->whole},    {"ranks", cut->parts},
+      {"parameters cut", count_of(cut->cut)}, {"parameters", count_of(shapes->parameters.size())},
+      {"what to do", std::string(kWhatToDo)}};
+  findings.push_back(std::move(finding));
+}
+
+void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+                     std::vector<Finding>& findings) {
+  const auto shapes = shapes_of(optimizer);
+  const auto flat = shapes ? flat_states(checkpoint, *shapes) : std::nullopt;
+  if (!flat) return;
+  Finding finding;
+  finding.rule = kLocalSavedAsGlobal.id;
+  finding.subjects = {optimizer.path};
+  finding.cause = fmt::format(
+      "{} holds one rank's flat states beside whole weights: {} of {} elements, 1/{} of the {} of "
+      "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part, and "
+      "what the others had is lost.",
+      optimizer.path, plural(flat->rows, "row"),
+      human_count(static_cast<std::uint64_t>(flat->elements)), flat->ranks,
+      human_count(static_cast<std::uint64_t>(flat->weights)), flat->ranks);
+  finding.evidence = {{"ranks", flat->ranks},
+                      {"elements", flat->elements},
+                      {"elements of the weights", flat->weights},
+                      {"rows", count_of(flat->rows)},
+                      {"what to do", std::string(kWhatToDo)}};
+  findings.push_back(std::move(finding));
+}
+
+// Names in place of numbers tell which weight each state is of.
+void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
+                      std::vector<Finding>& findings) {
+  std::vector<std::string> parts;
+  std::size_t known = 0, whole = 0;
+  for (const AdjacentState& state : optimizer.states) {
+    const auto weight = checkpoint.find(state.parameter);
+    if (!weight || state.tensor.sharding) continue;
+    const ExtentsView shape = checkpoint.shape(*weight);
+    if (state.tensor.sizes.size() != shape.size()) continue;
+    ++known;
+    whole += same(state.tensor.sizes, shape) ? 1 : 0;
+    std::size_t cut = 0;
+    bool divides = true;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == state.tensor.sizes[d]) continue;
+      ++cut;
+      divides = divides && state.tensor.sizes[d] < shape[d];
+    }
+    if (cut == 1 && divides)
+      parts.push_back(fmt::format("{}.{}: {} of {}", state.parameter, state.key,
+                                  to_text(state.tensor.sizes), to_text(shape)));
+  }
+  // States of other shapes by design (factored, quantised) are not cut in one dimension alone.
+  if (parts.empty() || parts.size() + whole < known) return;
+  Finding finding;
+  finding.rule = kLocalSavedAsGlobal.id;
+  finding.subjects = {optimizer.path};
+  finding.cause = fmt::format(
+      "{} holds one rank's states beside whole weights: {} of {} are smaller than their weights in "
+      "one dimension ({}). What the other ranks had is lost.",
+      optimizer.path, human_count(parts.size()), human_count(known), parts.front());
+  finding.evidence = {{"states", capped(parts)},
+                      {"count", count_of(parts.size())},
+                      {"what to do", std::string(kWhatToDo)}};
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_adjacent_parts(const Facts& facts, std::vector<Finding>& findings) {
+  if (facts.depth == Depth::kMetadata) return;
+  for (const AdjacentOptimizer& optimizer : adjacent_optimizers(facts.checkpoint)) {
+    const std::size_t before = findings.size();
+    add_dtensors_beside(optimizer, findings);
+    if (findings.size() != before) continue;
+    add_named_beside(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_cut_beside(facts.checkpoint, optimizer, findings);
+    if (findings.size() == before) add_flat_beside(facts.checkpoint, optimizer, findings);
+  }
+}
+
+}  // namespace shw

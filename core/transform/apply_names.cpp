@@ -1,0 +1,131 @@
+// Steps that say what entries are called, or that they go.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "core/base/spelling.h"
+#include "core/model/state_path.h"
+#include "core/transform/name_pattern.h"
+#include "core/transform/named_entries.h"
+
+namespace shw {
+namespace {
+
+class NewNames {
+ public:
+  static Result<NewNames> from(const RenameStep& step) {
+    NewNames names(step);
+    if (step.regex) {
+      SHW_TRY(NamePattern pattern, NamePattern::from(step.from, step.to));
+      names.pattern_.emplace(std::move(pattern));
+    }
+    return names;
+  }
+
+  // Nothing where it keeps its name.
+  Result<std::optional<std::string>> of(const std::string& name) const {
+    if (pattern_) return pattern_->renamed(name);
+    return name == step_.from ? std::optional(step_.to) : std::nullopt;
+  }
+
+ private:
+  explicit NewNames(const RenameStep& step) : step_(step) {}
+  const RenameStep& step_;
+  std::optional<NamePattern> pattern_;
+};
+
+// The path cut as it was, or the name as one key where it cannot be.
+std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::string& before,
+                               const std::string& after) {
+  if (path.empty()) return {};
+  return path_after(path, before, after).value_or(std::vector<PathPart>{after});
+}
+
+// Tensors and objects that a step looks at: all, or the one of that name.
+struct Looked {
+  std::vector<std::size_t> tensors, objects;
+};
+
+Looked looked_all(TargetState& all) {
+  in_order(all);
+  Looked looked{std::vector<std::size_t>(all.tensors.size()),
+                std::vector<std::size_t>(all.objects.size())};
+  std::iota(looked.tensors.begin(), looked.tensors.end(), std::size_t{0});
+  std::iota(looked.objects.begin(), looked.objects.end(), std::size_t{0});
+  return looked;
+}
+
+Looked looked_called(TargetState& all, const std::string& name) {
+  const EntryNames& names = names_of(all);
+  // What was saved under one name twice is only refused after the first step.
+  if (!names.all_differ()) return looked_all(all);
+  Looked looked;
+  if (auto tensor = names.find(NamedKind::kTensor, name)) looked.tensors = {*tensor};
+  if (auto object = names.find(NamedKind::kObject, name)) looked.objects = {*object};
+  return looked;
+}
+
+}  // namespace
+
+Status apply(TargetState& all, const RenameStep& step) {
+  SHW_TRY(NewNames names, NewNames::from(step));
+  bool found = false;
+  const Looked looked = step.regex ? looked_all(all) : looked_called(all, step.from);
+  for (std::size_t i : looked.tensors) {
+    std::string before = all.tensors[i].fqn;
+    SHW_TRY(auto after, names.of(before));
+    if (!after) continue;
+    found = true;
+    if (*after == before) continue;
+    SHW_TRY(TargetTensor tensor, copy_of_entry(all, i));
+    tensor.path = new_path(tensor.path, before, *after);
+    tensor.fqn = *after;
+    NewTiling tiling = all.tensors[i].tiling;
+    put_entry(all, i, std::move(tensor));
+    all.tensors[i].tiling = std::move(tiling);
+  }
+  for (std::size_t i : looked.objects) {
+    TargetNonTensorEntry& object = all.objects[i];
+    SHW_TRY(auto after, names.of(object.fqn));
+    if (!after) continue;
+    found = true;
+    object.path = new_path(object.path, object.fqn, *after);
+    rename_object(all, i, std::move(*after));
+  }
+  if (found) return {};
+  return fail(ErrorKind::kUsage, "\"" + step.from + "\" names no entry");
+}
+
+Status apply(TargetState& all, const DropStep& step) {
+  if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
+  for (const std::string& pattern : step.tensors) {
+    // As everywhere, a name that is there is that name, whatever else it might match.
+    const bool is_name = names_of(all).has(pattern) || all.nowhere.contains(pattern);
+    auto matches = [&](const std::string& fqn) {
+      return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
+    };
+    const std::size_t before = all.dropped.size();
+    const Looked looked = is_name ? looked_called(all, pattern) : looked_all(all);
+    for (std::size_t i : looked.tensors) {
+      if (!matches(all.tensors[i].fqn)) continue;
+      all.dropped.push_back(all.tensors[i].fqn);
+      remove_entry(all, i);
+    }
+    for (std::size_t i : looked.objects) {
+      if (!matches(all.objects[i].fqn)) continue;
+      all.dropped.push_back(all.objects[i].fqn);
+      remove_object(all, i);
+    }
+    for (auto it = is_name ? all.nowhere.find(pattern) : all.nowhere.begin();
+         it != all.nowhere.end();) {
+      const bool goes = matches(*it);
+      if (goes) all.dropped.push_back(*it);
+      it = goes ? all.nowhere.erase(it) : is_name ? all.nowhere.end() : std::next(it);
+    }
+    if (all.dropped.size() != before) continue;
+    SHW_CHECK(entries_named(all, {pattern}));  // which names are near
+  }
+  return {};
+}
+
+}  // namespace shw

@@ -1,0 +1,108 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/transform/named_entries.h"
+#include "core/transform/steps.h"
+
+namespace shw {
+namespace {
+
+// One that is saved without a name, as torch may, is found by nobody who asks for a name.
+bool has_nameless(const Checkpoint& source) {
+  const auto objects = source.objects();
+  return source.find("") || std::any_of(objects.begin(), objects.end(),
+                                        [](const NonTensorEntry& row) { return row.fqn.empty(); });
+}
+
+// Two entries of one name would be one entry for whoever loads them.
+Status check_names_differ(TargetState& all, bool may_be_empty) {
+  const EntryNames& known = names_of(all);
+  if (known.all_differ() && (may_be_empty || !known.has(""))) return {};
+  in_order(all);  // which one it is, as they stand
+  std::set<std::string_view> names;
+  auto is_new = [&](const std::string& fqn) -> Status {
+    if (fqn.empty() && !may_be_empty) return fail(ErrorKind::kUsage, "an entry needs a name");
+    if (names.insert(fqn).second) return {};
+    return fail(ErrorKind::kUsage, "two entries would have this name",
+                Place{.file = {}, .tensor = fqn});
+  };
+  for (const TargetEntry& entry : all.tensors) SHW_CHECK(is_new(entry.fqn));
+  for (const TargetNonTensorEntry& object : all.objects) SHW_CHECK(is_new(object.fqn));
+  return {};
+}
+
+bool are_counts(const PadStep& step) {
+  auto is_count = [](std::int64_t number) { return number >= 0; };
+  return step.before.size() == step.after.size() &&
+         std::all_of(step.before.begin(), step.before.end(), is_count) &&
+         std::all_of(step.after.begin(), step.after.end(), is_count);
+}
+
+// Adds `next` to `step` where it stands around the same tensors with the same value.
+bool join_pads(PadStep& step, const PadStep& next) {
+  const bool same_value =
+      std::bit_cast<std::uint64_t>(step.value) == std::bit_cast<std::uint64_t>(next.value);
+  if (step.tensors != next.tensors || !same_value || step.before.size() != next.before.size() ||
+      !are_counts(step) || !are_counts(next))
+    return false;
+  PadStep both = step;
+  for (std::size_t d = 0; d < step.before.size(); ++d) {
+    auto before = checked_add(step.before[d], next.before[d]);
+    auto after = checked_add(step.after[d], next.after[d]);
+    if (!before || !after) return false;
+    both.before[d] = *before;
+    both.after[d] = *after;
+  }
+  step = std::move(both);
+  return true;
+}
+
+// One step after the other that pad the same are one: each would leave parts and tiles around those
+// of the one before, and 200 of them took 2 s.
+struct PadRun {
+  PadStep step;
+  std::size_t count = 1;
+};
+std::optional<PadRun> pads_from(const std::vector<Step>& steps, std::size_t first) {
+  const auto* pad = std::get_if<PadStep>(&steps[first]);
+  if (pad == nullptr) return std::nullopt;
+  PadRun run{*pad};
+  while (first + run.count < steps.size()) {
+    const auto* next = std::get_if<PadStep>(&steps[first + run.count]);
+    if (next == nullptr || !join_pads(run.step, *next)) break;
+    ++run.count;
+  }
+  return run;
+}
+
+}  // namespace
+
+Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
+                                Progress* progress) {
+  const bool may_be_empty = has_nameless(all.source());
+  for (std::size_t i = 0, count = 1; i < steps.size(); i += count) {
+    if (is_cancelled(progress)) return cancelled_error();
+    all.step = i + 1;
+    const std::optional<PadRun> pads = pads_from(steps, i);
+    count = pads ? pads->count : 1;
+    Status taken = pads ? apply(all, pads->step)
+                        : std::visit([&](const auto& step) { return apply(all, step); }, steps[i]);
+    if (taken) taken = check_names_differ(all, may_be_empty);
+    if (taken) continue;
+    Error error = std::move(taken).error();
+    const std::string which = count == 1 ? fmt::format("step {}", i + 1)
+                                         : fmt::format("steps {} to {}", i + 1, i + count);
+    error.message = fmt::format("{} ({}): {}", which, name(steps[i]), error.message);
+    return tl::unexpected<Error>(std::move(error));
+  }
+  in_order(all);
+  all.names.reset();
+  return all;
+}
+
+}  // namespace shw

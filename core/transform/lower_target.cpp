@@ -1,0 +1,289 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "core/base/parallel.h"
+#include "core/base/words.h"
+#include "core/facts/storage/filled.h"
+#include "core/formats/carried_values.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/model/reachable.h"
+#include "core/transform/fill_program.h"
+#include "core/transform/json.h"
+#include "core/transform/lower.h"
+#include "core/transform/lower_parts.h"
+#include "core/transform/part_index.h"
+
+namespace shw {
+namespace {
+
+// Holds of what goes out that every element has exactly one origin.
+Status check_is_whole(const TargetTensor& tensor) {
+  SHW_TRY(std::vector<Box> holes, holes_in(tensor));
+  if (holes.empty()) return {};
+  std::int64_t missing = 0;
+  for (const Box& box : holes) missing += volume(box.sizes).value_or(0);
+  return cannot_make_target(
+      tensor.fqn,
+      fmt::format("{} of its {} elements are saved nowhere, the first at {}",
+                  human_count(static_cast<std::uint64_t>(missing)),
+                  human_count(static_cast<std::uint64_t>(volume(tensor.shape).value_or(0))),
+                  to_text(holes.front())),
+      "repair it first, or add a step that fills it");
+}
+
+// The chunk that a tile is, whole and as it lies there; nothing where its elements are made.
+std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& tensor,
+                                  const Part& part, const Box& tile) {
+  const auto* from = std::get_if<FromChunk>(&part.from);
+  bool whole_tile = part.box == tile && part.casts.empty() && !part.scaling;
+  if (from == nullptr || from->input != 0 || !whole_tile) return std::nullopt;
+  const Checkpoint& source = all.source();
+  bool same_box =
+      same(source.sizes(from->chunk), tile.sizes) && part.order == same_order(tile.sizes.size()) &&
+      std::all_of(part.first.begin(), part.first.end(), [](std::int64_t at) { return at == 0; });
+  // An item says of itself what it is: a view into a longer storage says more than the tile.
+  bool own_item = same_box && source.item(from->chunk) && !source.view(from->chunk) &&
+                  source.dtype(source.tensor_of(from->chunk)) == tensor.dtype;
+  return own_item ? std::optional(from->chunk) : std::nullopt;
+}
+
+class Lowering {
+ public:
+  Lowering(const TargetState& all, const WantedForm& form, Progress* progress)
+      : all_(all), form_(form), progress_(progress), values_(all.source(), progress) {
+    const Format& source = all.source().format();
+    keeps_ = source.writer == form.format->writer && source.rewrite == Rewrite::kIndex;
+    for (const auto& input : all.inputs) lowered_.inputs.push_back(input.get());
+  }
+
+  Status describe() {
+    Outputs& outputs = lowered_.outputs;
+    const Provenance& provenance = all_.source().provenance();
+    outputs.source = &all_.source();
+    outputs.all_new = true;
+    outputs.shard_bytes = form_.shard_bytes;
+    if (!provenance.path_class.empty()) outputs.checkpoint_id = form_.out;
+    outputs.save_id = provenance.save_id;
+    outputs.attributes = provenance.plain_attributes;
+    std::erase_if(outputs.attributes,
+                  [](const auto& one) { return one.first == kFilledAttribute; });
+    outputs.tensors.resize(all_.tensors.size());
+    needed_.is_one_job.assign(all_.tensors.size(), 1);
+    for (const auto& input : all_.inputs) needed_.chunks.emplace_back(input->chunk_count(), 0);
+    SHW_CHECK(parallel_for(all_.tensors.size(), [&](std::size_t i) {
+      if (progress_ != nullptr) progress_->add(1);
+      return describe_tensor(i);
+    }));
+    SHW_CHECK(check_objects());
+    for (const TargetNonTensorEntry& object : all_.objects) {
+      const NonTensorEntry& row = all_.source().objects()[object.object];
+      outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
+      SHW_CHECK(add_value(object, outputs.objects.back()));
+    }
+    std::sort(outputs.reordered.begin(), outputs.reordered.end());
+    add_losses();
+    auto laid_out = form_.format->writer->lay_out(outputs);
+    if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
+    lowered_.laid_out = std::move(*laid_out);
+    return {};
+  }
+
+  Status make_program() { return fill_program(all_, form_, needed_, lowered_, progress_); }
+
+  LoweredTarget take() { return std::move(lowered_); }
+
+ private:
+  // The value of an entry, for a format that takes no item of the source. What cannot be said
+  // without code is left for the writer to refuse: it names all that it has no place for.
+  Status add_value(const TargetNonTensorEntry& object, OutputObject& out) {
+    if (keeps_ && all_.source().objects()[object.object].item) return {};
+    auto value = values_.of(object.object);
+    if (value) {
+      out.plain = std::move(value->opcodes);
+      out.storages = std::move(value->storages);
+      return {};
+    }
+    if (is_cancelled(progress_)) return cancelled_error();
+    if (value.error().kind == ErrorKind::kIo)
+      return tl::unexpected<Error>(std::move(value).error());
+    out.unsaid = value.error().message;
+    unsaid_[object.fqn] = std::move(value).error();
+    return {};
+  }
+
+  // Nothing stands in for an entry that is no tensor: the step that leaves all of those behind that
+  // are gone is said, to be copied.
+  Status check_objects() const {
+    const Checkpoint& source = all_.source();
+    std::vector<std::string> gone;
+    Status first;
+    for (const TargetNonTensorEntry& object : all_.objects) {
+      const NonTensorEntry& row = source.objects()[object.object];
+      if (row.inlined || (row.item && is_reachable(source, *row.item))) continue;
+      if (gone.empty()) first = check_reachable(source, row.item, row.fqn);
+      gone.push_back(object.fqn);
+    }
+    if (first) return {};
+    const EditedJson::Json step{{"step", "drop"}, {"tensors", gone}};
+    first.error().advice = "bring the file back; or leave what lay in it behind, with the step " +
+                           step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
+    return first;
+  }
+
+  Error why_not_laid_out(Error error) const {
+    auto found = unsaid_.find(error.place.tensor);
+    return found == unsaid_.end() ? error : found->second;
+  }
+
+  Status describe_tensor(std::size_t at) {
+    if (is_cancelled(progress_)) return cancelled_error();
+    const TargetEntry& entry = all_.tensors[at];
+    SHW_TRY(const TargetTensor tensor, target_for(all_, entry, form_));
+    SHW_CHECK(check_is_whole(tensor));
+    const Provenance& provenance = all_.source().provenance();
+    OutputTensor& out = lowered_.outputs.tensors[at];
+    out.fqn = entry.fqn;
+    out.dtype = tensor.dtype;
+    out.requires_grad = tensor.requires_grad;
+    out.shape = tensor.shape;
+    out.path = tensor.path;
+    out.before = tensor.before;
+    const PartIndex index(tensor);
+    std::vector<Part> parts;
+    out.tiles.reserve(tensor.tiles.size());
+    for (const TargetChunk& tile : tensor.tiles) {
+      OutputTile made{tile.box, tile.writer};
+      const Part* whole_tile = index.parts_of_tile(tile.box, parts);
+      if (keeps_ && whole_tile != nullptr)
+        made.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
+      if (made.kept) {
+        SHW_CHECK(check_is_there({0, *made.kept}));
+      } else {
+        SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
+        if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
+      }
+      out.tiles.push_back(std::move(made));
+    }
+    bool was_reordered = tensor.before && std::binary_search(provenance.reordered.begin(),
+                                                             provenance.reordered.end(),
+                                                             all_.source().fqn(*tensor.before));
+    if (was_reordered || tensor.is_moved) {
+      std::lock_guard lock(guard_);
+      lowered_.outputs.reordered.push_back(out.fqn);
+    }
+    return {};
+  }
+
+  // What they are taken from will be read. A tensor has chunks to itself, or nearly.
+  Status need(std::span<const Part> parts) {
+    for (const Part& part : parts) {
+      if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
+        SHW_CHECK(check_is_there(*chunk));
+        need(*chunk);
+      } else if (const FromFile* file = part.file()) {
+        std::lock_guard lock(guard_);
+        needed_.files.push_back(*file);
+      }
+      if (part.scaling) need_factors(part);
+    }
+    return {};
+  }
+  Status check_is_there(const FromChunk& from) const {
+    const Checkpoint& holder = *all_.inputs[from.input];
+    Status there =
+        check_reachable(holder, holder.item(from.chunk), holder.fqn(holder.tensor_of(from.chunk)));
+    if (!there && from.input != 0)
+      there.error().advice = "bring the file back into the checkpoint that the plan takes it from";
+    return there;
+  }
+  void need(const FromChunk& from) {
+    std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];
+    std::atomic_ref<std::uint8_t>(chunk).store(1, std::memory_order_relaxed);
+  }
+  void need_factors(const Part& part) {
+    const Box box = factors_of(part);
+    for (const Part& factor : all_.factors[part.scaling->factors]->parts) {
+      const auto* chunk = std::get_if<FromChunk>(&factor.from);
+      bool meets = box.sizes.empty() || intersect(factor.box, box);
+      if (chunk != nullptr && meets) need(*chunk);
+      if (const FromFile* file = factor.file(); file != nullptr && meets) {
+        std::lock_guard lock(guard_);
+        needed_.files.push_back(*file);
+      }
+    }
+  }
+
+  void add_losses() {
+    FilledRecord record;
+    auto losses = losses_after(all_);
+    std::map<std::string_view, const OutputTensor*> outputs;
+    if (!losses.empty()) {
+      for (const OutputTensor& out : lowered_.outputs.tensors) outputs[out.fqn] = &out;
+    }
+    for (auto& [fqn, loss] : losses) {
+      FilledTensor tensor{fqn, {}};
+      if (auto found = outputs.find(fqn); found != outputs.end())
+        tensor.shape = found->second->shape;
+      for (const Box& box : loss.boxes) tensor.lost += volume(box.sizes).value_or(0);
+      tensor.boxes = std::move(loss.boxes);
+      tensor.fill = loss.fill;
+      tensor.fill_from = loss.fill_from;
+      tensor.fill_checkpoint = loss.fill_checkpoint;
+      lowered_.outputs.filled.push_back(fqn);
+      record.tensors.push_back(std::move(tensor));
+    }
+    lowered_.outputs.filled_text = [record =
+                                        std::move(record)](const std::vector<std::string>& fqns) {
+      const FilledRecord own = record.of_tensors(fqns);
+      return own.empty() ? std::string() : filled_to_json(own, kMaxFilledBoxes);
+    };
+  }
+
+  const TargetState& all_;
+  const WantedForm& form_;
+  Progress* progress_;
+  CarriedValues values_;
+  bool keeps_ = false;
+  std::mutex guard_;
+  NeededParts needed_;
+  std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
+  LoweredTarget lowered_;
+};
+
+// A checkpoint without them would look whole.
+Status check_none_is_nowhere(const TargetState& all) {
+  if (all.nowhere.empty()) return {};
+  const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
+  return cannot_make_target(
+      names.front(),
+      fmt::format("cannot be carried over: of {} nothing but the name is known, since nothing that "
+                  "can be read says more",
+                  some_of(names)),
+      "bring the files back; or leave this out by name, in a plan with the step {\"step\": "
+      "\"drop\", \"tensors\": [...]}");
+}
+
+}  // namespace
+
+Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
+                                   Progress* progress) {
+  if (form.format == nullptr || form.format->writer == nullptr) {
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("{} is not written yet",
+                            form.format == nullptr ? "this format" : form.format->title));
+  }
+  SHW_CHECK(check_none_is_nowhere(all));
+  if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
+  Lowering lowering(all, form, progress);
+  SHW_CHECK(lowering.describe());
+  SHW_CHECK(lowering.make_program());
+  return lowering.take();
+}
+
+}  // namespace shw
