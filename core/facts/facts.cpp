@@ -15,8 +15,8 @@ Facts build_facts(const CheckInput& input) {
         optimizer_states(input.checkpoint, input.progress));
   }
   facts.config_fit = fit_config(input.checkpoint, input.progress);
-  // The router's law first (S4), then the laws of a layer's matrices (S5 E1, failures.md 0.7.12),
-  // then what parameters say of their states (P08).
+  // Layouts from a router come first, then those from the matrices of a layer, then shapes of
+  // optimizer states from their parameters.
   derive_by_router(facts, facts.derived_layouts);
   derive_by_siblings(facts, facts.derived_layouts);
   derive_by_parameters(facts, facts.derived_layouts);

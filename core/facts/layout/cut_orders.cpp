@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// Axes that cut something into more than one part; nothing unless two of them cut one dimension.
+// Axes with more than one part; empty unless two of them split one dimension.
 std::vector<std::size_t> competing(const SpecEntry& entry) {
   auto order = cut_order(entry);
   if (!order) return {};
@@ -24,12 +24,12 @@ std::vector<std::size_t> competing(const SpecEntry& entry) {
   }
   bool two =
       std::any_of(cuts.begin(), cuts.end(), [](const auto& item) { return item.second > 1; });
-  // Five axes are more than anybody shards one tensor by; 120 orders are enough to try.
+  // No tensor is sharded by more than five axes; 120 orders are few enough to try.
   if (!two || axes.size() > 5) return {};
   return axes;
 }
 
-// One tensor whose chunks may lie as another order cuts.
+// A tensor whose chunks may match another split order.
 struct Question {
   const CheckInput& input;
   TensorId tensor{};
@@ -43,13 +43,13 @@ struct Question {
 };
 
 struct Explained {
-  bool lies = false;       // all chunks lie so, and at least one elsewhere than the spec says
-  std::vector<Box> boxes;  // where each belongs; empty where that is not known of all
+  bool lies = false;       // all chunks match, and at least one is elsewhere than in the spec
+  std::vector<Box> boxes;  // correct box of each chunk; empty unless known for all
 };
 
 enum class HeldAs : std::uint8_t { kExpected, kRecorded, kUnknown };
 
-// An uneven extent gives another order other sizes: then the item tells how it was cut.
+// With uneven extents another order gives other sizes: the item's shape then decides.
 HeldAs held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
   ExtentsView recorded = q.input.checkpoint.sizes(chunk);
   if (q.expected.gives_sizes(rank, recorded)) return HeldAs::kExpected;
@@ -61,7 +61,7 @@ HeldAs held_by(const Question& q, ChunkId chunk, std::int64_t rank) {
   return same(header->sizes, recorded) ? HeldAs::kRecorded : HeldAs::kUnknown;
 }
 
-// Nothing is allocated for a chunk before it is known that all lie so: there may be millions.
+// Allocates nothing per chunk before all are known to match: there may be millions.
 Explained explained_by(const Question& q, const Cutter& saved) {
   const Checkpoint& c = q.input.checkpoint;
   Explained out;
@@ -73,7 +73,7 @@ Explained explained_by(const Question& q, const Cutter& saved) {
     if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
     if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
     HeldAs held = held_by(q, chunk, *rank);
-    if (!empty && held == HeldAs::kRecorded) return {};  // it was cut so indeed
+    if (!empty && held == HeldAs::kRecorded) return {};  // really split in this order
     all_known = all_known && held == HeldAs::kExpected;
     resized = resized || !q.expected.gives_sizes(*rank, sizes);
     out.lies = out.lies || !empty;
@@ -88,20 +88,20 @@ Explained explained_by(const Question& q, const Cutter& saved) {
     out.boxes.push_back(stays ? box_of(c, chunk) : std::move(box));
     elements += volume(out.boxes.back().sizes).value_or(0);
   }
-  // Shards that were recorded as empty share one offset, and only one of them was kept.
+  // Empty shards share one offset, and only one of them was kept in the metadata.
   if (resized && elements != volume(c.shape(q.tensor))) out.boxes.clear();
   return out;
 }
 
-// Experts of all ranks are stacked in either order, so another one is told. Elsewhere: recorded
-// left to right where the spec is strided. The other way round the spec may be of another layout
-// that loads it, and nothing says that the bytes are not where they should be.
+// Stacked experts may be split in either order, so a deviation is reported. Other tensors: only if
+// they are recorded left to right where the spec is strided. The reverse may be a spec of another
+// layout that loads the checkpoint.
 bool speaks_of_damage(const OtherOrder& item) {
   return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
                                     std::is_sorted(item.saved.begin(), item.saved.end()));
 }
 
-// Without boxes: it lies so, and how much each item holds is not known or not as it should be.
+// Without boxes: the order is known, but item sizes are unknown or wrong.
 std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (c.chunks(tensor).size() < 2 || !c.writers_are_owners(tensor)) return std::nullopt;
@@ -122,7 +122,7 @@ std::optional<OtherOrder> other_order(const CheckInput& input, TensorId tensor) 
   return std::nullopt;
 }
 
-// All chunks are those of `ranks` ranks that one axis cuts along one dimension, in their order.
+// True if one axis of `ranks` ranks splits the tensor along one dimension, in rank order.
 bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks) {
   const auto dim = only_cut_dim(c, tensor);
   if (!dim) return false;
@@ -136,8 +136,8 @@ bool is_cut_by_one_axis(const Checkpoint& c, TensorId tensor, std::int64_t ranks
   return true;
 }
 
-// Of tensors without a layout in the spec, those that several ranks cut: they all lie as one axis
-// of all ranks cuts them. Of a mesh of several axes some tensor would show one of them.
+// True if all tensors outside the spec that several ranks wrote are split by one axis of all ranks.
+// With several axes some tensor would show one of them.
 bool rest_knows_one_axis(const CheckInput& input, const Mesh& mesh) {
   constexpr int kTensors = 200;
   const Checkpoint& c = input.checkpoint;
@@ -178,9 +178,9 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     found.insert(item->tensor);
     if (!item->boxes.empty() && speaks_of_damage(*item)) out.push_back(std::move(*item));
   }
-  // The same picture is healthy where another mesh saved it: then other tensors disagree as well.
-  // Those of the same mesh are asked; where there are none, all; where the spec names no other,
-  // those that it does not speak of.
+  // A checkpoint of another mesh looks the same but is healthy; then other tensors disagree as
+  // well. Checks tensors of the same mesh; without any, all tensors; if the spec has no others,
+  // tensors outside the spec.
   std::map<std::string, bool> contradicted;
   std::erase_if(out, [&](const OtherOrder& item) {
     auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));

@@ -12,7 +12,7 @@ CheckInput with_layout(const CheckInput& input, const DerivedLayout& layout) {
 
 std::int64_t ranks_seen(const CheckInput& input, const std::vector<std::int64_t>& beside) {
   std::int64_t ranks = input.ranks;
-  // A rank that had nothing to write may still have made its file.
+  // A rank without data may still have created its file.
   for (const FileRow& file : input.checkpoint.files()) {
     if (file.rank) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
   }

@@ -13,24 +13,24 @@
 namespace shw {
 namespace {
 
-using AxisSet = std::vector<std::size_t>;  // of a mesh, in its order
+using AxisSet = std::vector<std::size_t>;  // axes of a mesh, ascending
 
-// One tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
+// A tensor that is too short, with the writers of its chunks as ranks of the spec's mesh.
 struct UndersizedTensor {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;
-  std::size_t dim = 0;              // the first that is too short
+  std::size_t dim = 0;              // the first dim that is too short
   bool only_one_dim_short = true;   // no other one is
-  std::vector<std::size_t> order;   // axes in the order in which they cut
-  std::vector<ChunkId> chunks;      // those with elements
-  std::vector<std::int64_t> ranks;  // of their writers; empty where one is unknown
-  std::vector<ChunkId> empty;       // those without, of writers that are known
+  std::vector<std::size_t> order;   // axes in split order
+  std::vector<ChunkId> chunks;      // non-empty chunks
+  std::vector<std::int64_t> ranks;  // ranks of their writers; empty if one is unknown
+  std::vector<ChunkId> empty;       // empty chunks with known writers
   std::vector<std::int64_t> empty_ranks;
   bool chunks_in_bounds =
-      true;  // false where writers of uneven parts recorded more rows than the first did
+      true;  // false if writers of uneven parts recorded more rows than the first
 };
 
-// Dimensions that are shorter than the spec says, where no other is different.
+// Dims that are shorter than in the spec; empty if any other dim differs.
 std::vector<std::size_t> short_dims(ExtentsView saved, ExtentsView expected) {
   if (saved.size() != expected.size()) return {};
   std::vector<std::size_t> dims;
@@ -76,7 +76,7 @@ bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
          cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
 }
 
-// Cut before any other axis that cuts the same dimension: its part is then one interval.
+// True if no other axis splits the same dimension earlier: the axis' part is one interval.
 bool cuts_first(const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t other : tensor.order) {
     if (cuts_short_dim(tensor, other)) return other == axis;
@@ -84,20 +84,20 @@ bool cuts_first(const UndersizedTensor& tensor, std::size_t axis) {
   return false;
 }
 
-// The part of the short dimension that the axis gives to one coordinate.
+// The part of the short dimension at one coordinate of the axis.
 Cut part_of(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coordinate) {
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
 struct LayoutInterpretation {
-  bool by_part = false;  // each writer cut the part of its own coordinate (uneven parts differ),
-                         // not the saved shape
-  bool plain = false;    // who leaves an axis out may leave out the strides as well
+  bool by_part = false;  // each writer split the part of its own coordinate
+                         // (uneven parts differ), not the saved shape
+  bool plain = false;    // plain splits: a saver that drops an axis may drop the strides too
 };
 
-// The saved chunks are those that their writers cut, one by one; and who saved a chunk without
-// elements cut none: a rank that would have had some knew the axis that is said to be left out.
-// `cut_by` a rank: the shape that it took for the whole, and its box in that.
+// True if every chunk is the box that its writer computes, and every writer of an empty chunk has
+// an empty box: a rank with data would prove that the axis was not dropped. `cut_by`: by rank, the
+// assumed global shape and the box.
 template <class CutBy>
 bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutBy cut_by) {
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
@@ -106,14 +106,14 @@ bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutB
   }
   for (std::size_t i = 0; i < tensor.empty.size(); ++i) {
     auto [shape, box] = cut_by(tensor.empty_ranks[i]);
-    // Behind its own whole nobody begins.
+    // An offset behind the assumed shape is impossible.
     bool behind = c.offsets(tensor.empty[i])[tensor.dim] > shape[tensor.dim];
     if (behind || !box || volume(box->sizes) != 0) return false;
   }
   return true;
 }
 
-// The size that was recorded is that of somebody's part.
+// True if the recorded size is that of one coordinate's part.
 bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
@@ -122,7 +122,7 @@ bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t 
   return false;
 }
 
-// By the same layout without `axis`.
+// True if removing `axis` from the layout reproduces every chunk box.
 bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
               LayoutInterpretation reading) {
   if (reading.by_part && !is_a_part(c, tensor, axis)) return false;
@@ -139,7 +139,7 @@ bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t a
   });
 }
 
-// Where a rank stands on the axes that cut, but for one of them.
+// Coordinates of a rank on all splitting axes except `axis`.
 std::vector<std::int64_t> place_without(const UndersizedTensor& tensor, std::size_t axis,
                                         std::int64_t rank) {
   std::vector<std::int64_t> coordinates = tensor.entry->mesh->coordinates(rank);
@@ -150,9 +150,9 @@ std::vector<std::int64_t> place_without(const UndersizedTensor& tensor, std::siz
   return coordinates;
 }
 
-// Ranks that differ in the axis alone claimed one box, and one of them is left: no two chunks come
-// from ranks that the other cutting axes do not tell apart. Without it every tensor that is a half
-// of what a spec of a larger model expects would pass.
+// True if all chunks come from ranks that the other splitting axes distinguish: ranks that differ
+// only in the axis claimed one box, and one of them is left. Otherwise any tensor of half the
+// expected size would match.
 bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
   std::set<std::vector<std::int64_t>> boxes;
   for (std::int64_t rank : tensor.ranks) {
@@ -163,8 +163,8 @@ bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
   });
 }
 
-// No torch.chunk grid, but one that fills what one coordinate of the axis holds (Megatron-FSDP's
-// flat buckets, failures.md 0.7.12): the axis that cuts first shifts it.
+// True for a grid that is not torch.chunk's but fills the part of one coordinate, as
+// Megatron-FSDP's flat buckets do: shifted by the axis that splits first.
 bool fills_one_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   if (!tensor.chunks_in_bounds || !cuts_first(tensor, axis) || !one_writer_a_box(tensor, axis))
     return false;
@@ -175,7 +175,7 @@ bool fills_one_part(const Checkpoint& c, const UndersizedTensor& tensor, std::si
   });
 }
 
-// What the item of a chunk holds: its header where it was read, else what the metadata says.
+// Shape of a chunk's item: from its header if read, else from the metadata.
 Extents payload_sizes(const CheckInput& input, ChunkId chunk) {
   const std::size_t at = index_of(chunk);
   if (at < input.headers.size() && input.headers.has_value(at)) return input.headers[at]->sizes;
@@ -193,7 +193,7 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
   const SpecEntry& entry = *tensor.entry;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
-    // What the rank of that place holds; training's rows first, torch's newest offsets second.
+    // The correct box of the rank; torch's newest offsets are the second choice.
     auto box = nested_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
     if (!box || box->sizes != sizes)
       box = local_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
@@ -210,12 +210,12 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
   if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
 }
 
-// Buckets are cut unevenly, but in the order of the ranks: the chunks must begin in the order in
-// which the spec lets their writers begin, along the short dimension and along those of other axes.
+// Buckets are split unevenly but in rank order: chunks must begin in the order of the spec's boxes,
+// along the short dimension and along those of other axes.
 bool lies_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
                    std::size_t dim) {
   const SpecEntry& entry = *tensor.entry;
-  std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk, in the spec
+  std::vector<std::pair<std::int64_t, std::int64_t>> begins;  // in the chunk and in the spec
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     std::vector<std::int64_t> coordinates = entry.mesh->coordinates(tensor.ranks[i]);
     coordinates[axis] = 0;
@@ -287,8 +287,8 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
   return out;
 }
 
-// Several axes at once (failures.md 5: FSDP2's own mesh knows neither expert nor expert-tensor
-// ranks). One chunk says little of its grid: then the spec must call it an expert's.
+// Tries several axes at once, because FSDP2's own mesh has neither expert nor expert-tensor ranks.
+// A single chunk says little about its grid: then the spec must mark the tensor as an expert's.
 bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const AxisSet& axes) {
   const Mesh& mesh = *tensor.entry->mesh;
   return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
@@ -304,7 +304,7 @@ bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const
   });
 }
 
-// The smallest sets of axes without which the layout gives every chunk to its writer.
+// The smallest sets of axes whose removal gives every chunk to its writer.
 std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTensor& tensor) {
   constexpr std::size_t kMostAxes = 6;
   AxisSet cutting;
@@ -331,9 +331,9 @@ std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTens
 
 struct Suspect {
   UndersizedTensor tensor;
-  std::vector<std::size_t> axes;  // each of them explains the chunks
+  std::vector<std::size_t> axes;  // each of them explains the chunks alone
   bool grid = true;
-  std::vector<AxisSet> sets;  // where none of them does alone: sets that do
+  std::vector<AxisSet> sets;  // if no single axis does: sets of axes
 };
 
 std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& tensor) {
@@ -343,9 +343,9 @@ std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& 
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   std::int64_t expected = tensor.entry->shape[tensor.dim];
   if (!tensor.only_one_dim_short) {
-    // No axis alone shortens two dimensions.
+    // No single axis shortens two dimensions.
   } else if (tensor.ranks.empty()) {
-    // Numbers alone: the factor is the size of an axis that cuts this dimension.
+    // Without writers: the factor must be the size of an axis that splits this dimension.
     for (std::size_t axis : tensor.order) {
       if (cuts_short_dim(tensor, axis) && expected % saved == 0 &&
           expected / saved == mesh.axes[axis].size)
@@ -375,8 +375,8 @@ std::optional<Suspect> suspect(const CheckInput& input, const UndersizedTensor& 
   return out;
 }
 
-// Where two axes explain one tensor (the grid of the other has as many parts), the one that
-// explains most tensors of the same mesh is the cause, then the one whose size is the factor.
+// If two axes explain a tensor, chooses the one that explains most tensors of the mesh, then the
+// one whose size is the factor.
 std::size_t choose(const Checkpoint& c, const Suspect& item,
                    const std::map<std::string, std::map<std::size_t, int>>& votes) {
   const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
@@ -386,7 +386,7 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
     bool fits = item.tensor.entry->mesh->axes[axis].size == factor;
     return 2 * mine.at(axis) + (fits ? 1 : 0);
   };
-  // The last of equals: the inner axis, as expert and tensor axes are.
+  // On ties the last, innermost axis, as expert and tensor axes are.
   std::size_t best = item.axes.front();
   for (std::size_t axis : item.axes) {
     if (score(axis) > score(best) || (score(axis) == score(best) && axis > best)) best = axis;
@@ -394,7 +394,7 @@ std::size_t choose(const Checkpoint& c, const Suspect& item,
   return best;
 }
 
-// Of sets that explain one tensor the one that explains most, the last of equals.
+// The set that explains most tensors, the last one on ties.
 const AxisSet& choose_set(const Suspect& item,
                           const std::map<std::string, std::map<AxisSet, int>>& votes) {
   const auto& mine = votes.at(to_text(*item.tensor.entry->mesh));
@@ -404,10 +404,10 @@ const AxisSet& choose_set(const Suspect& item,
                            });
 }
 
-// Where writers stand is a matter of the mesh, not of a tensor: beside tensors of it whose chunks
-// lie in another order, those that fit may fit by chance.
+// Positions of writers belong to the mesh, not to a tensor: if other tensors of the mesh do not
+// match, a match may be chance.
 void doubt_where_others_do_not_fit(std::vector<DroppedAxis>& found) {
-  constexpr std::size_t kFew = 4;  // of one of so many, another failure of its own may be the cause
+  constexpr std::size_t kFew = 4;  // one mismatch among fewer tensors may have another cause
   struct Seen {
     std::size_t all = 0, out_of_order = 0;
   };
@@ -449,7 +449,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
     if (item) suspects.push_back(std::move(*item));
   }
   if (suspects.empty()) return {};
-  // Optimizer states that are one rank's shard have causes of their own.
+  // States that are one rank's shard have causes of their own.
   std::set<TensorId> explained = split_locally(input);
   explained.merge(saved_as_global(input));
   std::erase_if(suspects,

@@ -12,8 +12,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostAbsent = 64;  // tensors that may be inside too, one by one
-constexpr std::int64_t kSurePart = 8;    // elements of a part, for each rank
+constexpr std::size_t kMostAbsent = 64;  // absent tensors that are tried one by one
+constexpr std::int64_t kSurePart = 8;    // least elements per rank and part
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 using Shapes = std::vector<const OtherShape*>;
@@ -30,14 +30,14 @@ bool is_flat(const OtherShape& shape) {
   return shape.saved.size() == 1;
 }
 
-// "64 x 16"
+// Formats "64 x 16".
 std::string product(const Extents& shape) {
   std::string text;
   for (std::int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
   return text;
 }
 
-// Of how many ranks each tensor is one's own part: ceil(expected / ranks) elements.
+// The number of ranks if each tensor is one rank's part of it: ceil(expected / ranks) elements.
 std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
   std::int64_t least = 2, most = kMostRanks;
   for (const OtherShape* shape : shapes) {
@@ -49,15 +49,15 @@ std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
   return least <= most ? std::optional(least) : std::nullopt;
 }
 
-// Several tensors one after the other, cut into equal parts of which the last is padded.
+// The number of ranks if several tensors are concatenated and split into equal, padded parts.
 std::optional<std::int64_t> ranks_of_row(std::int64_t whole, std::int64_t part) {
   const std::int64_t ranks = divided_up(whole, part);
   const bool is_sure = ranks >= 2 && ranks <= part / kSurePart;
   return is_sure && divided_up(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
 }
 
-// What may have been in one flat parameter with those that are empty now: of those that are not
-// here all, none, one, or all but one (which is tied).
+// Candidates for the flat parameter: the empty tensors together with all, none, one, or all but one
+// (a tied one) of the absent tensors.
 std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
   std::vector<Shapes> rows;
   auto add = [&](auto takes) {
@@ -148,7 +148,7 @@ std::string flat_part_words(std::span<const OtherShape> shapes) {
         " {} flat, with 1/{} of the elements: one of {} ranks saved its own part (FSDP, DeepSpeed "
         "ZeRO-3) as if it were the whole. The parts of the others are not here.",
         flat.size() == 1 ? "It is" : "Each of them is", *ranks, *ranks);
-  Shapes held;  // what the rank has of any
+  Shapes held;  // shapes that the rank holds
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
                [](const OtherShape* shape) { return shape->saved[0] != 0; });
   const auto ranks = held.size() == flat.size() ? std::nullopt : ranks_of_each(held);

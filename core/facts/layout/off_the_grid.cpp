@@ -28,8 +28,8 @@ void OffTheGrid::look() {
   }
 }
 
-// A size that one of the readings of the placements gives is on the grid, wherever it lies: offsets
-// may be wrong by another failure.
+// A chunk is on the grid if its size matches any reading of the placements; offsets may be wrong
+// for other reasons.
 void OffTheGrid::look_at(const SpecEntry& entry, ChunkId chunk) {
   const Checkpoint& c = input_.checkpoint;
   auto writer = c.writer(chunk);

@@ -10,14 +10,14 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;  // of a look
-constexpr std::int64_t kMostOfARow = std::int64_t{1} << 30;  // longer ones are made up
+constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;  // bytes per read
+constexpr std::int64_t kMostOfARow = std::int64_t{1} << 30;  // longer rows are invalid
 
 bool are_zeros(BytesView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// What is known of the rows that were looked at.
+// What the rows read so far have in common.
 struct RowsSeen {
   bool zeros = true, alike = true;
   Bytes first = {};

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-constexpr double kParameterConfidence = 0.97;  // failures.md P08
+constexpr double kParameterConfidence = 0.97;  // share of correct results on generated cases
 
 std::vector<const OptimizerState*> short_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;

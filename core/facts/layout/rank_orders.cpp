@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMaxAxes = 5;  // of more than one rank: 120 orders to try
+constexpr std::size_t kMaxAxes = 5;  // with more than one rank: 120 orders
 
 const MeshAxis* find_axis(const Mesh& mesh, std::string_view name) {
   auto found = std::find_if(mesh.axes.begin(), mesh.axes.end(),
@@ -16,7 +16,7 @@ const MeshAxis* find_axis(const Mesh& mesh, std::string_view name) {
   return found == mesh.axes.end() ? nullptr : &*found;
 }
 
-// The mesh of the spec with the sizes that were given; nothing where an axis was not.
+// The spec's mesh with the user's sizes; nullopt if an axis is not given.
 std::optional<Mesh> as_given(const Mesh& of_spec, const Mesh& given) {
   Mesh out = of_spec;
   for (MeshAxis& axis : out.axes) {
@@ -27,7 +27,7 @@ std::optional<Mesh> as_given(const Mesh& of_spec, const Mesh& given) {
   return out;
 }
 
-// `order` with those of its axes that `of_spec` has in the order that they have there.
+// `order` with the axes of `of_spec` sorted as in `of_spec`.
 Mesh in_order_of(const Mesh& of_spec, const Mesh& order) {
   Mesh out = order;
   std::vector<MeshAxis> known;
@@ -41,16 +41,16 @@ Mesh in_order_of(const Mesh& of_spec, const Mesh& order) {
   return out;
 }
 
-// What is asked of the tensors on one mesh of the spec.
+// The orders to test on one mesh of the spec.
 struct OrderQuestion {
   Mesh of_spec;
-  Mesh saved;                 // the same axes, as long as those that were given
-  std::vector<Mesh> orders;   // what is believed, then the spec's own where it is another, then all
-  std::vector<RankMap> maps;  // one an order
-  bool reordered = false;     // the spec says another order than what is believed
-  bool supported = false;     // a tensor lies by what is believed, and not by the spec's order
-  bool proved = false;        // nor whichever axis cut first
-  std::size_t last = 1;       // the order by which the last one lay
+  Mesh saved;                 // the same axes with the user's sizes
+  std::vector<Mesh> orders;   // the believed order, the spec's if different, then all others
+  std::vector<RankMap> maps;  // one per order
+  bool reordered = false;     // the spec's order differs from the believed one
+  bool supported = false;     // a tensor matches the believed order and not the spec's
+  bool proved = false;        // and also not with any other split order
+  std::size_t last = 1;       // the order that the previous tensor matched
   OrderContradicted found = {};
 };
 
@@ -73,13 +73,13 @@ OrderQuestion question_of(const Mesh& of_spec, Mesh saved, const Mesh& believed)
   return out;
 }
 
-// One tensor that several ranks cut, on the mesh of a question.
+// A tensor split by several ranks, on the mesh of a question.
 struct CutTensor {
   const Checkpoint& checkpoint;
   TensorId tensor{};
   SpecEntry entry;                // on the mesh that saved it
-  std::vector<std::size_t> cuts;  // axes, in the order in which the spec's placements cut
-  bool competing = false;         // two of them cut one dimension
+  std::vector<std::size_t> cuts;  // axes in the split order of the placements
+  bool competing = false;         // two axes split one dimension
 
   bool lies(const RankMap& ranks, std::span<const std::size_t> order) const;
   bool lies(const RankMap& ranks) const { return lies(ranks, cuts); }
@@ -152,7 +152,7 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
     question.last = order;
     return true;
   };
-  // Thousands of tensors lie by the same order.
+  // Fast path: thousands of tensors match the same order.
   if (question.last < question.maps.size() && lies_by(question.last)) return;
   for (std::size_t order = 1; order < question.maps.size(); ++order) {
     if (order != question.last && lies_by(order)) return;
@@ -162,7 +162,7 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
                           !tensor.lies_in_any_order(question.maps[1]));
 }
 
-// By which orders all lie that tell orders apart.
+// Collects the orders that match all tensors that distinguish orders.
 class RankOrderVotes {
  public:
   explicit RankOrderVotes(const OrderQuestion& question)
@@ -176,7 +176,7 @@ class RankOrderVotes {
     ++count_;
     for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
   }
-  // One alone may be what is wrong.
+  // A single tensor may be the damaged one.
   std::optional<Mesh> agreed() const {
     if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
     const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
@@ -185,16 +185,16 @@ class RankOrderVotes {
 
  private:
   const OrderQuestion& question_;
-  std::vector<bool> fits_;  // one an order
+  std::vector<bool> fits_;  // one per order
   std::size_t count_ = 0;
 };
 
-// The questions on the meshes of a spec, each asked once.
+// The questions for all meshes of a spec, without duplicates.
 class OrderQuestions {
  public:
   explicit OrderQuestions(const CheckInput& input) : input_(input) {}
 
-  // At most two: on the mesh as the spec has it, and on one as long as what was given.
+  // At most two: with the spec's sizes, and with the user's.
   std::vector<std::size_t> on(const Mesh& of_spec) {
     auto known = std::find_if(known_.begin(), known_.end(),
                               [&](const auto& one) { return one.first == of_spec; });
@@ -220,7 +220,7 @@ class OrderQuestions {
   std::vector<std::pair<Mesh, std::vector<std::size_t>>> known_;
 };
 
-// Every tensor that several ranks cut, for each question that it is asked.
+// Calls `ask` for every tensor split by several ranks and each of its questions.
 template <class Ask>
 void each_cut_tensor(const CheckInput& input, OrderQuestions& questions, Ask ask) {
   const Checkpoint& c = input.checkpoint;

@@ -85,8 +85,8 @@ void intersect_moment_rows(std::vector<PartlyLost*>& parts) {
 
 namespace {
 
-// "optimizer.state.4.": what the moments of one parameter have in common. Another optimizer's state
-// of the same number is none of them.
+// "optimizer.state.4.": the common prefix of the moments of one parameter. States of another
+// optimizer with the same number have another prefix.
 std::string without_kind(std::string_view fqn) {
   auto path = parse_state_fqn(fqn);
   if (!path) return std::string(fqn);
@@ -94,7 +94,7 @@ std::string without_kind(std::string_view fqn) {
   return name.erase(static_cast<std::size_t>(path->kind.data() - fqn.data()), path->kind.size());
 }
 
-// Nothing where its chunks do not make it up.
+// nullopt unless the chunks cover the moment.
 std::optional<PartlyLost> whole_moment(const Checkpoint& c, const std::vector<OtherOrder>& orders,
                                        TensorId tensor) {
   PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
@@ -120,7 +120,7 @@ std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
   std::vector<std::string> given_up;
   if (moments.empty()) return given_up;
   struct Moments {
-    std::vector<std::size_t> damaged;  // of `parts`
+    std::vector<std::size_t> damaged;  // indices in `parts`
     std::vector<PartlyLost> whole;
   };
   std::map<std::string, Moments> of_parameters;

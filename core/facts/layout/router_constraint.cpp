@@ -18,19 +18,19 @@
 namespace shw {
 namespace {
 
-constexpr double kRouterConfidence = 0.9;              // failures.md 5.c
-constexpr std::int64_t kMost = std::int64_t{1} << 31;  // experts, or rows of those of one rank
+constexpr double kRouterConfidence = 0.9;  // share of correct results on generated cases
+constexpr std::int64_t kMost = std::int64_t{1} << 31;  // limit of experts, and of one rank's rows
 constexpr const char* kRouterLink = "ISEEKYAN/Megatron-LM #61";
 
 struct Layer {
   std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
   std::vector<TensorId> routers;        // [E, H]
-  bool counts_local = true;             // keys known to count the experts of one rank ("fc1")
-  std::set<TensorId> of_spec;           // counted with the others, but the spec says what they are
-  bool as_expected = false;             // it knows one of them, and that one is not too short
+  bool counts_local = true;             // keys are known to number one rank's experts ("fc1")
+  std::set<TensorId> of_spec;           // counted with the others, but described by the spec
+  bool as_expected = false;  // the spec knows a tensor of the layer, which has the expected size
 };
 
-// "a.mlp.experts.fc1.weight0": layer "a.mlp.", "fc1".
+// "a.mlp.experts.fc1.weight0" has layer "a.mlp." and matrix "fc1".
 struct ExpertName {
   std::string_view layer, matrix;
 };
@@ -48,7 +48,7 @@ std::optional<ExpertName> expert_name(std::string_view fqn) {
   return ExpertName{stem.substr(0, experts), stem.substr(dot + 1)};
 }
 
-// "a.mlp.gate.weight", "a.mlp.gate.gate.weight", "a.mlp.router.weight": layer "a.mlp.".
+// "a.mlp.gate.weight", "a.mlp.gate.gate.weight", "a.mlp.router.weight" have layer "a.mlp.".
 std::optional<std::string_view> router_layer(std::string_view fqn) {
   for (std::string_view end :
        {"gate.gate.weight", "router.gate.weight", "gate.weight", "router.weight"}) {
@@ -92,7 +92,7 @@ struct Count {
   std::int64_t routed = 0, saved = 0;
 };
 
-// Nothing where one of the equalities that tie experts and router together does not hold.
+// nullopt if one of the equations between experts and router does not hold.
 std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
   if (layer.as_expected || layer.routers.size() != 1 || layer.first.empty() ||
       layer.first.size() != layer.second.size() || !all_alike(c, layer.first) ||
@@ -111,7 +111,7 @@ std::optional<Count> count(const Checkpoint& c, const Layer& layer) {
   return Count{router[0], *saved};
 }
 
-// The law found it too short by a whole factor.
+// Experts that are too short by an integer factor.
 struct ShortExperts {
   const Layer* layer = nullptr;
   Count count;
@@ -128,8 +128,8 @@ std::vector<TensorId> tensors_of(const std::vector<ShortExperts>& all) {
   return out;
 }
 
-// Along which dimension FSDP cut a tensor, and into how many parts: nothing where two of them are
-// cut, or where the parts leave something out.
+// The dimension that FSDP split, and the number of parts; nullopt if two dims are split or the
+// parts are incomplete.
 struct Parts {
   std::size_t dim = 0;
   std::int64_t count = 1;
@@ -152,11 +152,11 @@ std::optional<Parts> expert_parts(const CheckInput& input, TensorId tensor) {
   return parts;
 }
 
-// A mesh on which the experts' axis has the size that the law asks for, and the axis that FSDP cut.
+// A mesh whose expert axis has the required size, and the axis that FSDP split.
 struct Candidate {
   Mesh mesh;
   std::size_t experts = 0;
-  std::optional<std::size_t> fsdp;  // nothing: one rank holds each expert whole
+  std::optional<std::size_t> fsdp;  // nullopt: one rank holds each expert completely
 };
 
 std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
@@ -174,8 +174,8 @@ std::vector<Candidate> from_person(const Mesh& mesh, std::int64_t factor) {
   return out;
 }
 
-// All ranks are either another expert rank or another part of the same experts: both orders of the
-// two axes. More axes than these (pipeline, tensor parallel inside experts) cannot be told.
+// Meshes where all ranks are expert ranks or parts of experts, in both axis orders. Further axes
+// (pipeline, tensor parallelism inside experts) cannot be inferred.
 std::vector<Candidate> from_ranks(std::int64_t ranks, std::int64_t factor) {
   if (ranks < factor || ranks % factor != 0) return {};
   std::int64_t parts = ranks / factor;
@@ -184,14 +184,14 @@ std::vector<Candidate> from_ranks(std::int64_t ranks, std::int64_t factor) {
           {Mesh{{{"ep", factor}, {"edp", parts}}}, 0, 1}};
 }
 
-// The ranks of one FSDP group are named in the pickled DTensors: a mesh with another group is none.
+// The pickled DTensors name the ranks of an FSDP group: a mesh with another group is rejected.
 bool contradicts(const Candidate& candidate, const PerRankMasters& masters) {
   for (const auto& [rank, file] : masters.ranks) {
     for (const auto& [place, tensor] : file.masters) {
       if (!candidate.fsdp || !tensor.sharding) continue;
       const std::vector<std::int64_t>& group = tensor.sharding->mesh.ranks;
       auto parts = static_cast<std::size_t>(candidate.mesh.axes[*candidate.fsdp].size);
-      // Other parameters are on groups of their own.
+      // Other parameters have other groups.
       if (group.size() != parts || rank >= candidate.mesh.size()) continue;
       auto mine = candidate.mesh.coordinates(rank);
       for (std::size_t i = 0; i < parts; ++i) {
@@ -231,7 +231,7 @@ DerivedLayout layout_on(const CheckInput& input, const std::vector<ShortExperts>
   return out;
 }
 
-// Every tensor of the layout is placed by its writers.
+// True if all tensors of the layout can be placed by their writers.
 bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
   CheckInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
@@ -242,8 +242,8 @@ bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
          });
 }
 
-// The one layout that the laws, the writers and what lies beside the checkpoint leave, or the
-// sentence that says what would decide it.
+// The only layout consistent with constraints, writers and files, or a sentence about what would
+// decide.
 struct Answer {
   std::optional<DerivedLayout> layout;
   std::string undecided;
@@ -293,7 +293,7 @@ Answer decide(const CheckInput& input, const std::vector<ShortExperts>& all,
           "its writer: the mesh (--mesh edp=..,ep=..) or a spec (--spec) decides"};
 }
 
-// Every rank's own masters beside the checkpoint: with a spec all of it comes back.
+// Optimizer masters per rank exist: with a spec everything can be restored.
 void add_side_files(const PerRankMasters& masters, UndecidedAxis& told) {
   std::set<std::string> meshes;
   std::vector<std::string> files;
@@ -353,7 +353,7 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
       all.push_back({&layer, *found});
   }
   if (tensors_of(all).empty()) return;
-  // Files beside it are read like headers: not at depth metadata.
+  // Reading these files counts as reading headers: not at depth metadata.
   auto masters = input.depth == Depth::kMetadata ? std::nullopt : read_side_masters(c);
   Answer answer = decide(input, all, masters);
   if (answer.layout) {

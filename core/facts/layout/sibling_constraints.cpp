@@ -19,16 +19,16 @@ namespace {
 
 constexpr double kSiblingConfidence = 0.95;
 constexpr const char* kSiblingLink = "TransformerEngine #2713";
-constexpr std::size_t kLooked = 64;  // tensors whose cut is worked out, of thousands alike
+constexpr std::size_t kLooked = 64;  // tensors analysed, among thousands of equal ones
 constexpr std::int64_t kRows = std::int64_t{1} << 46;  // more than any matrix has
-constexpr std::int64_t kRanks = 1 << 14;               // of a mesh that is searched for placements
+constexpr std::int64_t kRanks = 1 << 14;               // largest mesh searched for placements
 
 struct SiblingMatrix {
   TensorId tensor{};
   ParallelName name;
 };
 
-// Weights and biases with such names that no spec speaks of.
+// Weights and biases with known names that the spec does not describe.
 std::vector<SiblingMatrix> matrices_of(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<SiblingMatrix> out;
@@ -51,7 +51,7 @@ std::size_t filled_chunks(const Checkpoint& c, TensorId tensor) {
   return count;
 }
 
-// Into how many equal parts a matrix is cut along `dim`; 1 where it is not, or unevenly.
+// Number of equal parts along `dim`; 1 if not split or uneven.
 std::int64_t parts_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
   std::set<std::int64_t> starts;
   for (ChunkId chunk : c.chunks(tensor)) {
@@ -67,9 +67,9 @@ std::int64_t parts_along(const Checkpoint& c, TensorId tensor, std::size_t dim) 
 
 struct Pair {
   std::string_view first, second;
-  bool fused = false;  // may hold two matrices, one below the other
+  bool fused = false;  // may hold two stacked matrices
 };
-// Queries and outputs are no such pair: some models give values other sizes than queries.
+// Queries and outputs are not such a pair: some models use other sizes for values.
 constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
                                       {"linear_fc1", "linear_fc2", true},
                                       {"gate_proj", "down_proj", false},
@@ -79,8 +79,8 @@ constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
                                       {"w3", "w2", false},
                                       {"dense_h_to_4h", "dense_4h_to_h", true}}};
 
-// The first matrix has a T-th of its rows, T being the parts of the second along its columns, and
-// lies in fewer pieces. Sizes that agree, as nearly all do, are seen before any chunk is.
+// T if the first matrix has 1/T of its rows, where the second is split into T parts along its
+// columns, and fewer chunks. Sizes are compared first, because nearly all agree.
 std::int64_t factor_of(const Checkpoint& c, const SiblingMatrix& first, const SiblingMatrix& second,
                        bool fused) {
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
@@ -99,7 +99,7 @@ struct Suspects {
   std::string constraint;
 };
 
-// The output layer has as many rows as the embedding has words.
+// The output layer has as many rows as the embedding.
 void add_output_layer(const CheckInput& input, Suspects& out) {
   const Checkpoint& c = input.checkpoint;
   for (TensorId head : each_tensor(input)) {
@@ -142,7 +142,7 @@ Suspects beside_intact_siblings(const CheckInput& input, const std::vector<Sibli
         }
         out.factor = factor;
         if (found.insert(first.tensor).second) out.tensors.push_back(first.tensor);
-        // A bias has as many elements as its weight has rows.
+        // A bias has one element per row of its weight.
         for (const SiblingMatrix* bias : by_name[{first.name.block, first.name.matrix}]) {
           bool short_too =
               bias->name.is_bias() && c.shape(bias->tensor)[0] == c.shape(first.tensor)[0];
@@ -162,7 +162,7 @@ std::optional<std::size_t> tensor_axis(const Mesh& mesh) {
   return std::nullopt;
 }
 
-// Does any tensor know the axis? One whose cut nothing explains may.
+// True if any tensor is split by the axis, or might be because its layout is unexplained.
 bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   std::size_t looked = 0;
@@ -176,7 +176,7 @@ bool is_known(const CheckInput& input, const Mesh& mesh, std::size_t axis) {
   return looked == 0;
 }
 
-// All of them, where a person named an axis that no tensor knows.
+// All matrices, if the user's mesh has an axis that splits no tensor.
 Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
   Suspects out;
   auto axis = tensor_axis(*input.mesh);
@@ -185,7 +185,7 @@ Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>&
   for (const SiblingMatrix& matrix : all) {
     bool is_row = matrix.name.kind == ParallelKind::kRow;
     if (is_row && matrix.name.is_bias()) continue;
-    // In one piece it would look the same after a repair as before it.
+    // With a single chunk the repaired tensor would look unchanged.
     if (filled_chunks(input.checkpoint, matrix.tensor) < 2) return {};
     columns = columns || !is_row;
     rows = rows || is_row;
@@ -198,8 +198,8 @@ Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>&
   return out;
 }
 
-// As the chunks lie, with the tensor-parallel cut that they lack: made first, so that FSDP's cut of
-// the same dimension is strided.
+// Adds the missing tensor-parallel split to the tensor's layout, as the first split, so that FSDP's
+// split of the same dimension is strided.
 std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *input.mesh;
@@ -216,7 +216,7 @@ std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std:
   if (filled_chunks(c, tensor) > 1) {
     auto placements = infer_placements(c, mesh, tensor);
     if (!placements) {
-      // A flat bucket is cut anywhere; there the only other axis does it.
+      // A flat bucket is split anywhere, by the only other axis.
       placements.emplace(mesh.axes.size());
       std::size_t others = 0;
       for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
@@ -234,7 +234,7 @@ std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std:
       if (placement.kind != Placement::Kind::kReplicate) return std::nullopt;
       placement = {Placement::Kind::kShard, dim, 1};
     } else if (placement.kind == Placement::Kind::kShard && placement.dim == dim) {
-      // Only an axis before the tensor-parallel one can be strided by it.
+      // Only an axis before the tensor-parallel one can be strided.
       if (i > axis) return std::nullopt;
       placement = {Placement::Kind::kStridedShard, dim, mesh.axes[axis].size};
     }
@@ -251,7 +251,7 @@ std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const S
     if (!entry) return std::nullopt;
     out.spec.entries.emplace(c.fqn(tensor), std::move(*entry));
   }
-  // The states of a parameter were saved as it was.
+  // States of a parameter have the same damage.
   std::set<TensorId> parameters(suspects.tensors.begin(), suspects.tensors.end());
   for (const OptimizerState& state : each_state(input)) {
     if (!state.parameter || !parameters.contains(*state.parameter) || !state.parameter_is_sure)

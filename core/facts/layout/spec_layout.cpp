@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Ranks that one step along each axis skips.
+// Row-major strides of the ranks along each axis.
 std::vector<std::int64_t> strides_of(const Mesh& mesh) {
   std::vector<std::int64_t> strides(mesh.axes.size(), 1);
   for (std::size_t i = mesh.axes.size(); i-- > 1;) strides[i - 1] = strides[i] * mesh.axes[i].size;

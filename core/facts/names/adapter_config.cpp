@@ -127,7 +127,7 @@ std::optional<LoraName> lora_name(std::string_view fqn) {
 std::string adapter_file_name(std::string_view fqn) {
   std::string name = without_wrappers(fqn, true).name;
   while (name.starts_with(kPeftRoot)) name.erase(0, kPeftRoot.size());
-  // The adapter's own name is dropped when PEFT writes the file.
+  // PEFT drops the adapter's name when it writes the file.
   for (const LoraStem& stem : kLoraStems) {
     const std::size_t at = name.rfind(stem.text);
     if (at == std::string::npos) continue;

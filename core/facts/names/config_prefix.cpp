@@ -10,7 +10,8 @@
 namespace shw {
 namespace {
 
-// Names of layers, with stars for numbers: a norm's or a head's may be those of another part.
+// Names of layer tensors with * for numbers. Norms and heads are excluded, because other parts have
+// them too.
 std::unordered_set<std::string> layer_names(const ModelPart& part) {
   std::unordered_set<std::string> names;
   for (const SizeConstraint& constraint : part.constraints->sizes) {
@@ -19,7 +20,7 @@ std::unordered_set<std::string> layer_names(const ModelPart& part) {
   return names;
 }
 
-// What stands before a layer's name; nothing where the name is of no layer.
+// The prefix before a layer's name; nullopt if the name is not of a layer.
 std::optional<std::string> before_layer(const std::unordered_set<std::string>& layers,
                                         std::string_view fqn) {
   std::string_view rest = fqn;
@@ -66,7 +67,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   auto config = read_model_config(*checkpoint.directory());
   if (!config || !*config) return std::nullopt;
   const std::vector<ModelPart> parts = known_parts(**config);
-  // Of several parts each stands behind a name of its own.
+  // With several parts each has a prefix of its own.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
   const ModelPart& part = parts.front();
   const auto layers = layer_names(part);

@@ -39,14 +39,14 @@ std::optional<std::int64_t> exact_root(std::int64_t square) {
   return checked_mul(root, root) == square ? std::optional(root) : std::nullopt;
 }
 
-// The factor k with a = k * k * d, or nothing.
+// The k with a = k * k * d; nullopt if there is none.
 std::optional<std::int64_t> factor_between(std::int64_t a, std::int64_t d) {
   if (d <= 0 || a % d != 0) return std::nullopt;
   auto root = exact_root(a / d);
   return root && *root >= 2 ? root : std::nullopt;
 }
 
-// Which dimension of the named tensor is the hidden size: 0 of norms, 1 of embeddings and heads.
+// The dim with the hidden size: 0 for norms, 1 for embeddings and heads.
 std::optional<std::size_t> hidden_dim(std::string_view fqn) {
   for (std::string_view end : {"embed_tokens.weight", "word_embeddings.weight",
                                "tok_embeddings.weight", "wte.weight", "lm_head.weight"}) {
@@ -64,7 +64,7 @@ std::optional<std::size_t> hidden_dim(std::string_view fqn) {
 }  // namespace
 
 std::optional<FamilyName> family_name(std::string_view fqn) {
-  // The last part of the name that is a member's: what follows is ".weight", ".weight.exp_avg", ...
+  // The last part that names a member; ".weight", ".weight.exp_avg" etc. follow.
   for (std::size_t end = fqn.size(); end > 0;) {
     std::size_t dot = fqn.rfind('.', end - 1);
     std::size_t start = dot == std::string_view::npos ? 0 : dot + 1;
@@ -102,7 +102,7 @@ std::optional<HiddenSize> hidden_size(const CheckInput& input) {
     ExtentsView shape = checkpoint.shape(tensor);
     if (!dim || shape.size() != *dim + 1) continue;
     if (!found) found = HiddenSize{shape[*dim], std::string(fqn)};
-    // Two that disagree (a tower of images beside the text): no vote.
+    // Two tensors disagree (an image tower beside the text model): unknown.
     if (found->size != shape[*dim]) return std::nullopt;
   }
   return found;
@@ -117,18 +117,18 @@ FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hi
   std::int64_t c = (*family.down)[1], d = (*family.down)[2];
   if (experts != (*family.down)[0] || b <= 0 || d <= 0) return {};
   if (a == d && b == c) {
-    // [E, I, H] and [E, H, I], or the two the other way round; a moved family never looks so.
+    // [E, I, H] and [E, H, I] or vice versa; impossible for a moved family.
     return {State::kHealthy, 1, hidden && (*hidden == b || *hidden == a)};
   }
   auto factor = factor_between(a, d);
   if (!factor || factor != factor_between(c, b)) return {};
   if (hidden) {
-    // A gate that has the hidden size where it belongs did not move: down alone did, by the square.
+    // If the gate is correct, only `down` moved, by the square of the factor.
     bool agrees =
         checked_mul(b, *factor) == *hidden || (checked_mul(*hidden, *factor) == a && b != *hidden);
     return agrees ? FamilyJudgement{State::kMoved, *factor, true} : FamilyJudgement{};
   }
-  // Both kept in the same layout, [E, I, H]: I = 4 H would look like a factor of 2.
+  // Both in layout [E, I, H]: I = 4 H would look like a factor of 2.
   if (a == c && b == d) return {};
   return {State::kMoved, *factor, false};
 }

@@ -16,7 +16,7 @@ bool is_number(std::string_view part) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Where the parameter's own name begins in the name of a state or of a group's setting.
+// Begin of the parameter's own name within the name of a state or group setting.
 std::size_t begin_of_own_name(std::string_view name) {
   if (!name.starts_with("optim")) return 0;
   if (auto state = parse_state_fqn(name))

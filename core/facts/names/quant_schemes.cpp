@@ -39,7 +39,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-// Blocks of the last two axes; without a block in the config any scale is right.
+// Per block of the last two axes; any scale is accepted if the config has no block size.
 Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
   if (!config.block || weight.size() < 2) return std::nullopt;
   Extents shape(weight.begin(), weight.end());
@@ -50,7 +50,7 @@ Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView
   return shape;
 }
 
-// All but the last axis: each group of 32 elements has one.
+// Drops the last axis: one scale per group of 32 elements.
 Shape scale_of_mx_blocks(const QuantConfig&, ExtentsView weight, ExtentsView) {
   return Extents(weight.begin(), weight.end() - 1);
 }
@@ -101,7 +101,7 @@ Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView
                         : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
 }
 
-// MLX packs columns; bits and group may be a module's own, so that the rows alone are sure.
+// MLX packs columns; modules may override bits and group size, so only the rows are checked.
 Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   const bool says =
@@ -114,7 +114,7 @@ Shape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView c
   return shape;
 }
 
-// One for each block of elements, of which a byte holds two; the block is a power of two.
+// One per block of elements, two of which share a byte; block sizes are powers of two.
 Shape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
   const auto elements = checked_mul(weight[0], std::int64_t{2});
   if (!elements) return std::nullopt;
@@ -226,7 +226,7 @@ QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weigh
   return pair;
 }
 
-// A scheme is in use where a weight has what is its own, or where the config says so.
+// A scheme is in use if a weight has its marker, or if the config names it.
 QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
                       const std::set<TensorId>& taken) {
   const Checkpoint& c = input.checkpoint;
@@ -251,7 +251,7 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
   return family;
 }
 
-// Endings that no tensor has for any other reason.
+// Endings that only quantised checkpoints have.
 bool is_of_quantised_alone(std::string_view ending) {
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".weight_scale_inv", ".qzeros", ".weight.quant_map", ".SCB", ".weight_scale_2"});
@@ -300,7 +300,7 @@ std::vector<QuantFamily> quant_families(const CheckInput& input,
     for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
     families.push_back(std::move(family));
   }
-  std::set<TensorId> told;  // or paired, of whatever scheme
+  std::set<TensorId> told;  // reported or paired already, in any scheme
   for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs)
       for (const auto& one : pair.beside)

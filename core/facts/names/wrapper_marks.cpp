@@ -34,7 +34,7 @@ Unwrapped without_wrappers(std::string_view name, bool with_front) {
     const std::string_view part = name.substr(0, dot);
     name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
     const WrapperMark* mark = name.empty() ? nullptr : mark_of(part, with_front, is_first);
-    // After a mark another wrapper's may begin: "_orig_mod.module.".
+    // Another wrapper may follow: "_orig_mod.module.".
     is_first = is_first && mark != nullptr;
     if (mark == nullptr) {
       if (!out.name.empty()) out.name += '.';

@@ -18,9 +18,9 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kHeldOfSlab = std::uint64_t{32} << 20;
-constexpr std::uint64_t kLookedAt = 4096;  // bytes, what TensorBoxes::start_of reads at most
+constexpr std::uint64_t kLookedAt = 4096;  // bytes, the limit of TensorBoxes::start()
 
-// Of one tensor, part by part.
+// The parts of one tensor.
 struct PartsOfTensor {
   std::int64_t count = 0;
   std::function<std::optional<std::string>(std::int64_t)> begin;
@@ -39,7 +39,7 @@ std::vector<EqualParts> equal_among(const PartsOfTensor& parts, Progress* progre
     if (group.size() < 2) continue;
     std::map<std::string, std::int64_t> first;
     for (std::int64_t i : group) {
-      // Few parts begin alike: what is read of them was not in the total.
+      // Few parts begin alike, so their reads are not in the initial total.
       if (progress != nullptr) progress->total.fetch_add(parts.bytes(i));
       auto content = parts.content(i);
       if (!content || content->values.size() < kMaxValues) continue;
@@ -67,7 +67,7 @@ std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
   auto begin = [&](std::int64_t i) -> std::optional<std::string> {
     auto start = boxes.start_of(slice(i));
     if (input.progress != nullptr) input.progress->add(kLookedAt);
-    // Zeros that were never written are equal, and say nothing.
+    // Unwritten zeros are equal without meaning anything.
     return start && !holes.is_hole(tensor, slice(i)) ? start : std::nullopt;
   };
   return equal_among({c.shape(tensor)[0],
@@ -78,7 +78,7 @@ std::vector<EqualParts> equal_slices(const CheckInput& input, TensorId tensor) {
                      input.progress);
 }
 
-// Its first row is its second one: rows of a vocabulary that were filled with their mean.
+// True if the first two rows are equal: vocabulary rows filled with their mean.
 bool repeats_itself(TensorBoxes& boxes, ChunkId chunk, const Extents& sizes) {
   if (sizes.empty() || sizes[0] < 2) return true;
   Box row{Extents(sizes.size(), 0), sizes};

@@ -22,17 +22,17 @@ std::uint64_t word_at(const std::byte* element) {
   return word;
 }
 
-// How many indices along a dimension stand together: the fewest that divide it evenly into at most
-// so many slices.
+// Indices per slice along a dimension: the fewest that give at most `most_slices` equal
+// slices.
 std::int64_t indices_a_slice(std::int64_t count, std::int64_t most_slices) {
   std::int64_t together = (count + most_slices - 1) / std::max<std::int64_t>(most_slices, 1);
   while (together < count && count % together != 0) ++together;
   return together;
 }
 
-// Slices along one dimension; each is a sum over its elements, each mixed with where it stands in
-// the slice, so that they may come in any order. Where it is not the last dimension, elements of a
-// row are neighbours in their slice too, and the sum is a fingerprint; else it is one of hashes.
+// Hashes of the slices along one dimension. Each is a sum over its elements mixed with their
+// position in the slice, so they may arrive in any order. If the dimension is not the last, rows
+// are contiguous in their slice and the sum is a fingerprint; else a sum of hashes.
 class SlicesAlong {
  public:
   SlicesAlong(ExtentsView shape, std::size_t dim, std::int64_t most_slices)
@@ -52,7 +52,7 @@ class SlicesAlong {
   std::size_t dim() const { return dim_; }
   std::int64_t together() const { return together_; }
 
-  // A row of the tensor from `at` on.
+  // Adds a row of the tensor that begins at `at`.
   void add(const Extents& at, BytesView row, std::size_t element) {
     if (is_last_) {
       add_hashes(at, row, element);
@@ -90,7 +90,7 @@ class SlicesAlong {
     return splitmix64(static_cast<std::uint64_t>(place) * kGolden + kGolden);
   }
 
-  // An element of more words than one is as many places in its slice.
+  // An element of several words takes several positions.
   template <class Word>
   void add_words(const Extents& at, BytesView row, std::size_t words = 1) {
     const std::int64_t first = at[dim_], outside = index_at(at, strides_);
@@ -118,13 +118,13 @@ class SlicesAlong {
   const std::size_t dim_;
   const bool is_last_;
   std::int64_t together_ = 1;
-  Extents strides_;         // of the other dimensions
-  std::int64_t apart_ = 0;  // elements of an index
+  Extents strides_;         // of the other dims
+  std::int64_t apart_ = 0;  // elements per index
   std::vector<Fingerprint> sums_;
   SliceHashes hashes_;
 };
 
-// All that is held of one side.
+// The hashes of one tensor.
 struct SlicedTensor {
   std::vector<SlicesAlong> along;
   Fingerprint all;
@@ -159,8 +159,8 @@ bool same_multiset(SliceHashes a, SliceHashes b) {
   return a == b;
 }
 
-// Which block of the image each block of the truth is; nothing where two are equal or one is not
-// there.
+// For each block of the reference its position in the tensor; nullopt if blocks repeat or one is
+// missing.
 std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
                                                       const SliceHashes& truth) {
   std::unordered_map<std::uint64_t, std::int64_t> place;
@@ -178,7 +178,7 @@ std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
   return order;
 }
 
-// The image's fingerprint with every block where the truth has it. Hashes of slices only propose.
+// Fingerprint of the tensor with its blocks in the reference's order. Slice hashes only propose.
 std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const BlockOrder& order) {
   std::vector<std::int64_t> belongs(order.order.size());
   for (std::size_t i = 0; i < order.order.size(); ++i)
@@ -188,7 +188,7 @@ std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const Block
   Fingerprint sum;
   auto take = [&](const Box& box, BytesView elements) {
     const Extents inside = byte_strides(box.sizes, element);
-    // A block of the box at a time.
+    // One block of the box per step.
     for (std::int64_t done = 0; done < box.sizes[dim];) {
       const std::int64_t at = box.offsets[dim] + done, in_block = at % order.block;
       Box part = box;
@@ -209,7 +209,7 @@ struct ComparedTo {
   const Fingerprint& all;
 };
 
-// Nothing where the image cannot be read again.
+// nullopt if the tensor cannot be read a second time.
 std::optional<BlockComparison> compare_along(const PiecedTensor& image, const SlicesAlong& of_image,
                                              const SlicesAlong& of_truth, const ComparedTo& truth) {
   const SliceHashes here = of_image.hashes(), there = of_truth.hashes();
@@ -257,7 +257,7 @@ std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const P
 }
 
 std::uint64_t bytes_to_compare_blocks(ExtentsView shape) {
-  // Of both sides sums and hashes, their sorted copies, and a place in a table.
+  // Sums, hashes and sorted copies of both sides, and a table entry.
   constexpr std::uint64_t kOfASlice = 128;
   std::uint64_t slices = 0;
   for (std::int64_t count : shape)

@@ -18,7 +18,7 @@ bool stays_together(const std::vector<std::int64_t>& order, std::size_t together
   return true;
 }
 
-// The first `period` blocks of an order that repeats itself in every segment of that length.
+// True if the order repeats its first `period` blocks in every segment.
 bool repeats(const std::vector<std::int64_t>& order, std::size_t period) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     auto base = static_cast<std::int64_t>(i - i % period);
@@ -27,7 +27,7 @@ bool repeats(const std::vector<std::int64_t>& order, std::size_t period) {
   return true;
 }
 
-// True block (i, j) of a grid of `rows` x `columns` lies at (j, i).
+// True if block (i, j) of a grid with `rows` rows is saved at (j, i).
 bool is_grid_transpose(const std::vector<std::int64_t>& order, std::int64_t rows) {
   auto count = static_cast<std::int64_t>(order.size());
   std::int64_t columns = count / rows;
@@ -37,8 +37,8 @@ bool is_grid_transpose(const std::vector<std::int64_t>& order, std::int64_t rows
   return true;
 }
 
-// Blocks of one head: where block `at` of [Q; K; V] stands when the heads lie group by group, each
-// with its queries, its key and its value.
+// The position of block `at` of [Q; K; V] if heads are saved by group, each with queries, key and
+// value.
 std::int64_t place_in_groups(std::int64_t at, std::int64_t groups, std::int64_t queries) {
   std::int64_t all_queries = groups * queries;
   if (at < all_queries) return at / queries * (queries + 2) + at % queries;

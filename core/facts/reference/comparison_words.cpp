@@ -37,7 +37,7 @@ Result<Box> unpacked_box(Decoder& payload) {
   return box;
 }
 
-// One of the values of an enum that ends with `last`.
+// Decodes an enum whose last value is `last`.
 template <class Enum>
 Result<Enum> one_of(Decoder& payload, Enum last) {
   SHW_TRY(std::uint64_t number, payload.number());

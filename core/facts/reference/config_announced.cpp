@@ -19,7 +19,7 @@ constexpr auto kHearing = std::to_array<Words>({"audio", "speech", "sound", "whi
                                                 "wav", "mel", "codec", "conv1", "encoder"});
 constexpr auto kPredictors =
     std::to_array<Words>({"mtp", "nextn", "eh_proj", "enorm", "hnorm", "shared_head"});
-// What stands beside a quantised weight, or in its place.
+// Companions and replacements of quantised weights.
 constexpr auto kPackedParts = std::to_array<Words>(
     {"qweight",        "qzeros",  "scales",         "weight_scale",  "weight_scale_inv",
      "input_scale",    "absmax",  "quant_state",    "SCB",           "weight_packed",
@@ -62,7 +62,7 @@ bool is_quantised(const Checkpoint& c, TensorId tensor) {
                      [&](Words word) { return fqn.ends_with(word); });
 }
 
-// Nobody but a quantiser writes such a weight.
+// Only quantisers write such a weight.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
@@ -74,7 +74,7 @@ std::string key_in(const ConfigPart& part, Words key) {
   return (part.name.empty() ? "" : part.name + ".") + std::string(key);
 }
 
-// A class that is made of the whole config: text models alone keep the config of their whole.
+// True if the model class uses the whole config; a text model alone keeps the config of its whole.
 bool is_of_several_parts(const ModelConfig& config) {
   return config.architectures.size() == 1 &&
          config.architectures.front().ends_with("ForConditionalGeneration");
@@ -135,7 +135,7 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
     out.left_quantisation = config.quantisation;
 }
 
-// Of the config and its text part one at least says so, and none says no.
+// True if the config or its text part ties the matrices and neither denies it.
 bool ties(const ModelConfig& config) {
   bool says_so = false;
   for (const ConfigPart* part : {&config.parts.front(), &text_part_of(config)}) {

@@ -11,12 +11,12 @@ namespace {
 
 using Words = std::string_view;
 
-// --- decoders whose names are Llama's
+// --- decoders with Llama's names
 
 constexpr auto kLlamaTypes = std::to_array<Words>(
     {"llama", "mistral", "qwen2", "phi3", "olmo2", "starcoder2", "stablelm", "granite", "cohere",
      "mixtral", "qwen2_moe", "qwen2_vl_text", "qwen2_vl"});
-// With a size of heads of their own, whatever is not said.
+// With a default head size of their own.
 constexpr auto kHeadDimTypes =
     std::to_array<Words>({"qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text", "glm4_moe"});
 constexpr auto kLatentTypes = std::to_array<Words>({"deepseek_v2", "deepseek_v3"});
@@ -89,7 +89,7 @@ constexpr SizeConstraint kLatentSizes[] = {
     {"layers.*.mlp.shared_experts.down_proj.weight", {kHidden, kSharedFfn}},
 };
 
-// --- GPT-2 and what came of it. Heads may be pruned in the first: what they count is not said.
+// --- GPT-2 and derivatives; GPT-2's heads may be pruned, so their number is not checked
 
 constexpr auto kGpt2Types = std::to_array<Words>({"gpt2"});
 constexpr auto kTransformerRoots = std::to_array<Words>({"transformer.", ""});
@@ -168,7 +168,7 @@ constexpr SizeConstraint kMambaSizes[] = {
     {"layers.*.mixer.A_log", {"", "state_size"}},
 };
 
-// --- encoders, and pairs of encoder and decoder
+// --- encoders, and encoder-decoder models
 
 constexpr auto kBertTypes = std::to_array<Words>({"bert", "roberta", "xlm-roberta"});
 constexpr auto kBertRoots = std::to_array<Words>({"bert.", "roberta.", ""});
@@ -269,7 +269,7 @@ constexpr ModelConstraints kModels[] = {
     {kTowerTypes, kTowerRoots, kTowerStacks, kTowerSizes},
 };
 
-// --- models of several parts, each with a config of its own
+// --- models with a config per part
 
 constexpr auto kInnerTextRoots =
     std::to_array<Words>({"language_model.model.", "model.language_model.", "model."});
@@ -313,7 +313,7 @@ struct Factor {
   std::string words;
 };
 
-// What one key says. Of several names for one thing all that stand there have to agree.
+// The value of a key. If several names exist for it, all present ones must agree.
 std::optional<Factor> factor_of(const ModelPart& part, std::string_view key,
                                 std::vector<std::string>& keys) {
   const ConfigPart& config = *part.config;
@@ -335,7 +335,7 @@ std::optional<Factor> factor_of(const ModelPart& part, std::string_view key,
   return Factor{hidden->value / heads->value, "(" + hidden->words + " / " + heads->words + ")"};
 }
 
-// "qwen3_moe" and "Qwen3Moe" as one word: "qwen3moe".
+// Normalises "qwen3_moe" and "Qwen3Moe" to "qwen3moe".
 std::string as_class(std::string_view name) {
   for (std::string_view part : {"_text", "_model"}) {
     if (name.ends_with(part)) name.remove_suffix(part.size());
@@ -389,7 +389,7 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
                           std::string(constraints->head)};
   }
   const ModelConstraints* constraints = constraints_of(whole.model_type);
-  // Before transformers 4.52 Qwen2-VL said what its text model is beside what its eyes are.
+  // Before transformers 4.52 Qwen2-VL had its text settings at the top level.
   const bool has_own_text = whole.model_type == "qwen2_vl" && config.find("text_config") != nullptr;
   if (constraints == nullptr || has_text || has_own_text) return parts;
   parts.push_back(

@@ -19,15 +19,15 @@ bool is_any_of(const ModelConfig& config, std::span<const std::string_view> type
   });
 }
 
-// Architectures that multiply from the left and store a stack as [experts, in, out]. All others of
-// transformers 5.24 (64 of them) store [experts, out, in], as a linear layer does.
+// Architectures that multiply from the left store stacks as [experts, in, out]. All others of
+// transformers 5.24 (64) store [experts, out, in], like linear layers.
 bool stores_in_by_out(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"gpt_oss", "llama4", "llama4_text", "aria", "aria_text", "openai_privacy_filter"});
   return is_any_of(config, kTypes);
 }
 
-// Both orders were published: transformers 5 writes the other one than 4 did, and reads both.
+// Both orders were published: transformers 5 writes the other one than 4 and reads both.
 bool stores_either_way(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_omni_moe", "dbrx"});
@@ -39,7 +39,7 @@ struct StackedExperts {
   bool reads_hidden = true;
 };
 
-// "model.layers.0.mlp.experts.gate_up_proj", with ".weight" or without.
+// "model.layers.0.mlp.experts.gate_up_proj", with or without ".weight".
 std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
   constexpr std::string_view kExperts = ".experts.", kWeight = ".weight";
   if (fqn.ends_with(kWeight)) fqn.remove_suffix(kWeight.size());
@@ -55,7 +55,7 @@ std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
   return StackedExperts{fqn.substr(0, block + 1), is_up};
 }
 
-// A norm of the layer that says the same hidden size.
+// True if a norm of the layer has the hidden size.
 bool agrees_with_norm(const Checkpoint& c, std::string_view layer, std::int64_t hidden) {
   for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight",
                            "norm.weight", "ffn_norm.weight"}) {

@@ -15,9 +15,10 @@
 namespace shw {
 namespace {
 
-// As transformers names what it reads: "model.safetensors", "model-00001-of-00002.safetensors",
-// "pytorch_model.bin", with a variant ("model.fp16.safetensors") or without. vLLM's sharded states
-// ("model-rank-0-part-0.safetensors") hold a rank's share of each tensor.
+// True for file names that transformers reads: "model.safetensors",
+// "model-00001-of-00002.safetensors", "pytorch_model.bin", optionally with a variant
+// ("model.fp16.safetensors"). vLLM's sharded files ("model-rank-0-part-0.safetensors") hold one
+// rank's part of each tensor.
 bool is_of_pretrained(const FileRow& file) {
   const std::string_view path = file.path;
   return is_at_top(path) && (path.starts_with("model") || path.starts_with("pytorch_model")) &&
@@ -48,7 +49,7 @@ struct ConstraintOfName {
   std::array<std::string_view, 2> extents;
 };
 
-// By what names are with stars for their numbers, roots and all.
+// Keys are names with * for numbers, including prefixes.
 using ConstraintsByName = std::unordered_map<std::string, ConstraintOfName>;
 
 ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
@@ -59,7 +60,7 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
         constraints.emplace(root + std::string(constraint.name),
                             ConstraintOfName{&part, constraint.extents});
     }
-    // As the embedding, whose law is the first of each model that has a head.
+    // The head is like the embedding, the first constraint of every model with a head.
     for (const std::string& head : part.heads)
       constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
   }
@@ -72,7 +73,7 @@ class SizeChecks {
   void look_at(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (!is_plain_float(c_.dtype(tensor))) return;
-    // Of one more axis are vectors as rows, and what a trainer has flattened: not for us to tell.
+    // Vectors stored with one more axis, and flattened tensors of trainers, are not judged.
     const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
     const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
     if (is_vector || shape.size() < said || note_exchanged(tensor, constraint)) return;
@@ -84,7 +85,7 @@ class SizeChecks {
     for (auto& [key, check] : checks_) {
       if (!check.tensors.empty()) found.push_back(std::move(check));
     }
-    // A key by itself stands before products that it is a part of, and explains them.
+    // Single keys come before products that contain them, because they explain them.
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.keys.size() < b.keys.size(); });
     std::set<std::string> wrong;
@@ -99,7 +100,7 @@ class SizeChecks {
   }
 
  private:
-  // Both axes are what the config says of the other one.
+  // True if each axis has the size that the config gives the other one.
   bool note_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (shape.size() != 2 || shape[0] == shape[1]) return false;
@@ -134,11 +135,11 @@ class SizeChecks {
   std::vector<ExchangedAxes> exchanged_;
 };
 
-// --- how many there are
+// --- numbers of layers and experts
 
 using CountedNumbers = std::set<std::int64_t>;
 
-// "12.mlp.up_proj.weight": the number, and what stands after it.
+// Splits "12.mlp.up_proj.weight" into the number and the rest.
 std::optional<std::int64_t> take_member(std::string_view& rest) {
   const std::size_t dot = rest.find('.');
   if (dot == 0 || dot == std::string_view::npos || dot > 9) return std::nullopt;
@@ -151,7 +152,7 @@ std::optional<std::int64_t> take_member(std::string_view& rest) {
   return number;
 }
 
-// Layers that predict further tokens follow the model's own, and are read by other loaders alone.
+// Additional prediction layers follow the model's own and are read by other loaders only.
 bool is_of_prediction(std::string_view rest) {
   return rest.starts_with("eh_proj") || rest.starts_with("enorm") || rest.starts_with("hnorm") ||
          rest.starts_with("shared_head");
@@ -161,9 +162,9 @@ struct StackSeen {
   const StackConstraint* constraint = nullptr;
   const ModelPart* part = nullptr;
   CountedNumbers layers, predicting;
-  std::map<std::string, std::pair<std::int64_t, CountedNumbers>> inner;  // by row: of which layer
+  std::map<std::string, std::pair<std::int64_t, CountedNumbers>> inner;  // by list
 };
-using StacksByName = std::map<std::string, StackSeen, std::less<>>;  // "model.layers."
+using StacksByName = std::map<std::string, StackSeen, std::less<>>;  // by list: "model.layers."
 
 StacksByName stacks_of(const std::vector<ModelPart>& parts) {
   StacksByName stacks;
@@ -250,7 +251,7 @@ bool is_alike(const CountContradiction& a, const CountContradiction& b) {
   return a.key == b.key && alike(a.missing, b.missing) && alike(a.extra, b.extra);
 }
 
-// The experts of each layer that the model has; layers that lost the same are told together.
+// The experts of each layer; layers with equal gaps are reported together.
 void add_inner(const StackSeen& stack, const CountedNumbers& of_model,
                std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->inner_count);
@@ -273,7 +274,7 @@ void add_counts(const StackSeen& stack, const std::string& row,
                 std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->count);
   if (stack.layers.empty() || !said) return;
-  // What predicts further tokens: by its name, or by the key that counts it.
+  // Prediction layers: by their names, or by the key that counts them.
   CountedNumbers allowed = stack.predicting;
   const auto more = configured_size(*stack.part, stack.constraint->more);
   for (auto at = stack.layers.lower_bound(said->value); more && at != stack.layers.end(); ++at) {
@@ -287,7 +288,7 @@ void add_counts(const StackSeen& stack, const std::string& row,
   add_inner(stack, of_model, out);
 }
 
-// Where one part's layers stand under two roots nobody knows which of them are the model's.
+// If one part's layers have two prefixes, the model's own cannot be identified.
 bool has_two_roots(const StacksByName& stacks, const StackSeen& stack) {
   std::size_t seen = 0;
   for (const auto& [name, other] : stacks)
@@ -298,10 +299,10 @@ bool has_two_roots(const StacksByName& stacks, const StackSeen& stack) {
   return seen > 1;
 }
 
-// --- the head
+// --- the output head
 
-// Of a model whose head is said to be a matrix of its own. Without a root the inner model alone was
-// saved, as models that embed texts are.
+// The missing head of a model whose config does not tie it. Without prefix only the inner model was
+// saved, as for text embedding models.
 std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfig& config,
                                            const ModelPart& part) {
   const ConfigPart& whole = config.parts.front();
@@ -320,7 +321,7 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
 
 // --- dtypes
 
-// What it says, and the one that all weights have instead.
+// The config's dtype, and the common dtype of all weights if different.
 std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const std::string& said) {
   const std::string bare = said.starts_with("torch.") ? said.substr(6) : said;
   Dtype expected = Dtype::kUnknown;
@@ -338,7 +339,7 @@ std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const st
   return std::pair(expected, *all);
 }
 
-// False where none of the names is one that these parts have.
+// False if no tensor name belongs to these parts.
 bool compare_parts(const Checkpoint& c, const ModelConfig& config,
                    const std::vector<ModelPart>& parts, Progress* progress, ConfigFit& fit) {
   const ConstraintsByName constraints = constraints_by_name(parts);
@@ -365,14 +366,14 @@ bool compare_parts(const Checkpoint& c, const ModelConfig& config,
   return true;
 }
 
-// The next architecture may mean another thing by a key, in some of its layers: leaves what no
-// tensor agrees with, and heads only where queries are as the config says.
+// In unknown architectures a key may mean something else for some layers: drops contradictions that
+// no tensor supports, and head counts unless queries match.
 void keep_general(std::vector<SizeContradiction>& sizes) {
   auto is_of_heads = [](const SizeContradiction& one) {
     return std::any_of(one.keys.begin(), one.keys.end(),
                        [](const std::string& key) { return key.ends_with("head_dim"); });
   };
-  // Where queries do not fit either, heads are made otherwise: gated, or of another kind of layer.
+  // If queries differ too, heads are unusual: gated, or of another kind of layer.
   const bool queries_differ = std::any_of(sizes.begin(), sizes.end(), [&](const auto& one) {
     return is_of_heads(one) && one.keys.front().ends_with("num_attention_heads");
   });
@@ -402,7 +403,7 @@ std::vector<std::int64_t> said_expert_counts(const ModelConfig& config) {
   return counts;
 }
 
-// Nothing where fit_config says nothing either.
+// nullopt in the same cases as fit_config.
 std::optional<ModelConfig> config_beside(const Checkpoint& c) {
   if (!holds_pretrained(c)) return std::nullopt;
   auto config = read_model_config(*c.directory());

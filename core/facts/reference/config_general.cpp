@@ -54,7 +54,7 @@ bool holds_any(std::string_view text, std::span<const Words> words) {
                      [&](Words word) { return text.find(word) != std::string_view::npos; });
 }
 
-// "model.language_model.", of "model.language_model.layers.3.mlp.up_proj.weight".
+// "model.language_model." of "model.language_model.layers.3.mlp.up_proj.weight".
 std::optional<std::string_view> root_in(std::string_view fqn) {
   for (Words stack : {Words("layers."), Words("h."), Words("blocks.")}) {
     for (std::size_t at = fqn.find(stack); at != Words::npos; at = fqn.find(stack, at + 1)) {
@@ -78,7 +78,7 @@ std::set<std::string> text_roots(const Checkpoint& c, Progress* progress) {
   return roots;
 }
 
-// Embeddings of another width than the layers, layers than each other, or experts without weights.
+// True if embeddings, layers or experts have different widths.
 bool has_own_widths(const ConfigPart& part) {
   constexpr auto kOwn = std::to_array<Words>(
       {"embedding_size", "word_embed_proj_dim", "attention_hidden_size", "embedding_dim",

@@ -19,16 +19,16 @@ namespace {
 
 constexpr std::uint64_t kSearchStartBytes = 4096;
 constexpr std::int64_t kSearchSlabBytes = std::int64_t{4} << 20;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // of a group, 48 bytes each
-// More runs than this make a plan that nobody reads: gate and up of 14,336 rows each, row by row,
-// are 28,672.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // per group, 48 bytes each
+// Plans with more runs are unreadable: interleaved gate and up with 14,336 rows each are 28,672
+// runs.
 constexpr std::size_t kMostRuns = std::size_t{1} << 16;
 
 std::string form_text(const Checkpoint& c, TensorId tensor) {
   return std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
 }
 
-// Form and leading bytes; empty where they cannot be read.
+// Shape, dtype and leading bytes; empty if unreadable.
 Result<std::vector<std::string>> starts_of(const CheckInput& input, const Checkpoint& c,
                                            const std::vector<TensorId>& tensors) {
   const std::vector<ComparisonCost> costs(tensors.size(), {kSearchStartBytes, kSearchStartBytes});
@@ -63,7 +63,7 @@ RowKey key_of(BytesView row) {
   return key;
 }
 
-// A hash a row; nothing where one of them cannot be read.
+// One hash per row; nullopt if a row cannot be read.
 std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Checkpoint& c,
                                             TensorId tensor) {
   const Extents shape = copy_of(c.shape(tensor));
@@ -89,11 +89,11 @@ std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Check
 }
 
 struct RowPlace {
-  std::size_t member = 0;  // of the group
+  std::size_t member = 0;  // index in the group
   std::int64_t row = 0;
 };
 
-// The rows of a group here, by what they hold, each given away once.
+// The rows of a group in this checkpoint by content, each usable once.
 class RowPlaces {
  public:
   bool add(const CheckInput& input, const std::vector<TensorId>& group) {
@@ -107,8 +107,8 @@ class RowPlaces {
     }
     return true;
   }
-  // A row that holds this and was not taken: its own place or the one behind the last row's, where
-  // they do, else any.
+  // An unused row with this content: preferably `own` place or the `next` one after the previous
+  // match.
   std::optional<RowPlace> take(const RowKey& key, const RowPlace& own, const RowPlace& next) {
     for (const RowPlace& place : {own, next}) {
       const auto row = static_cast<std::size_t>(place.row);
@@ -143,7 +143,7 @@ std::int64_t rows_of_group(const Checkpoint& c, const std::vector<TensorId>& gro
 }
 
 struct GroupRun {
-  std::size_t tensor = 0, source = 0;  // members
+  std::size_t tensor = 0, source = 0;  // indices in the group
   std::int64_t from = 0, count = 0, at = 0;
 };
 
@@ -156,7 +156,7 @@ void add_row(std::size_t tensor, const RowPlace& place, std::int64_t at,
     runs.push_back({tensor, place.member, place.row, 1, at});
 }
 
-// Nothing where a row is nowhere, or all are where they should be.
+// Empty if a row is not found, or if all rows are in place.
 std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorId>& group) {
   RowPlaces places;
   if (!places.add(input, group)) return {};

@@ -15,9 +15,9 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 256 << 10;    // two of them stay in a core's cache
-constexpr std::uint64_t kBlockBytes = 2 << 20;      // what is held where its rows lie apart
-constexpr std::uint64_t kComparedBytes = 64 << 20;  // of one side: what a thread takes at a time
+constexpr std::uint64_t kPieceBytes = 256 << 10;    // two of them fit in a core's cache
+constexpr std::uint64_t kBlockBytes = 2 << 20;      // held if rows are strided
+constexpr std::uint64_t kComparedBytes = 64 << 20;  // per side, the work of one thread at a time
 
 bool is_same_item(const Checkpoint& a, ChunkId one, const Checkpoint& b, ChunkId two) {
   if (a.directory()->name() != b.directory()->name()) return false;
@@ -41,7 +41,7 @@ bool are_cut_alike(const Checkpoint& checkpoint, TensorId tensor, const Checkpoi
   return alike;
 }
 
-// Tiles [first, last) of a tensor; of a large one the elements of some of its blocks.
+// Chunks [first, last) of a tensor; for large chunks a range of blocks.
 struct TileRun {
   TensorId tensor{}, other{};
   std::uint32_t first = 0, last = 0;
@@ -58,7 +58,7 @@ class EqualityPass {
         decoded_(input.memory) {}
 
   void add(TensorId tensor, TensorId other);
-  // Those of which no part differs.
+  // The tensors without any difference.
   Result<std::set<TensorId>> run();
 
  private:
@@ -87,7 +87,7 @@ class EqualityPass {
   const Checkpoint &a_, &b_;
   Progress* progress_;
   Team* team_;
-  DecodedItems decoded_;  // whole, of both sides, by all threads together
+  DecodedItems decoded_;  // decoded items of both sides, shared by all threads
   std::set<TensorId> asked_;
   std::vector<TileRun> parts_;
   std::vector<std::uint64_t> costs_;
@@ -99,7 +99,7 @@ void EqualityPass::take(const TileRun& part, std::uint64_t bytes) {
   costs_.push_back(2 * bytes);
 }
 
-// What has to be decoded is decoded once, by one thread, and not for each part of it.
+// Items that must be decoded are not split: one thread decodes each.
 bool EqualityPass::can_be_cut(ChunkId one, ChunkId two) const {
   auto left = storage_of(a_, one), right = storage_of(b_, two);
   return left && right && left->is_stored && right->is_stored;
@@ -149,7 +149,7 @@ Result<bool> EqualityPass::is_equal(ChunkId one, ChunkId two, const Box& block, 
   return true;
 }
 
-// Of one side at a time, so that nobody holds what another waits to decode.
+// One side at a time, so that no thread holds memory that another waits for.
 std::optional<Hash128> EqualityPass::decoded_hash(const Checkpoint& checkpoint, ChunkId chunk,
                                                   std::uint64_t bytes) {
   auto decoded = decoded_.read(checkpoint, chunk, bytes);
@@ -164,7 +164,7 @@ Result<bool> EqualityPass::is_equal_tile(ChunkId one, ChunkId two, const TileRun
   if (!*left || !*right) {
     if (is_cancelled(progress_)) return cancelled_error();
     const std::uint64_t bytes = bytes_of(one);
-    // Larger ones are decoded block by block, on both sides from front to back.
+    // Larger items are decoded block by block, sequentially on both sides.
     if (decoded_.has_room_for(a_, one, bytes) && decoded_.has_room_for(b_, two, bytes)) {
       auto here = decoded_hash(a_, one, bytes);
       return here && here == decoded_hash(b_, two, bytes);
@@ -195,7 +195,7 @@ Result<std::set<TensorId>> EqualityPass::run() {
   for (std::uint64_t cost : costs_) bytes += cost;
   if (progress_ != nullptr && bytes != 0)
     progress_->begin(Phase::kReadingBytes, bytes, /*bytes=*/true);
-  // What differs need not be read to its end; the tensor is then none of those, whoever looks on.
+  // Stops early on a difference: the tensor is then excluded for all threads.
   std::vector<std::atomic<bool>> differs(a_.tensor_count());
   MapTask work{"compare with the reference", costs_, {}, progress_};
   work.find = [&](std::size_t i) -> Result<std::string> {

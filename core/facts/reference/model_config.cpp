@@ -11,9 +11,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The longest on the Hub list names of classes: some 100 kB.
+// The longest on the Hub list class names: about 100 kB.
 constexpr std::uint64_t kMostConfigBytes = std::uint64_t{4} << 20;
-constexpr int kDeepestConfig = 64;  // real ones nest 4; the parser keeps a row for each level
+constexpr int kDeepestConfig = 64;  // real ones nest 4 levels; the parser keeps a row per level
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 
 tl::unexpected<Error> unusable_config(std::string why,
@@ -64,7 +64,7 @@ ConfigPart part_in(const Json& object, std::string name) {
   return part;
 }
 
-// Not where it says that nothing is quantised, or only the cache.
+// False if nothing, or only the cache, is quantised.
 bool quantises_weights(const Json& said) {
   if (!said.is_object()) return true;
   if (said.contains("quant_algo") && !is_said(said, "quant_algo")) return false;
@@ -80,7 +80,7 @@ bool quantises_weights(const Json& said) {
 }
 
 std::optional<SaidQuantisation> quantisation_in(const Json& part, const std::string& before) {
-  // The last two are of MLX and of compressed-tensors.
+  // The last two are used by MLX and compressed-tensors.
   for (const char* key : {"quantization_config", "quantization", "compression_config"}) {
     if (!is_said(part, key)) continue;
     const Json& said = part.at(key);
@@ -94,7 +94,7 @@ ModelConfig config_in(const Json& object) {
   ModelConfig config;
   config.parts.push_back(part_in(object, ""));
   for (const auto& [key, value] : object.items()) {
-    // CLIP's "text_config_dict", where it stands, is put over "text_config".
+    // CLIP's "text_config_dict" overrides "text_config".
     if (value.is_object() && !is_said(object, (key + "_dict").c_str()))
       config.parts.push_back(part_in(value, key));
   }

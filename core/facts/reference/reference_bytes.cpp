@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// Weights that several matrices were fused into: where an order goes wrong.
+// True for fused weights, where orders go wrong.
 bool is_fused(std::string_view fqn) {
   constexpr std::array<std::string_view, 17> kFused = {
       "fc1",    "gate_up", "up_gate", "gateup", "w13",           "qkv",     "query_key_value",
@@ -24,7 +24,7 @@ bool is_fused(std::string_view fqn) {
                      [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
-// More chunks than ranks that wrote them: a rank that saved in parts.
+// True if a rank saved its part in several chunks.
 bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
   std::map<std::uint32_t, int> by_writer;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -37,7 +37,7 @@ bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
 }  // namespace
 
 bool is_read_whole(const CheckInput& input, TensorId tensor) {
-  // What opening its file costs is more.
+  // Smaller tensors cost less than opening their file.
   constexpr std::uint64_t kSmallBytes = 64 << 10;
   const Checkpoint& c = input.checkpoint;
   if (bytes_of_elements(c, tensor) <= kSmallBytes) return true;
@@ -81,7 +81,7 @@ std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 std::uint64_t held_of_pieces(const Checkpoint& checkpoint, TensorId tensor) {
-  // 4 MiB as they lie and as much put in order, cast, or decoded ahead.
+  // 4 MiB as stored, and as much reordered, cast or decoded ahead.
   constexpr std::uint64_t kMostHeld = std::uint64_t{16} << 20;
   return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
 }

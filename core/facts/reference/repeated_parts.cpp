@@ -13,11 +13,11 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kStarts = 32 * 4096;  // of the parts that are held against each other
+constexpr std::uint64_t kStarts = 32 * 4096;  // begins of the parts that are compared
 constexpr std::int64_t kMostParts = 4096;
 constexpr std::size_t kTellingOfPart = 8;
 
-// Lengths that a part may have, the shortest first: as many times as ranks may have been.
+// Possible part lengths, shortest first: the number of parts may be a number of ranks.
 std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool is_vector) {
   if (known > 0) {
     const bool fits = rows > known && rows % known == 0 && rows / known <= kMostParts;
@@ -25,7 +25,7 @@ std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool
   }
   std::vector<std::int64_t> lengths;
   for (std::int64_t parts : {64, 32, 16, 12, 8, 7, 6, 5, 4, 3, 2}) {
-    // Rows that are all alike are how some matrices begin.
+    // Some matrices begin with equal rows.
     if (rows % parts == 0 && rows / parts >= (is_vector ? 8 : 2)) lengths.push_back(rows / parts);
   }
   return lengths;

@@ -1,6 +1,6 @@
-// A slice is looked for among all others only where it does not follow the one before it: the
-// search costs the square of the slices, and orders that causes leave are runs. What was followed
-// is held against a sample of places, and a sample of slices against all.
+// A full search costs the square of the number of slices, so it is done only if a slice does not
+// follow its predecessor: real orders consist of runs. Slices that follow are compared with a
+// sample of places, and a sample of slices with all places.
 #include "core/facts/reference/slice_likeness.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kLeastElements = 64, kMostElements = 256;  // of a slice
-constexpr std::int64_t kMostNumbers = std::int64_t{1} << 22;      // of one side
+constexpr std::int64_t kLeastElements = 64, kMostElements = 256;  // per slice
+constexpr std::int64_t kMostNumbers = std::int64_t{1} << 22;      // per side
 constexpr std::int64_t kMostCompared = std::int64_t{1} << 16;     // slices
 constexpr std::size_t kProbes = 8, kRivals = 32, kSearchedAgain = 512;
-// Elements that are multiplied in searches: some seconds of a core.
+// Limit of multiplications in searches: some seconds on one core.
 constexpr std::size_t kMostSearched = std::size_t{1} << 33;
 
-// How many elements of a slice are read at once; nothing where there are too few, or too many
+// Elements of a slice that are read at once; nullopt if too few, or if there are too many
 // slices.
 std::optional<std::int64_t> elements_at_once(ExtentsView shape, std::size_t dim) {
   const std::int64_t slices = shape[dim];
@@ -31,7 +31,7 @@ std::optional<std::int64_t> elements_at_once(ExtentsView shape, std::size_t dim)
   return std::min({all, kMostElements, std::max(kLeastElements, kMostNumbers / slices)});
 }
 
-// A row of numbers for each slice, standardised.
+// One standardised row of numbers per slice.
 class Slices {
  public:
   Slices(Box window, std::size_t dim) : window_(std::move(window)), dim_(dim) {
@@ -43,7 +43,7 @@ class Slices {
     elements_ = static_cast<std::size_t>(volume(window_.sizes).value_or(0)) / count_;
     numbers_.resize(count_ * elements_);
   }
-  // False where it cannot be read, or a slice says nothing.
+  // False if unreadable or if a slice is constant.
   bool read(const PiecedTensor& tensor) {
     const bool is_read = tensor.pass(window_, [&](const Box& box, BytesView bytes) {
       each_row(box, bytes, size_of(tensor.dtype), strides_,
@@ -73,7 +73,7 @@ class Slices {
 
   const Box window_;
   const std::size_t dim_;
-  Extents strides_;  // of the other dimensions, inside of the window
+  Extents strides_;  // of the other dims, inside the window
   std::size_t count_ = 0, elements_ = 0;
   std::vector<float> numbers_;
 };
@@ -85,7 +85,7 @@ class Matcher {
     for (std::size_t i = 0; i < kRivals; ++i) rivals_.push_back(i * there.size() / kRivals);
   }
 
-  // The place of each slice; nothing where one has none of its own, or all are where they belong.
+  // The place of each slice; nullopt if one has no unique place or all are in place.
   std::optional<std::vector<std::size_t>> places() {
     if (!is_any_elsewhere() || !follow()) return std::nullopt;
     std::vector<bool> taken(there_.size(), false);
@@ -104,13 +104,13 @@ class Matcher {
     return product_of(here_[slice], there_[place]);
   }
 
-  // Its one place, looked for everywhere.
+  // The unique best place, from a full search.
   std::optional<std::size_t> searched(std::size_t slice) {
     searched_ += there_.size() * here_.elements();
     if (searched_ > kMostSearched) return std::nullopt;
     std::size_t best = slice;
     double first = -2,
-           second = 0;  // what is unlike all others has to be like this one all the same
+           second = 0;  // at least 0 is required even if all others are negative
     for (std::size_t place = 0; place < there_.size(); ++place) {
       const double alike = likeness(slice, place);
       if (alike > first) {
@@ -126,7 +126,7 @@ class Matcher {
     return best;
   }
 
-  // Of those that are unlike their own place, a few: each has to be like another.
+  // Tests a sample of slices that differ from their own place: each must match another one.
   bool is_any_elsewhere() {
     std::vector<std::size_t> unlike;
     for (std::size_t i = 0; i < here_.size(); ++i) {
@@ -142,7 +142,7 @@ class Matcher {
     return is_elsewhere;
   }
 
-  // Where it would be if it went on as those before it, or stood in its place.
+  // Likely places: following the previous slices, or its own.
   std::array<std::size_t, 4> guesses(std::size_t slice) const {
     const std::size_t n = place_.size(), one = n > 0 ? place_[n - 1] : slice,
                       two = n > 1 ? place_[n - 2] : one;
@@ -194,7 +194,7 @@ class Matcher {
   double margin_ = 2;
 };
 
-// To the end of the slices.
+// Compares matched slices also beyond the leading elements.
 bool are_like_in_parts(const PiecedTensor& image, const PiecedTensor& truth, std::size_t dim,
                        const std::vector<std::size_t>& places) {
   const std::int64_t elements =
@@ -210,7 +210,7 @@ bool are_like_in_parts(const PiecedTensor& image, const PiecedTensor& truth, std
   return true;
 }
 
-// By a few elements of each: what most tensors end with.
+// Fast test with a few elements per slice, which decides for most tensors.
 bool is_any_unlike_its_place(const PiecedTensor& image, const PiecedTensor& truth,
                              std::size_t dim) {
   const Box few = part_inside(image.shape, kLeastElements, 0, dim);
@@ -258,7 +258,7 @@ std::uint64_t bytes_to_liken_slices(ExtentsView shape) {
     if (auto elements = elements_at_once(shape, dim))
       most = std::max(most, volume(part_inside(shape, *elements, 0, dim).sizes).value_or(0));
   }
-  // Of both sides, for the first part and for another.
+  // For both sides, for the leading and one further part.
   return 4 * sizeof(float) * static_cast<std::uint64_t>(most);
 }
 

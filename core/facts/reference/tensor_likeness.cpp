@@ -9,9 +9,9 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kLeading = 2048;  // elements; of a last dimension of odd size up to twice
+constexpr std::int64_t kLeading = 2048;  // elements; up to twice as many for odd last dims
 
-// One tensor's numbers, box by box.
+// Reads one tensor's values box by box.
 class Numbers {
  public:
   Numbers(const CheckInput& input, const Checkpoint& checkpoint, TensorId tensor, Dtype dtype)

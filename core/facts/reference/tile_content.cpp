@@ -12,10 +12,10 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kStartBytes = 4096;  // one page: what a look at an item costs anyway
+constexpr std::int64_t kStartBytes = 4096;  // one page, the minimum cost of a read
 constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;
 
-// The first rows of a box that take at most `bytes`, and one element at least.
+// The first rows of a box up to `bytes`, at least one element.
 Extents leading(const Extents& sizes, std::int64_t bytes, std::int64_t element) {
   Extents out(sizes.size(), 1);
   std::int64_t left = std::max<std::int64_t>(1, bytes / element);
@@ -26,7 +26,7 @@ Extents leading(const Extents& sizes, std::int64_t bytes, std::int64_t element) 
   return out;
 }
 
-// Calls `visit` with the slabs of a box of `sizes`, in row-major order; stops where it says false.
+// Calls `visit` with slabs of a box in row-major order until it returns false.
 template <class Visit>
 bool each_slab(const Extents& sizes, std::int64_t element, Visit visit) {
   Extents step = leading(sizes, kSlabBytes, element);
@@ -58,7 +58,7 @@ void collect_values(BytesView bytes, std::size_t element, std::set<std::uint64_t
   }
 }
 
-// Reads slab by slab what `read` gives of a box of `sizes`.
+// Reads a box slab by slab with `read`.
 template <class Read>
 std::optional<BoxContent> content(const Extents& sizes, std::size_t element, Read read) {
   BoxContent out;
@@ -108,14 +108,14 @@ std::optional<Bytes> TensorBoxes::cast(Result<Bytes> bytes) const {
   return out ? std::optional<Bytes>(std::move(*out)) : std::nullopt;
 }
 
-// Nothing once somebody stopped it.
+// nullopt after cancellation.
 std::optional<Bytes> TensorBoxes::counted(std::optional<Bytes> bytes) const {
   if (is_cancelled(progress_)) return std::nullopt;
   if (progress_ != nullptr && bytes) progress_->add(bytes->size());
   return bytes;
 }
 
-// Which items reach into the box; most often it is the box of one.
+// The items that intersect the box, mostly a single one.
 std::vector<ChunkId> TensorBoxes::chunks_in(const Box& box) const {
   auto found = by_box_.find(Key{box.offsets, box.sizes});
   if (found != by_box_.end()) return {found->second};
@@ -127,7 +127,7 @@ std::vector<ChunkId> TensorBoxes::chunks_in(const Box& box) const {
   return out;
 }
 
-// Put together from the items that reach into the box; nothing where they do not fill it.
+// Assembles the box from the items; nullopt if they do not cover it.
 std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const Box& box) {
   std::size_t element = size_of(own_);
   auto elements = volume(box.sizes);

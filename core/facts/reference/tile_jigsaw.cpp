@@ -64,13 +64,13 @@ class Jigsaw {
 
 }  // namespace
 
-// A row that is covered looks the same up to where the nearest of its boxes ends, so whole bands
-// are skipped.
+// A covered row looks equal until the nearest of its boxes ends, so whole bands are
+// skipped.
 std::optional<Extents> first_gap(const Extents& shape, const std::vector<Box>& boxes) {
   Extents at(shape.size(), 0);
   std::size_t last = shape.size();
   if (last-- == 0) return boxes.empty() ? std::optional(at) : std::nullopt;
-  Extents band = shape;  // where the nearest box ends, a dim
+  Extents band = shape;  // end of the nearest box, per dim
   while (true) {
     auto over =
         std::find_if(boxes.begin(), boxes.end(), [&](const Box& box) { return covers(box, at); });

@@ -10,7 +10,7 @@ namespace {
 
 using Rows = std::vector<std::vector<float>>;
 
-// Empty where a row says nothing.
+// Empty if a row is constant.
 Rows all_standardised(Rows rows) {
   for (auto& row : rows) {
     if (!standardise(row)) row.clear();
@@ -23,11 +23,11 @@ struct BestMatch {
   double margin = 0;
 };
 
-// The one place of its kind that `tile` is like, by how much more than any other.
+// The best match among places of the same kind, with its margin.
 BestMatch likest_of(std::size_t tile, const std::vector<float>& row, const Rows& places,
                     const std::vector<std::size_t>& kinds) {
   BestMatch best{tile, -2};
-  double first = -2, second = 0;  // what is unlike all others has to be like this one all the same
+  double first = -2, second = 0;  // at least 0 is required even if all others are negative
   for (std::size_t place = 0; place < places.size(); ++place) {
     if (kinds[place] != kinds[tile]) continue;
     const double likeness = product_of(row, places[place]);

@@ -11,11 +11,11 @@
 namespace shw {
 namespace {
 
-// The cells of a grid of equal tiles, in row-major order, and which of them each tile moved from
-// and to.
+// A grid of equal tiles in row-major order, with the moves between
+// cells.
 struct Grid {
   Extents counts;
-  std::vector<std::int64_t> from_of;  // by true cell: the cell where its tile is recorded
+  std::vector<std::int64_t> from_of;  // by correct cell: the cell where its tile is recorded
 };
 
 std::optional<Grid> grid_of(const TilePlaces& places, const Extents& shape) {
@@ -52,7 +52,7 @@ Extents coordinates(std::int64_t cell, const Extents& counts) {
   return at;
 }
 
-// `expected` gives the recorded cell's coordinates for those of the true one.
+// `expected` maps coordinates of a correct cell to the recorded cell.
 template <class Expected>
 bool follows(const Grid& grid, Expected expected) {
   for (std::size_t cell = 0; cell < grid.from_of.size(); ++cell) {
@@ -80,7 +80,7 @@ std::optional<TilePattern> two_dims_exchanged(const Grid& grid) {
   return std::nullopt;
 }
 
-// All tiles counted row by row: recorded in the order of another axis first.
+// Tiles enumerated along another axis first.
 std::optional<TilePattern> counted_along_another_axis(const Grid& grid) {
   auto cells = static_cast<std::int64_t>(grid.from_of.size());
   for (std::int64_t rows = 2; rows <= cells / 2; ++rows) {

@@ -16,19 +16,19 @@
 namespace shw {
 namespace {
 
-// Looking for the first gap costs the square of the tiles, for each tile that is put down.
+// Searching the first gap costs the square of the number of tiles, per placed tile.
 constexpr std::size_t kMostInJigsaw = 256;
-constexpr std::size_t kMostLikened = 1024;  // 8 KiB of numbers for each, here and there
+constexpr std::size_t kMostLikened = 1024;  // 8 KiB of numbers per tile on each side
 constexpr std::int64_t kSmallElements = 4096;
-// What different values must say together before an order is no chance: two floats of 32 bits,
+// Minimum total bits of distinct values before an order cannot be chance: two 32-bit floats, or
 // eight small integers.
 constexpr std::size_t kTellingBits = 64;
 
 struct Tile {
   ChunkId chunk{};
-  std::size_t index = 0;  // among the tensor's chunks
-  Box box;                // where it is recorded, with the item's own sizes
-  bool inside = false;    // of the reference's shape
+  std::size_t index = 0;  // index in the tensor
+  Box box;                // recorded place with the item's size
+  bool inside = false;    // inside the reference's shape
   bool in_place = false;
   std::optional<std::string> start;
   std::optional<BoxContent> content;
@@ -58,7 +58,7 @@ class Solver {
     if (!look_at_contents()) return std::move(out_);
     if (moved_.empty()) return answer(PlacesAnswer::kInPlace);
     out_.telling = are_telling();
-    // A tile that is in its place by its bytes alone may be wanted elsewhere all the same.
+    // Tiles that are in place may be needed elsewhere if contents repeat.
     if (exchange_places() || fit_together(/*all=*/false) || fit_together(/*all=*/true))
       return answer(PlacesAnswer::kExchanged);
     find_some();
@@ -70,7 +70,7 @@ class Solver {
     return input_.reference->dtype(*input_.counterparts[index_of(tensor_)]) != dtype_;
   }
 
-  // Reading it all costs no more than asking whether to.
+  // Small tensors are read completely at once.
   bool is_small() const { return volume(shape_).value_or(kSmallElements + 1) <= kSmallElements; }
 
   TilePlaces answer(PlacesAnswer what) {
@@ -107,7 +107,7 @@ class Solver {
         });
   }
 
-  // Of another step: by the 4 KiB that each of them begins with, and a look at the rest.
+  // After further training: compares the leading 4 KiB by correlation, then samples of the rest.
   void look_for_likeness() {
     if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMostLikened) return;
     std::map<Extents, std::size_t> kind_of;
@@ -132,8 +132,8 @@ class Solver {
     if (take(places)) out_.likeness = order->margin;
   }
 
-  // Tiles as their items are; false where an item cannot be read, or they are not as many elements
-  // as the reference has.
+  // Collects tiles with their items' sizes; false if unreadable or if the total differs from the
+  // reference.
   bool collect_tiles() {
     const Checkpoint& c = input_.checkpoint;
     auto chunks = c.chunks(tensor_);
@@ -167,9 +167,9 @@ class Solver {
     return true;
   }
 
-  // Whether a tile begins as the reference does at another place: at that of another tile, or, for
-  // tiles of different sizes, at the first gap. What begins nowhere lies nowhere, which is how
-  // another step of the training looks: then nothing more is read.
+  // True if a tile begins like another place of the reference: that of another tile or, for tiles
+  // of different sizes, the first gap. If no begin matches, training has continued, and nothing
+  // more is read.
   bool any_may_be_elsewhere() {
     std::set<Contents> starts;
     std::vector<Box> right;
@@ -212,7 +212,7 @@ class Solver {
   }
   std::size_t bits_a_value() const { return has_values(dtype_) ? 8 * size_of(dtype_) : 8; }
 
-  // The tiles that are not in place take each other's places, size by size.
+  // Exchanges displaced tiles of equal size.
   bool exchange_places() {
     std::map<Contents, std::vector<Box>> wanted;
     for (const Tile* tile : moved_) {
@@ -230,7 +230,7 @@ class Solver {
     return take(places);
   }
 
-  // Tiles of different sizes leave other places than they take.
+  // Tiles of different sizes do not fit in each other's places.
   bool fit_together(bool all) {
     std::map<Contents, std::size_t> kind_of;
     std::vector<TileKind> kinds;
@@ -255,7 +255,7 @@ class Solver {
     return found && take({found->begin(), found->end()});
   }
 
-  // The answer, if all boxes fill the shape exactly.
+  // Accepts the assignment if all boxes fill the shape exactly.
   bool take(const std::map<std::size_t, Box>& places) {
     std::vector<Box> boxes = chunk_boxes(input_.checkpoint, tensor_);  // empty ones keep theirs
     FlatBoxes flat;
@@ -277,7 +277,7 @@ class Solver {
     return true;
   }
 
-  // Which of them are found at one other tile's place, and only there.
+  // Finds displaced tiles that match exactly one other place.
   void find_some() {
     std::map<Contents, std::vector<const Tile*>> there;
     for (const Tile& tile : tiles_) {

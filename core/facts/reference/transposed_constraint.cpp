@@ -11,18 +11,18 @@
 namespace shw {
 namespace {
 
-constexpr double kMargin = 0.3;  // P20
-// The difference of two cosines of unrelated matrices of n elements has a standard deviation of
-// about sqrt(2 / n): six of them are asked for, 0.3 from 800 elements on and 0.85 with 100.
+constexpr double kMargin = 0.3;  // margin for matrices of any size
+// The difference of two cosines of unrelated matrices with n elements has standard deviation sqrt(2
+// / n); six are required: 0.3 from 800 elements on, 0.85 for 100.
 constexpr double kDeviations = 6;
 constexpr std::int64_t kLeastCompared = 100;
 constexpr std::int64_t kLeastSampled = 1024;
-constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // elements of one tensor
+constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // per tensor
 
-// `rows` x `columns` in the truth, so the other way round in the image.
+// `rows` x `columns` in the reference, swapped in the tensor.
 struct MatrixSizes {
   std::int64_t rows = 0, columns = 0;
-  std::int64_t step = 1;  // every step-th row and column is looked at
+  std::int64_t step = 1;  // every step-th row and column is used
 
   std::int64_t rows_seen() const { return (rows - 1) / step + 1; }
   std::int64_t columns_seen() const { return (columns - 1) / step + 1; }
@@ -30,14 +30,14 @@ struct MatrixSizes {
 };
 
 struct Sums {
-  double truth = 0, crossed = 0, straight = 0;   // squares
-  double truth_crossed = 0, truth_straight = 0;  // products
+  double truth = 0, crossed = 0, straight = 0;   // sums of squares
+  double truth_crossed = 0, truth_straight = 0;  // sums of products
   std::int64_t count = 0;
 
   double cosine(double product, double other) const {
     return truth > 0 && other > 0 ? product / std::sqrt(truth * other) : 0;
   }
-  // -W is no transpose of W, though it is even less like W.
+  // -W is not the transpose of W although its cosine with W is negative.
   double margin() const {
     return cosine(truth_crossed, crossed) - std::abs(cosine(truth_straight, straight));
   }
@@ -51,8 +51,8 @@ MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
   return matrix;
 }
 
-// Elements (i, j) of some matrices, both multiples of a step, of matrices that are `width` wide:
-// picked out of rows as they come. A matrix may be seen as one of another width than it has.
+// Elements (i, j) at multiples of `step` of several matrices, picked from rows in arrival order. A
+// matrix may be viewed with another width.
 class MatrixGrid {
  public:
   MatrixGrid(std::int64_t height, std::int64_t width, std::int64_t step, std::size_t element)
@@ -65,7 +65,7 @@ class MatrixGrid {
   void begin(std::int64_t matrices) {
     bytes_.assign(static_cast<std::size_t>(matrices * height_ * across_) * element_, std::byte{});
   }
-  // Elements from `first` on, counted in the matrix.
+  // Elements from index `first` of the matrix on.
   void add(std::int64_t matrix, std::int64_t first, BytesView row) {
     const std::int64_t last = first + static_cast<std::int64_t>(row.size() / element_);
     std::int64_t i = first / width_;
@@ -77,7 +77,7 @@ class MatrixGrid {
                     row.data() + static_cast<std::size_t>(begin + j - first) * element_, element_);
     }
   }
-  // The i-th that was looked at down, the j-th across.
+  // The element in sampled row i and sampled column j.
   BytesView element(std::int64_t matrix, std::int64_t i, std::int64_t j) const {
     return BytesView(bytes_).subspan(at(matrix, i, j), element_);
   }
@@ -99,7 +99,7 @@ bool same_element(BytesView a, BytesView b) {
   return std::equal(a.begin(), a.end(), b.begin());
 }
 
-// Goes through both tensors, some matrices at a time.
+// Reads both tensors, a few matrices at a time.
 class OrientationPass {
  public:
   OrientationPass(const PiecedTensor& image, const PiecedTensor& truth)
@@ -110,7 +110,7 @@ class OrientationPass {
     const std::size_t element = size_of(truth.dtype);
     true_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
     crossed_.emplace(matrix_.columns, matrix_.rows, matrix_.step, element);
-    // What stands in the same place of a square stands on the same grid.
+    // In square matrices equal positions use the same grid.
     if (!is_square_) straight_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
     uses_constraint_ = has_values(truth.dtype) && matrix_.rows * matrix_.columns >= kLeastCompared;
     found_.sampled = uses_constraint_ && matrix_.step > 1;
@@ -126,18 +126,18 @@ class OrientationPass {
   }
 
  private:
-  // Of a matrix of the grid's size.
+  // For matrices of the grid's size.
   std::int64_t most_at_once() const {
     return std::max<std::int64_t>(
         1, kMostElementsCompared / std::max<std::int64_t>(matrix_.seen(), 1));
   }
-  // Several are not transposed, and none is: another step, or another model. What may still be the
-  // very bytes is read to its end.
+  // Several matrices are not transposed: another step or model. Tensors that may still be bytewise
+  // equal are read completely.
   bool has_enough() const {
     return found_.transposed == 0 && against_ >= 8 && !may_be_crossed_ && !may_be_straight_;
   }
 
-  // All matrices of the group: into the sum, and what the grids pick out of them.
+  // Reads a group of matrices: adds to the fingerprint and fills the grids.
   bool pass(const PiecedTensor& tensor, const Box& group, Fingerprint& sum, MatrixGrid& own,
             MatrixGrid* other) const {
     const Extents strides = row_major_strides(tensor.shape);
@@ -178,7 +178,7 @@ class OrientationPass {
     return true;
   }
 
-  // Element (i, j) of the truth beside (j, i) of the image, and beside the one in the same place.
+  // Compares element (i, j) of the reference with (j, i) and (i, j) of the tensor.
   void compare_bytes(std::int64_t m) {
     for (std::int64_t i = 0; i < matrix_.rows_seen() && (may_be_crossed_ || may_be_straight_);
          ++i) {
@@ -210,8 +210,8 @@ class OrientationPass {
     return sums;
   }
 
-  // By the law. Matrices of zeros in both say nothing; one that is not clearly transposed speaks
-  // against all.
+  // Judges by cosines. Matrices that are zero in both are skipped; one that is not clearly
+  // transposed excludes all.
   void judge(std::int64_t m) {
     const Sums sums = sums_of(m);
     found_.compared += sums.count;
@@ -259,15 +259,15 @@ class OrientationPass {
   const Extents leading_;
   MatrixSizes matrix_;
   bool is_square_ = false, uses_constraint_ = false;
-  std::optional<MatrixGrid> true_, crossed_, straight_;  // the last where matrices are no squares
-  bool may_be_crossed_ = true, may_be_straight_ = true;  // as far as the grids go
+  std::optional<MatrixGrid> true_, crossed_, straight_;  // the last only for non-square matrices
+  bool may_be_crossed_ = true, may_be_straight_ = true;  // according to the grids
   Fingerprint image_sum_, truth_sum_;
   std::int64_t against_ = 0;
   double margin_ = 0;
   OrientationFound found_;
 };
 
-// Of shapes of which none is the other's transposed.
+// For shapes that are not transposes of each other.
 std::optional<OrientationFound> are_the_same(const PiecedTensor& image, const PiecedTensor& truth) {
   OrientationFound found;
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return found;
@@ -302,7 +302,7 @@ std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
 
 std::uint64_t bytes_to_orient(ExtentsView shape, Dtype dtype) {
   const auto elements = static_cast<std::uint64_t>(volume(shape).value_or(0));
-  // Three grids, of which a matrix has as many as that, or a few thousand.
+  // Three grids per matrix, whole or a few thousand elements.
   return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostElementsCompared});
 }
 

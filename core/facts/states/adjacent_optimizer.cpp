@@ -12,16 +12,16 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostOptimizers = 8;  // files
-// Of shapes a model has some ten; more than this are no model's, and nothing is said of them.
+// Models have about ten distinct shapes; with more nothing is reported.
 constexpr std::size_t kMostShapes = 256;
-constexpr std::int64_t kMostStateParts = 1024;  // ranks of one tensor
+constexpr std::int64_t kMostStateParts = 1024;  // ranks per tensor
 
 std::string part_text(const PathPart& part) {
   const auto* text = std::get_if<std::string>(&part);
   return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
 }
 
-// {..., "state", 3, "exp_avg"}
+// Parses the path {..., "state", 3, "exp_avg"}.
 std::optional<AdjacentState> as_state(SideTensor tensor) {
   if (tensor.sizes.empty() || tensor.path.size() < 3) return std::nullopt;
   const std::size_t last = tensor.path.size() - 1;
@@ -37,7 +37,7 @@ const Extents& whole_shape(const SideTensor& tensor) {
 
 using Counts = std::map<Extents, std::size_t>;
 
-// The weights of a model: what can have states.
+// The weights that can have states.
 Counts weights_of(const Checkpoint& checkpoint) {
   Counts counts;
   for (TensorId tensor : checkpoint.tensors()) {
@@ -55,7 +55,7 @@ bool fits_whole(const Counts& states, const Counts& weights) {
   });
 }
 
-// In how many parts `whole` is cut in one dimension to be `part`; 0 where it is not.
+// Number of parts if `part` is `whole` split in one dimension; 0 otherwise.
 std::int64_t parts_between(const Extents& part, const Extents& whole) {
   if (part.size() != whole.size()) return 0;
   std::int64_t parts = 1;
@@ -67,8 +67,8 @@ std::int64_t parts_between(const Extents& part, const Extents& whole) {
   return parts;
 }
 
-// Gives every state a weight of its own: whole, or cut in `parts`. A flow between shapes, of which
-// there are few.
+// Matches every state to a distinct weight, whole or split into `parts`: a maximum flow between the
+// few distinct shapes.
 class StateFlow {
  public:
   StateFlow(const Counts& states, const Counts& weights, std::int64_t parts)
@@ -85,7 +85,7 @@ class StateFlow {
     given_.assign(states_.size(), std::vector<std::size_t>(weights_.size(), 0));
   }
 
-  // Whole ones first, so that no more are cut than have to be.
+  // Prefers whole weights, so that as few as possible are split.
   bool gives_all() {
     for (std::size_t s = 0; s < states_.size(); ++s) {
       for (std::size_t w : edges_[s]) {
@@ -102,7 +102,7 @@ class StateFlow {
     return true;
   }
 
-  // What was given to weights of another shape.
+  // The states matched to weights of another shape.
   CutStates cut(std::int64_t parts, std::map<Extents, std::size_t>& cut_shapes) const {
     CutStates out;
     out.parts = parts;
@@ -134,7 +134,7 @@ class StateFlow {
     free_[w] -= count;
     left_[s] -= count;
   }
-  // One more of `s`, by sending states of others elsewhere where that is needed.
+  // Augments the flow by one state of shape `s`, rerouting others if needed.
   bool augment(std::size_t s) {
     for (std::size_t w : edges_[s]) {
       if (seen_[w]) continue;
@@ -160,7 +160,7 @@ class StateFlow {
   std::vector<bool> seen_;
 };
 
-// How many ranks may have cut them, the fewest first.
+// Possible numbers of ranks, ascending.
 std::set<std::int64_t> possible_parts(const Counts& states, const Counts& weights) {
   std::set<std::int64_t> parts;
   for (const auto& [state, count] : states) {
@@ -215,7 +215,7 @@ std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const Adjacent
   std::size_t all = 0;
   for (const Extents& shape : shapes.shapes) ++states[shape];
   for (const auto& [shape, count] : weights) all += count;
-  // An optimizer of a few of the weights (adapters, a new head) may have shapes that look cut.
+  // An optimizer for few weights (adapters, a new head) may have shapes that look split.
   if (states.size() > kMostShapes || weights.size() > kMostShapes || shapes.shapes.size() > all ||
       10 * shapes.shapes.size() < 9 * all || fits_whole(states, weights))
     return std::nullopt;
@@ -234,7 +234,7 @@ std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const Adjacent
 }
 
 std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes) {
-  // Each row is padded to a multiple of the ranks (FSDP), or of a few times as many (DeepSpeed).
+  // Rows are padded to a multiple of the ranks (FSDP) or a few times that (DeepSpeed).
   constexpr std::int64_t kMostPadding = 4;
   FlatStates out;
   std::int64_t longest = 0, longest_vector = 0;
@@ -254,8 +254,8 @@ std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const Adjace
     if (shape.size() == 1) longest_vector = std::max(longest_vector, shape[0]);
   }
   out.rows = shapes.shapes.size();
-  // A row is of several weights. Vectors of a model whose matrices are frozen have the lengths of
-  // its vectors.
+  // A row contains several weights. Excludes vectors of a model with frozen
+  // matrices.
   if (out.elements < 1 || longest <= longest_vector || 2 * out.rows > count_of_weights)
     return std::nullopt;
   out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// One chunk from the origin that is the whole tensor: what a plain tensor leaves.
+// The chunk at the origin that covers the tensor, as a plain tensor has.
 std::optional<ChunkId> only_chunk(const Checkpoint& c, TensorId state) {
   auto chunks = c.chunks(state);
   if (chunks.size() != 1) return std::nullopt;
@@ -31,7 +31,7 @@ bool has_elements(ExtentsView sizes) {
   return volume(sizes).value_or(1) != 0;
 }
 
-// An empty shard keeps all extents but the one that was cut.
+// An empty shard has zero extent only in the split dim.
 bool is_empty_shard(ExtentsView sizes, ExtentsView shape) {
   if (sizes.size() != shape.size() || has_elements(sizes)) return false;
   std::size_t differing = 0;
@@ -45,8 +45,8 @@ Box empty_box(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
-// Where the rows of a writer lie: by the chunks of the parameter, whose places may be wrong
-// themselves (cut_orders.h), and by the spec. Where both are there they have to agree.
+// The correct rows of a writer, by the parameter's chunks (whose places may be wrong, cut_orders.h)
+// and by the spec, which must agree.
 class Places {
  public:
   explicit Places(const CheckInput& input) : input_(input), off_the_grid_(input) {}
@@ -58,8 +58,8 @@ class Places {
     return false;
   }
 
-  // Buckets cut this parameter: a chunk has a size that no reading of its placements gives, not
-  // even one of torch's wrong ones. What other tensors of its layout look like says nothing of it.
+  // True if the parameter is split in buckets: a chunk's size matches no reading of the placements,
+  // not even torch's wrong ones. Decided per tensor.
   bool is_in_buckets(TensorId parameter) const {
     const Checkpoint& c = input_.checkpoint;
     const SpecEntry* entry = layout_of(input_, c.fqn(parameter));
@@ -80,8 +80,8 @@ class Places {
     return false;
   }
 
-  // Of every chunk of the parameter, in their order: where its elements belong. Until another one
-  // is asked for: its states stand together.
+  // The correct boxes of the parameter's chunks, in order. Cached for one parameter, because its
+  // states are adjacent.
   const std::vector<Box>& of_chunks(TensorId parameter) {
     if (last_ == parameter) return boxes_;
     last_ = parameter;
@@ -91,8 +91,8 @@ class Places {
     return boxes_ = chunk_boxes(input_.checkpoint, parameter);
   }
 
-  // Other tensors lie in another order of the axes than was recorded, and no spec says whether this
-  // one does, whose chunks as many ranks hold along one dimension.
+  // True if other tensors are in another split order than recorded, and the spec does not say
+  // whether this one is.
   bool may_lie_otherwise(TensorId parameter) {
     const Checkpoint& c = input_.checkpoint;
     if (layout_of(input_, c.fqn(parameter)) != nullptr || orders().empty()) return false;
@@ -100,8 +100,8 @@ class Places {
     return dim && cuts_in_other_order_.contains({*dim, c.chunks(parameter).size()});
   }
 
-  // The spec speaks of another layout, which loads this: the tensors of its mesh lie otherwise, and
-  // not as a left-to-right record of its own cuts would (S5 E2, cut_orders.h).
+  // True if the spec describes another layout that loads this checkpoint: tensors of its mesh
+  // differ, and not by a left-to-right record of its splits (cut_orders.h).
   bool is_of_the_loader(const SpecEntry& entry) {
     if (is_expert(entry) || entry.placements != as_plain(entry.placements) || !orders().empty())
       return false;
@@ -110,9 +110,9 @@ class Places {
     return known->second;
   }
 
-  // Most tensors that several ranks cut lie elsewhere than the spec's mesh has their writers: those
-  // that saved were not counted so. Tensors that are known to be cut in another order (S5 E2) are
-  // not asked.
+  // True if most split tensors contradict the writers' positions on the spec's mesh, so
+  // the saver counted ranks otherwise. Tensors with a known other split order are
+  // excluded.
   bool is_contradicted(const SpecEntry& entry) {
     auto [known, is_new] = contradicted_.try_emplace(to_text(*entry.mesh), false);
     if (!is_new) return known->second;
@@ -122,7 +122,7 @@ class Places {
     return known->second;
   }
 
-  // By the spec; nothing where it does not say it, or speaks of another size than was saved.
+  // By the spec; nullopt if unknown or if the spec has another size.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
     auto rank = rank_on(input_, *entry->mesh, local.writer);
@@ -148,11 +148,11 @@ class Places {
 
   const CheckInput& input_;
   OffTheGrid off_the_grid_;
-  std::optional<Orders> orders_;                                       // found when first asked for
-  std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dimension and chunks
+  std::optional<Orders> orders_;                                       // computed on first use
+  std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dim and number of chunks
   std::map<std::string, bool> of_the_loader_, contradicted_;           // by mesh
   std::optional<TensorId> last_;
-  std::vector<Box> boxes_;  // of that
+  std::vector<Box> boxes_;  // of the cached parameter
 };
 
 constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank wrote";
@@ -165,10 +165,10 @@ constexpr const char* kOtherRanks =
 constexpr const char* kReplicaChunk =
     "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
 
-// What the writer itself wrote of the parameter.
+// The chunks of the parameter that the state's writer wrote.
 struct OwnChunks {
   bool any = false;
-  std::vector<Box> alike;  // where those of the state's size belong
+  std::vector<Box> alike;  // correct boxes of chunks with the state's size
 };
 
 OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& local,
@@ -185,7 +185,7 @@ OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& 
   return own;
 }
 
-// A replica wrote for it: the mesh tells which.
+// Uses the mesh if a replica of the rank wrote its chunk.
 void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector<Box>& boxes,
                   LocalState& local) {
   if (input.mesh == nullptr || local.writer >= input.mesh->size()) return;
@@ -202,8 +202,8 @@ void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector
   local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
 }
 
-// The parameter is whole, and longer than the spec has it by no whole number of times: no saver
-// makes that of a tensor of the spec's size, so that the spec speaks of another model.
+// True if the parameter is complete and longer than in the spec by a non-integer factor: the spec
+// is of another model.
 bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntry& entry) {
   ExtentsView saved = c.shape(parameter), expected = entry.shape;
   if (saved.size() != expected.size() || is_of_vocabulary(entry.role, c.fqn(parameter)) ||
@@ -216,7 +216,7 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
   return false;
 }
 
-// The parameter is damaged itself: its chunks tell nothing.
+// Uses the spec, because the parameter itself is damaged.
 void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
                   LocalState& local) {
   if (held && places.is_contradicted(*entry)) {
@@ -231,8 +231,8 @@ void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Bo
   }
 }
 
-// Of ranks that no cutting axis tells apart one wrote the chunk of all: its place is theirs,
-// wherever it lies.
+// Of ranks with equal coordinates one wrote the chunk for all: its place is
+// theirs.
 std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const SpecEntry* entry,
                               const std::vector<Box>& boxes, const LocalState& local) {
   const Checkpoint& c = input.checkpoint;
@@ -240,7 +240,7 @@ std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const
   const RankMap ranks(input, *entry->mesh);
   const auto mine = place_of(ranks, *entry, local.writer);
   std::optional<Box> found;
-  std::set<std::vector<std::int64_t>> places;  // two chunks of one: another mesh cut these
+  std::set<std::vector<std::int64_t>> places;  // two at one position: another mesh
   std::size_t at = 0;
   for (ChunkId chunk : c.chunks(parameter)) {
     const Box& box = boxes[at++];
@@ -253,7 +253,7 @@ std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const
   return found && same(found->sizes, c.sizes(local.chunk)) ? found : std::nullopt;
 }
 
-// Spec and chunks both tell, and have to agree.
+// Spec and chunks must agree.
 void hold_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
                          LocalState& local) {
   const bool own_agrees = std::find(own.alike.begin(), own.alike.end(), held) != own.alike.end();
@@ -267,7 +267,7 @@ void hold_against_chunks(const Box& held, const OwnChunks& own, const std::optio
   }
 }
 
-// The rows of the parameter that the writer of the state owns. `held`: by the spec.
+// The parameter's rows that the state's writer owns. `held`: by the spec.
 void find_home(const CheckInput& input, Places& places, TensorId parameter, const SpecEntry* entry,
                const std::optional<Box>& held, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
@@ -284,8 +284,8 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   }
   const std::vector<Box>& boxes = places.of_chunks(parameter);
   OwnChunks own = own_chunks(c, parameter, local, boxes);
-  // Where buckets cut the parameters the spec does not say who holds which row, and what the writer
-  // itself wrote does (failures.md 0.7.2, 0.7.13).
+  // With buckets the spec does not give the rows of a rank, but the writer's own chunks
+  // do.
   const bool is_otherwise = held && own.alike.size() == 1 && own.alike.front() != *held;
   const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
   if (is_asked && !(is_otherwise && places.is_of_the_loader(*entry)))
@@ -314,8 +314,8 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   }
 }
 
-// Has the state the size of any chunk of the parameter? Enough to say what happened, not where the
-// survivor belongs.
+// True if the state has the size of some chunk of the parameter: enough to name the cause, not to
+// place the state.
 bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
   if (is_empty_shard(sizes, c.shape(parameter))) return true;
   if (c.chunks(parameter).size() < 2) return false;
@@ -325,8 +325,8 @@ bool looks_local(const Checkpoint& c, TensorId parameter, ExtentsView sizes) {
   return false;
 }
 
-// As large as the spec has it, of itself or of its parameter; as the parameter was saved where no
-// spec says it.
+// The spec's shape of the state or of its parameter; without a spec the parameter's saved
+// shape.
 ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state) {
   const Checkpoint& c = input.checkpoint;
   for (TensorId tensor : {state.state, *state.parameter}) {
@@ -354,7 +354,7 @@ std::optional<LocalState> by_parameter(const CheckInput& input, const OptimizerS
   return is_a_shard ? std::optional(std::move(local)) : std::nullopt;
 }
 
-// A checkpoint of the optimizer alone: the spec says what the state should be.
+// A checkpoint with only the optimizer: the spec gives the size of the state.
 std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
                                   Places& places) {
   const Checkpoint& c = input.checkpoint;
@@ -376,7 +376,7 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
   return local;
 }
 
-// The spec expects the state to be as small as it is.
+// The spec expects this small size.
 bool is_as_expected(const CheckInput& input, TensorId state) {
   const SpecEntry* entry =
       input.spec == nullptr ? nullptr : input.spec->find(input.checkpoint.fqn(state));
@@ -385,9 +385,9 @@ bool is_as_expected(const CheckInput& input, TensorId state) {
 
 }  // namespace
 
-// Plain tensors of one kind that are wrong but not in this way speak against it: a factored or
-// quantised optimizer has states of other shapes by design. What is in several chunks is no plain
-// tensor, and wrong in a way of its own.
+// Other wrong plain tensors of one kind contradict this cause: factored or
+// quantised optimizers have other shapes by design. Tensors in several chunks are
+// not plain.
 std::vector<LocalState> local_states(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::set<TensorId> split = split_locally(input);
@@ -410,7 +410,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::vector<LocalState> all;
   for (auto& [kind, locals] : hits) {
     if (locals.size() < 9 * misses[kind]) continue;
-    // A counter of one element beside parameters that are cut into single elements says nothing.
+    // A single-element counter beside parameters split into single elements proves nothing.
     bool only_counters = std::all_of(locals.begin(), locals.end(), [&](const LocalState& local) {
       return local.state.role == StateRole::kOther &&
              volume(c.shape(local.state.state)).value_or(0) <= 1;

@@ -16,7 +16,7 @@ double moment_constant_of_any(double beta2) {
 }
 
 void MomentCount::add(double m, double v, double constant, double slack) {
-  // Below this the square of the gradient is lost in the smallest float.
+  // Below this the square of the gradient underflows float.
   constexpr double kSquareIsLost = 1e-15;
   if (!std::isfinite(m) || !std::isfinite(v)) return;
   ++looked_at;
@@ -46,7 +46,7 @@ void LogCorrelation::add(double m, double v) {
   if (m == 0 || !(v > 0) || !std::isfinite(m) || !std::isfinite(v)) return;
   double x = std::log(std::abs(m)), y = 0.5 * std::log(v);
   ++count;
-  // Welford's update: logarithms of equal scale would cancel in plain sums.
+  // Welford's update, because plain sums of similar logarithms would cancel.
   auto n = static_cast<double>(count);
   double dx = x - mean_x, dy = y - mean_y;
   mean_x += dx / n;
@@ -56,7 +56,7 @@ void LogCorrelation::add(double m, double v) {
   xy += dx * (y - mean_y);
 }
 
-// Chan, Golub and LeVeque's update of two parts.
+// The update of Chan, Golub and LeVeque for two parts.
 void LogCorrelation::join(const LogCorrelation& other) {
   if (other.count == 0) return;
   const auto n = static_cast<double>(count), m = static_cast<double>(other.count);

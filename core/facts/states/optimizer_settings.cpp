@@ -20,7 +20,7 @@ struct GroupPath {
   std::string_view kind;    // "betas"
 };
 
-// "param_groups" or "param_to_group_meta" among the first three parts of the name.
+// Requires "param_groups" or "param_to_group_meta" among the first three parts.
 std::optional<GroupPath> parse_group_fqn(std::string_view fqn) {
   std::size_t at = 0;
   for (int depth = 0; depth < 4; ++depth) {
@@ -76,7 +76,7 @@ class Reader {
   struct Draft {
     SavedOptimizer optimizer;
     std::map<std::uint32_t, ParamGroup> numbered;
-    std::map<std::string, ParamGroup> named;  // by the bare name of a parameter
+    std::map<std::string, ParamGroup> named;  // by parameter name without wrappers
   };
 
   Draft& draft(std::string_view prefix) { return drafts_[std::string(prefix)]; }
@@ -110,7 +110,7 @@ std::optional<PlainValue> Reader::read(std::size_t object) {
   return std::nullopt;
 }
 
-// A tensor of one number.
+// Reads a tensor with a single number.
 std::optional<double> Reader::read_number(TensorId tensor) const {
   if (volume(c_.shape(tensor)) != 1 || c_.chunks(tensor).size() != 1) return std::nullopt;
   auto bytes = read_chunk(c_, c_.chunks(tensor)[0]);
@@ -213,7 +213,7 @@ SavedOptimizer Reader::finish(Draft draft) {
   for (auto& [name, group] : draft.named) {
     if (out.by_parameter && !out.keys.contains(name) && group.values.contains("lr"))
       out.without_states.push_back(name);
-    // "0.scheduler": values of something that is no parameter.
+    // "0.scheduler" and the like: values that belong to no parameter.
     if (!out.by_parameter || !out.keys.contains(name)) continue;
     group.name = name;
     group.params = {name};
@@ -270,12 +270,12 @@ namespace {
 const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view key) {
   auto found = optimizer.group_of.find(bare_name(key));
   if (found != optimizer.group_of.end()) return &optimizer.groups[found->second];
-  // In no list: one group alone still tells.
+  // Not listed: a single group is still unambiguous.
   return optimizer.groups.size() == 1 ? &optimizer.groups.front() : nullptr;
 }
 
-// What torch.optim.Adam and AdamW, Apex' and TransformerEngine's FusedAdam, schedulers and Megatron
-// leave in a group.
+// Settings that torch.optim.Adam and AdamW, FusedAdam of Apex and TransformerEngine, schedulers and
+// Megatron store in a group.
 bool is_known_beside_adam(std::string_view name) {
   constexpr std::array<std::string_view, 33> kKnown = {"lr",
                                                        "betas",

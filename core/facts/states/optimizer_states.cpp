@@ -18,11 +18,11 @@ std::optional<std::uint32_t> as_index(std::string_view key) {
   return value;
 }
 
-// A state may have its parameter's shape, the shape of one of its chunks, or be empty (what a rank
-// without a chunk saves): everything that rules later look at more closely.
+// True if the state has its parameter's shape, the shape of one of its chunks, or is empty (from a
+// rank without a chunk).
 bool could_belong(const Checkpoint& checkpoint, TensorId state, TensorId parameter) {
   ExtentsView shape = checkpoint.shape(state);
-  if (shape.empty()) return true;  // step: says nothing
+  if (shape.empty()) return true;  // a step counter
   if (same(shape, checkpoint.shape(parameter))) return true;
   if (shape.size() != checkpoint.shape(parameter).size()) return false;
   for (ChunkId chunk : checkpoint.chunks(parameter)) {
@@ -51,7 +51,7 @@ bool same_chunks(const Checkpoint& checkpoint, TensorId a, TensorId b) {
 
 struct Indexed {
   std::uint32_t index = 0;
-  std::vector<std::size_t> states;  // into the list of all states
+  std::vector<std::size_t> states;  // indices in the list of all states
 };
 
 bool fits(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
@@ -61,9 +61,9 @@ bool fits(const Checkpoint& checkpoint, const std::vector<OptimizerState>& state
   });
 }
 
-// Indices count parameters in the model's order; some model tensors (buffers) have no state. The
-// earliest and the latest alignment that keep the order are compared: where they agree there is one
-// answer.
+// Indices count parameters in model order; buffers have no state. Compares the
+// earliest and the latest order-preserving alignment: where they agree the answer is
+// unique.
 bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
            const std::vector<Indexed>& indexed, std::vector<OptimizerState>& states) {
   std::vector<std::size_t> earliest(indexed.size()), latest(indexed.size());
@@ -92,7 +92,7 @@ bool align(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
   return true;
 }
 
-// The lowest rank that wrote a part: the record lists a tensor where that rank's plan has it.
+// The lowest rank that wrote a part: a tensor is listed in that rank's section.
 std::optional<std::uint32_t> first_writer(const Checkpoint& checkpoint, TensorId tensor) {
   std::optional<std::uint32_t> lowest;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -102,9 +102,9 @@ std::optional<std::uint32_t> first_writer(const Checkpoint& checkpoint, TensorId
   return lowest;
 }
 
-// torch records one rank's tensors in the model's order, and those of the next rank after them: of
-// replicas (HSDP, DDP) the first rank keeps some, and then the record has an order of its own. One
-// in which a lower rank's tensor follows was not made so.
+// torch records the tensors of rank 0 in model order, then those of rank 1. With
+// replicas (HSDP, DDP) the order has gaps. False if a tensor of a lower rank
+// follows.
 bool are_in_order_of_model(const Checkpoint& checkpoint, const std::vector<TensorId>& model) {
   std::optional<std::uint32_t> last;
   bool is_by_rank = false;
@@ -118,7 +118,7 @@ bool are_in_order_of_model(const Checkpoint& checkpoint, const std::vector<Tenso
   return !is_by_rank;
 }
 
-// What an index with states of some shapes is of: one tensor, or one of several held alike.
+// What an index refers to: one tensor, or one of several that are split alike.
 struct Fitting {
   std::optional<TensorId> parameter;
   bool is_sure = false;
@@ -134,7 +134,7 @@ std::vector<Box> boxes_in_order(const Checkpoint& checkpoint, TensorId tensor) {
   return boxes;
 }
 
-// Replicas share the work, so that writers may differ; but no rank wrote two boxes of them.
+// Replicas may share the work, so writers may differ; but no rank wrote two boxes.
 bool are_held_alike(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors) {
   const std::vector<Box> boxes = boxes_in_order(checkpoint, tensors.front());
   std::map<std::uint32_t, Box> held;
@@ -152,7 +152,7 @@ bool are_held_alike(const Checkpoint& checkpoint, const std::vector<TensorId>& t
   return true;
 }
 
-// A state in several tiles was no plain tensor: it is cut as its parameter is.
+// A state in several chunks is split like its parameter.
 bool is_cut_alike(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
                   const Indexed& item, TensorId parameter) {
   const std::vector<Box> boxes = boxes_in_order(checkpoint, parameter);
@@ -175,8 +175,8 @@ Fitting fitting(const Checkpoint& checkpoint, const std::vector<TensorId>& model
   return {found.front(), found.size() == 1};
 }
 
-// Where the record does not tell the order, shapes do where one parameter alone has them. A shape
-// that several indices have and one parameter says that another parameter is not here.
+// If the order is unknown, matches by shapes that only one parameter has. Several indices with a
+// shape of one parameter mean that another parameter is missing.
 void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& model,
                     const std::vector<Indexed>& indexed, std::vector<OptimizerState>& states) {
   auto shapes_of = [&](const Indexed& item) {
@@ -193,7 +193,7 @@ void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& m
     }
     return shapes;
   };
-  // By shapes and offsets: few, as the layers of a model are alike.
+  // By shapes and offsets: few, because layers are alike.
   std::map<std::set<std::vector<std::int64_t>>, Fitting> by_shapes;
   std::map<TensorId, std::size_t> claims;
   std::vector<const Fitting*> found;
@@ -228,7 +228,7 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
   if (!are_in_order_of_model(checkpoint, model))
     return match_by_shape(checkpoint, model, indexed, states);
   if (align(checkpoint, model, indexed, states)) return;
-  // Two groups, as with weight decay on matrices only: they come first, vectors follow.
+  // Two groups, as with weight decay for matrices only: matrices first, then vectors.
   std::vector<TensorId> grouped = model;
   std::stable_partition(grouped.begin(), grouped.end(),
                         [&](TensorId tensor) { return checkpoint.shape(tensor).size() >= 2; });
@@ -251,7 +251,7 @@ std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
     model.push_back(tensor);
   }
   if (states.empty()) return states;
-  std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nothing: ambiguous
+  std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nullopt: ambiguous
   for (TensorId tensor : cancellable_range(model, progress)) {
     auto [found, added] = by_name.try_emplace(bare_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();

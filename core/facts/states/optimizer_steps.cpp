@@ -8,20 +8,20 @@
 namespace shw {
 namespace {
 
-// Below this the square of the gradient is lost in the smallest float.
+// Below this the square of the gradient underflows float.
 constexpr double kSquareIsLost = 1e-12;
-constexpr std::int64_t kEnough = 8;       // elements that say something
-constexpr std::size_t kMostJudged = 256;  // steps; kMostPairs parameters each
+constexpr std::int64_t kEnough = 8;       // minimum number of elements
+constexpr std::size_t kMostJudged = 256;  // steps, with up to kMostPairs parameters each
 constexpr std::size_t kMostPairs = 4;
 constexpr double kBehindByFar = 10;
-constexpr double kAheadByFar = 10;  // times what most have
+constexpr double kAheadByFar = 10;  // times the step of most others
 
 struct Seen {
-  std::int64_t said = 0;  // elements with both moments
+  std::int64_t said = 0;  // elements with both moments non-zero
   std::int64_t nonzero = 0, above = 0, unlike = 0;
 };
 
-// The part of the bound of spec P15 that `step` steps can reach.
+// The part of the moment bound that `step` steps can reach.
 double constant_after(double step, const Betas& betas) {
   double ratio = betas.first * betas.first / betas.second;
   double sum = ratio == 1 ? step : (1 - std::pow(ratio, step)) / (1 - ratio);
@@ -42,10 +42,10 @@ double median_ratio(const TensorValues& mean, const TensorValues& square) {
 
 struct Covered {
   const SavedStep* step = nullptr;
-  const ParamGroup* group = nullptr;     // whose step it is
-  std::string key;                       // or whose parameter's
-  bool maps = true;                      // false: its parameters are named in another way
-  std::vector<const MomentPair*> pairs;  // of the parameters that it counts for, small ones first
+  const ParamGroup* group = nullptr;     // the group with this step
+  std::string key;                       // or the parameter's key
+  bool maps = true;                      // false: parameters are named differently
+  std::vector<const MomentPair*> pairs;  // of the covered parameters, small ones first
 };
 
 std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimizer,
@@ -65,7 +65,7 @@ std::vector<Covered> steps_of(const Checkpoint& c, const SavedOptimizer& optimiz
     add(covered, key);
     out.push_back(std::move(covered));
   }
-  // Numbers in the lists and names in the states: nothing says which is which.
+  // Indices in the lists but names in the states: they cannot be matched.
   bool maps = std::any_of(by_key.begin(), by_key.end(), [&](const auto& known) {
     return optimizer.group_of.contains(std::string(known.first));
   });
@@ -93,7 +93,7 @@ StepVerdict judge_step(const CheckInput& input, const SavedOptimizer& optimizer,
   bool nothing_to_say = covered.pairs.empty() && covered.maps;
   StepVerdict verdict = nothing_to_say ? StepVerdict::kFits : StepVerdict::kUnknown;
   for (const MomentPair* pair : covered.pairs) {
-    // Half precision loses small squares, and is often scaled: nothing can be said of it.
+    // Half precision loses small squares and is often scaled.
     if (is_half_precision(input.checkpoint, *pair)) continue;
     auto mean = read_values(input, pair->mean, budget);
     auto square = mean ? read_values(input, pair->square, budget) : std::nullopt;
@@ -122,7 +122,7 @@ std::optional<double> latest_of(const SavedOptimizer& optimizer) {
   return latest;
 }
 
-// The step of the same parameters in the reference.
+// The step of these parameters in the reference.
 std::optional<double> step_then(const Covered& covered, const SavedOptimizer& earlier) {
   if (covered.group == nullptr) {
     auto found = earlier.steps.find(covered.key);
@@ -135,12 +135,13 @@ std::optional<double> step_then(const Covered& covered, const SavedOptimizer& ea
   return std::nullopt;
 }
 
-// NaN, infinity, less than none: nothing counts so.
+// NaN, infinity and negative numbers are not counts.
 bool is_count(const SavedStep& step) {
   return !step.step || (std::isfinite(*step.step) && *step.step >= 0);
 }
 
-// The step that three quarters stand at, of four or more; nothing where fewer agree. Sorted.
+// The step of at least three quarters of four or more steps; nullopt otherwise. Requires sorted
+// input.
 std::optional<double> step_of_most(const std::vector<Covered>& steps) {
   std::vector<double> counts;
   for (const Covered& covered : steps) {
@@ -160,7 +161,7 @@ std::string step_words(double step) {
   return to_text(value);
 }
 
-// Updated a thousand times while those that it stood with were updated a hundred times.
+// True if the step advanced tenfold relative to the steps that it equalled.
 bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double most,
                std::string& why) {
   auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
@@ -169,7 +170,7 @@ bool ran_ahead(const Covered& covered, const SavedOptimizer* earlier, double mos
   return true;
 }
 
-// A step that went back beside others that did not.
+// True if the step decreased while others did not.
 bool went_back(const Covered& covered, const SavedOptimizer* earlier, double latest,
                std::string& why) {
   auto then = earlier != nullptr ? step_then(covered, *earlier) : std::nullopt;
@@ -219,8 +220,8 @@ StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
   return verdict;
 }
 
-// Steps that no moments are needed for: no counts, and those that are far ahead of most. What is
-// left is compared. How many of the wrong ones are kept by parameter.
+// Removes steps that are wrong without comparing moments: invalid numbers, and steps far ahead of
+// most. Returns how many wrong ones are per parameter.
 std::int64_t take_out_odd_ones(std::vector<Covered>& steps, const SavedOptimizer* earlier,
                                StepCheck& out) {
   std::optional<double> most = step_of_most(steps);
@@ -262,9 +263,9 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
     return std::pair(is_count(*a.step), is_count(*a.step) ? a.step->step.value_or(0) : 0) <
            std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
   });
-  // Of those by parameter.
+  // per parameter
   std::int64_t wrong = take_out_odd_ones(steps, earlier, out), right = 0;
-  // After one step nobody can be behind.
+  // After one step no counter can be behind.
   const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;
   for (const Covered& covered : steps) {

@@ -14,11 +14,11 @@
 namespace shw {
 namespace {
 
-// Elements of one survivor to compare: enough to tell two tensors apart, little enough to read for
-// each of thousands of experts.
+// Elements compared per chunk: enough to distinguish two tensors, few enough for thousands of
+// experts.
 constexpr std::int64_t kCompared = 4096;
 
-// "optimizer_rank_3.pt": 3.
+// "optimizer_rank_3.pt" gives 3.
 std::optional<std::int64_t> rank_of_file(std::string_view path) {
   std::size_t dot = path.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
@@ -41,7 +41,7 @@ bool is_master(const std::vector<PathPart>& path) {
   });
 }
 
-// Row-major and little-endian: its elements are one range of the file.
+// True if row-major and little-endian, so that the elements are one byte range.
 bool is_one_range(const SideTensor& tensor) {
   return !tensor.big_endian && same(tensor.strides, row_major_strides(tensor.sizes));
 }
@@ -59,11 +59,11 @@ ExternalPiece as_piece(const std::string& file, const SideTensor& tensor, Extent
 }
 
 struct Part {
-  std::int64_t rank = 0;  // who wrote the file
+  std::int64_t rank = 0;  // writer of the file
   Box box;
 };
 
-// Which ranks' files together make up the tensor: one for each distinct box.
+// The ranks whose files form the tensor: one per distinct box.
 std::optional<std::vector<Part>> master_parts(const CheckInput& input,
                                               const PerRankMasters& masters,
                                               const SpecEntry& entry) {
@@ -79,13 +79,13 @@ std::optional<std::vector<Part>> master_parts(const CheckInput& input,
     covered += volume(box->sizes).value_or(0);
     parts.push_back({writer, std::move(*box)});
   }
-  // Boxes of one layout are disjoint: enough of them are all of them.
+  // Boxes of one layout are disjoint, so their volumes prove coverage.
   if (covered != volume(entry.shape)) return std::nullopt;
   return parts;
 }
 
-// Elements at the beginning of a survivor's item that equal the master of its writer, cast to the
-// tensor's dtype; nothing where one differs or cannot be read.
+// Number of leading elements of a chunk's item that equal the writer's master after a cast; nullopt
+// if one differs or is unreadable.
 std::optional<std::int64_t> equal_elements(const CheckInput& input,
                                            const RetainedChunk& retained_chunk, Dtype dtype,
                                            const PerRankMasters::RankFile& file,
@@ -192,7 +192,7 @@ std::optional<SideRestore> restore_from_rank_files(const CheckInput& input,
       restore.compared += *count;
     }
     if (!equal) continue;
-    // Two masters with the same values: nothing tells which one it is.
+    // Two masters with equal values: ambiguous.
     if (found) return std::nullopt;
     for (const Part& part : *parts) {
       const PerRankMasters::RankFile& file = masters.ranks.at(part.rank);
@@ -207,7 +207,7 @@ std::optional<std::string> contradicted_by_masters(const CheckInput& input,
                                                    const PerRankMasters& masters,
                                                    const DroppedAxis& dropped,
                                                    std::int64_t& comparisons) {
-  constexpr std::int64_t kSure = 16;  // equal elements that are no chance
+  constexpr std::int64_t kSure = 16;  // equal elements that exclude chance
   const Checkpoint& c = input.checkpoint;
   if (!dropped.placed || input.headers.empty()) return std::nullopt;
   Dtype dtype = c.dtype(dropped.tensor);

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// The rows of a state cut evenly along dim 0 into chunks that follow each other.
+// Rows per chunk if a state is split evenly along dim 0 into consecutive chunks.
 std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
   auto chunks = c.chunks(state);
   if (chunks.empty()) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
 
 using Writer = std::optional<std::uint32_t>;
 
-// Which ranks hold the same rows of a parameter: every one itself, and by the spec its replicas.
+// Ranks that hold equal rows of a parameter: the rank itself, and its replicas by the spec.
 class Owners {
  public:
   Owners(const CheckInput& input, TensorId parameter)
@@ -64,8 +64,8 @@ bool same_writers(const Checkpoint& c, const Owners& owners, TensorId a, TensorI
   return true;
 }
 
-// What is left are rows of W from the first on, of the rank that owns the first one: the model says
-// who that is, where the rank itself wrote any of it.
+// True if the retained rows are the first rows of W, owned by the rank that owns the first row
+// according to the model's chunks.
 bool are_first_rows(const Checkpoint& c, const Owners& owners, const SplitPair& pair) {
   const std::int64_t item = c.shape(pair.w.parameter)[0] / pair.chunks;
   for (ChunkId chunk : c.chunks(pair.w.state)) {
@@ -81,7 +81,7 @@ bool are_first_rows(const Checkpoint& c, const Owners& owners, const SplitPair& 
   return true;
 }
 
-// One chunk a tensor-parallel rank: a strided cut of the rows says how many there are.
+// One chunk per tensor-parallel rank; a strided split of the rows gives their number.
 bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
   const SpecEntry* entry = layout_of(input, input.checkpoint.fqn(pair.w.parameter));
   if (entry == nullptr) return true;
@@ -92,7 +92,7 @@ bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
   });
 }
 
-// Both halves shrunk alike against their own model tensors, by a factor of 2 T or more.
+// Both halves are too small by the same factor of at least 2 T.
 std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w,
                                      const SplitHalf& v) {
   const Checkpoint& c = input.checkpoint;
@@ -126,8 +126,8 @@ bool is_half_of_pair(std::string_view name, std::string_view suffix) {
 
 std::vector<SplitPair> split_pairs(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
-  // Stem and kind -> the two halves. The halves are named as Megatron's splitter names them; the
-  // stem before them may be anything.
+  // The two halves by stem and kind. Halves are named as by Megatron's splitter; the stem may be
+  // anything.
   struct Halves {
     std::optional<SplitHalf> w, v;
     OptimizerState first;

@@ -25,7 +25,7 @@ bool is_same_box(const Checkpoint& c, ChunkId a, ChunkId b) {
   return same(c.offsets(a), c.offsets(b)) && same(c.sizes(a), c.sizes(b));
 }
 
-// The order of the chunks is that of their writers, and which replica wrote may differ.
+// Chunks are ordered by writer, and any replica may have written.
 bool lies_alike(const Checkpoint& c, TensorId a, TensorId b) {
   auto ours = c.chunks(a), theirs = c.chunks(b);
   if (!same(c.shape(a), c.shape(b)) || ours.size() != theirs.size()) return false;
@@ -38,7 +38,7 @@ bool lies_alike(const Checkpoint& c, TensorId a, TensorId b) {
                     [&](ChunkId x, ChunkId y) { return is_same_box(c, x, y); });
 }
 
-// How large the tiles of a tensor are, by writer; under none, of all.
+// Chunk sizes of a tensor by writer; under nullopt those of all writers.
 std::map<std::optional<std::uint32_t>, std::set<Extents>> tile_sizes(const Checkpoint& c,
                                                                      TensorId tensor) {
   std::map<std::optional<std::uint32_t>, std::set<Extents>> sizes;
@@ -76,7 +76,7 @@ bool is_short_of_parameter(const Checkpoint& c, const OptimizerState& state) {
 
 namespace {
 
-// One of the two may have lost an axis and the other not.
+// One of the two may have lost an axis.
 bool is_held_to(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
   if (lies_alike(c, state.state, *state.parameter)) return true;
   if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);

@@ -54,7 +54,7 @@ Result<DataCheck> unpack_check(Decoder& payload) {
   return check;
 }
 
-// One thing and its answer, or why there is none, as words.
+// Encodes a result or its error as text.
 std::string in_words(const Result<DataCheck>& check) {
   Encoder payload;
   payload.add(std::uint64_t{check.has_value()});
@@ -80,8 +80,8 @@ std::uint64_t length_of(const std::optional<ItemPlace>& item) {
   return item && item->length > 0 ? static_cast<std::uint64_t>(item->length) : 0;
 }
 
-// Alone every answer is kept as it comes: as words millions of them would take hundreds of
-// megabytes. `keep` hears of each thing once, from several threads.
+// A single process keeps every result as it arrives: as text millions would take hundreds of
+// megabytes. `keep` is called once per item, from several threads.
 Status check_each(Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
                   Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
                   const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
@@ -107,7 +107,7 @@ Status check_each(Team* team, const std::string& step, const std::vector<std::ui
   return {};
 }
 
-// The same where there are few: in the order of the things.
+// As above for few items, with results in order.
 Result<std::vector<Result<DataCheck>>> check_few(
     Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
     Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
@@ -117,7 +117,7 @@ Result<std::vector<Result<DataCheck>>> check_few(
   return out;
 }
 
-// By chunk; looked at in the order in which their items lie.
+// Results by chunk; items are read in disk order.
 Result<ItemDataChecks> check_items(const Checkpoint& checkpoint, const ItemHeaders& headers,
                                    Progress* progress, Team* team, CountedChunks* counted) {
   const std::vector<ChunkId> order = chunks_on_disk(checkpoint);

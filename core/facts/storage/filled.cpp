@@ -25,7 +25,7 @@ struct Source {
   FilledRecord record;
 };
 
-// Whether the file begins as ours do: another tool's certificate.json is none of our business.
+// True if the file begins like ours: certificate.json files of other tools are ignored.
 bool begins_as_ours(std::string_view text) {
   return text.substr(0, 256).find("\"shardwright/") != std::string_view::npos;
 }
@@ -57,8 +57,8 @@ bool fits_checkpoint(const Checkpoint& checkpoint, const FilledTensor& tensor) {
   return here && same(checkpoint.shape(*here), tensor.shape);
 }
 
-// A file beside the checkpoint can have come from another one, which may share a name or two with
-// it. It is believed where most of the tensors that it names are here in that shape.
+// A file copied from another checkpoint may share a few names. Accepted if most of its tensors
+// exist here with the same shape.
 bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
                 const Progress* progress) {
   std::size_t here = 0;
@@ -67,14 +67,14 @@ bool is_foreign(const Checkpoint& checkpoint, const FilledRecord& record,
   return 2 * here <= record.tensors.size() && !record.tensors.empty();
 }
 
-// A hole that was there before the repair is a coverage-gap; here it counts only where something
-// stands in it.
+// Old holes are reported by coverage-gap; they count here only if something was filled
+// in.
 bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
   return !tensor.fill.empty() ||
          judge_tiling(checkpoint, *checkpoint.find(tensor.fqn)).tiling == Tiling::kExact;
 }
 
-// Two words on one tensor: the union of the boxes, the greater number.
+// Merges two records of one tensor: union of the boxes, greater number.
 void merge(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
   into.all_boxes = into.all_boxes && other.all_boxes;
   if (into.boxes != other.boxes) {
@@ -105,7 +105,7 @@ FilledByTensor join_sources(const Checkpoint& checkpoint, const std::vector<Sour
   return all;
 }
 
-// What one place says and another does not, of files that name every tensor that lost something.
+// Reports contradictions between sources that list all losses.
 void compare(const std::vector<Source>& sources, const FilledByTensor& all,
              const Progress* progress, FilledReport& report) {
   std::vector<std::map<std::string_view, std::int64_t>> said(sources.size());
@@ -120,7 +120,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
   for (const auto& [id, tensor] : cancellable_range(all, progress)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (report.disagreements.size() == kMaxDisagreements) return;
-      // One file of several speaks for its own tensors only.
+      // One of several files describes only its own tensors.
       if (sources[i].name == kInHeaders) continue;
       auto found = said[i].find(tensor.fqn);
       std::int64_t lost = found == said[i].end() ? 0 : found->second;
@@ -133,7 +133,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
   }
 }
 
-// An entry whose value lives on under another name is not lost.
+// An entry whose value still exists under another name is not lost.
 void add_entries(const Checkpoint& checkpoint, const std::vector<Source>& sources,
                  FilledReport& report) {
   std::set<std::string_view> here, seen;
@@ -168,7 +168,7 @@ const FilledTensor* FilledReport::find(std::string_view fqn) const {
 
 bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
   if (is_empty(box)) return true;
-  if (box.sizes.empty()) {  // the one element of a scalar
+  if (box.sizes.empty()) {  // a scalar's single element
     if (boxes.empty()) boxes.push_back(box);
     return true;
   }
@@ -192,8 +192,8 @@ bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
 }
 
 bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks) {
-  constexpr std::size_t kFew = 64;        // one by one is as fast
-  constexpr std::size_t kMost = 200'000;  // the sweep below may open a thousand at a time
+  constexpr std::size_t kFew = 64;        // below this a simple loop is as fast
+  constexpr std::size_t kMost = 200'000;  // the sweep below may have a thousand open boxes
   if (more.size() > kFew && boxes.size() + more.size() <= kMost) {
     std::vector<Box> all = boxes;
     std::copy_if(more.begin(), more.end(), std::back_inserter(all),

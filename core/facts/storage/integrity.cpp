@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-// A line of 100 bytes a file: more than 600,000 files.
+// 100 bytes per file: more than 600,000 files.
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kSha256Digits = 64;
 
@@ -27,7 +27,7 @@ Error unusable_list(std::string why) {
   return {ErrorKind::kDamaged, std::move(why), {.file = kIntegrityFile}};
 }
 
-// Lower case; empty where it is no SHA-256.
+// Lower case; empty if it is not a SHA-256.
 std::string digits_of(const nlohmann::json& value) {
   if (!value.is_string()) return {};
   auto text = value.get<std::string>();
@@ -78,7 +78,7 @@ Result<std::string> sha256_of_file(const Directory& directory, const std::string
   return text;
 }
 
-// Puts aside what cannot be hashed: the rest is there.
+// Separates files that cannot be hashed; returns the others.
 std::vector<ListedHash> files_there(const Directory& directory, std::vector<ListedHash> listed,
                                     Integrity& out) {
   std::vector<ListedHash> there;
@@ -98,8 +98,8 @@ std::vector<ListedHash> files_there(const Directory& directory, std::vector<List
   return there;
 }
 
-// By file; nothing of those that could not be read to their end. The largest first: one file is one
-// thread's, and none shall be left for the end.
+// One hash per file, or the read error. Largest files first, because one thread hashes a
+// file.
 Result<std::vector<Result<std::string>>> hashes_of_files(const Directory& directory,
                                                          std::vector<ListedHash>& files,
                                                          Progress* progress, Team* team) {
@@ -108,7 +108,7 @@ Result<std::vector<Result<std::string>>> hashes_of_files(const Directory& direct
   std::vector<std::uint64_t> sizes;
   for (const ListedHash& file : files) sizes.push_back(file.size);
   std::vector<Result<std::string>> hashes(files.size());
-  // Of others a hash, or nothing and why.
+  // The hash, or an empty text and the reason.
   MapTask work{"hash files", sizes, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     hashes[i] = sha256_of_file(directory, files[i].name, progress);

@@ -13,7 +13,7 @@ void parallel_for_ranges(const CheckInput& input, Visit visit) {
   auto offer = [&](const ItemPlace& place) {
     if (auto range = range_of(checkpoint, place)) visit(index_of(place.file), *range);
   };
-  // torch writes what is no tensor first: in this order a file is met from its begin to its end.
+  // torch writes non-tensor entries first, so files are visited front to back in this order.
   auto objects = checkpoint.objects();
   for (const NonTensorEntry& object : each_of(objects, input)) {
     if (object.item) offer(*object.item);
@@ -26,8 +26,8 @@ void parallel_for_ranges(const CheckInput& input, Visit visit) {
     offer(unclaimed.item);
 }
 
-// Before a long item less than a block may be left free, so that file systems can share its bytes
-// (core/exec/align_outputs.h): zeros. Where nothing is opened nobody can say that it is more.
+// Recognises alignment padding: up to a block of zeros before a long item
+// (core/exec/align_outputs.h). Without data access it is assumed.
 class LeftFree {
  public:
   LeftFree(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
@@ -52,7 +52,7 @@ class LeftFree {
   std::shared_ptr<const ByteSource> file_;
 };
 
-// Parts of a file that none of its ranges covers.
+// The uncovered ranges of a file.
 std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uint64_t size,
                                     LeftFree is_left_free) {
   std::sort(ranges.begin(), ranges.end(),
@@ -72,10 +72,11 @@ std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uin
   return gaps;
 }
 
-// Ranges that several items share count once: a file whose sum is its size may still have room.
+// Total claimed bytes; ranges shared by several items count once, so a full sum does not exclude
+// gaps.
 struct Used {
   std::uint64_t bytes = 0, end = 0;
-  bool in_order = true;  // no item begins before the one that was met before it ends
+  bool in_order = true;  // items are in ascending order without overlaps
 };
 
 }  // namespace
@@ -93,7 +94,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   const Checkpoint& checkpoint = input.checkpoint;
   std::string_view suffix = checkpoint.format().traits.data_suffix;
   if (suffix.empty()) return {};
-  // Sums first: of millions of items only those of files that may have room are sorted.
+  // Sums first: only items of files that may have gaps are sorted.
   std::vector<Used> used(checkpoint.file_count());
   parallel_for_ranges(input, [&](std::size_t file, const UnclaimedRange& range) {
     Used& of = used[file];
@@ -116,7 +117,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
   for (auto& [f, ranges] : each_of(roomy, input))
     ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size,
                      LeftFree(input, checkpoint.files()[f].path));
-  if (is_cancelled(input.progress)) return {};  // some are ranges still, not what lies between
+  if (is_cancelled(input.progress)) return {};  // some entries are still ranges and not gaps
   std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
   return roomy;
 }

@@ -33,8 +33,8 @@ void each_item(const Checkpoint& checkpoint, const Progress* progress,
     offer(checkpoint.item(chunk), {chunk});
 }
 
-// Files whose items are not met one behind the other: only those can hold an overlap, and of
-// millions of items only theirs are sorted.
+// Files whose items are not in ascending order: only those can have overlaps and need
+// sorting.
 std::vector<bool> files_to_sort(const Checkpoint& checkpoint, const Progress* progress,
                                 const std::vector<FileId>& real) {
   std::vector<std::int64_t> end(checkpoint.file_count(), 0);
@@ -49,7 +49,7 @@ std::vector<bool> files_to_sort(const Checkpoint& checkpoint, const Progress* pr
 
 bool share_by_right(const Checkpoint& checkpoint, const Claim& a, const Claim& b, bool partial) {
   if (!a.is_chunk() || !b.is_chunk()) return !a.is_chunk() && !b.is_chunk() && !partial;
-  // Who says which part of a storage a tile is knows of the others.
+  // Chunks that are views of a storage share it by design.
   if (checkpoint.view(a.chunk) || checkpoint.view(b.chunk)) return true;
   return checkpoint.tensor_of(a.chunk) == checkpoint.tensor_of(b.chunk) &&
          same(checkpoint.offsets(a.chunk), checkpoint.offsets(b.chunk));
@@ -60,7 +60,7 @@ SharedRange shared(const Checkpoint& checkpoint, std::vector<Claim> claims, bool
   return {place, std::move(claims), partial};
 }
 
-// Items of one range, [first, last): those that do not share it by right.
+// Items [first, last) with equal ranges: adds those that do not share by design.
 void add_equal(const Checkpoint& checkpoint, const std::vector<Item>& items, std::size_t first,
                std::size_t last, std::vector<SharedRange>& found) {
   std::vector<Claim> claims;
@@ -98,7 +98,7 @@ std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progres
     return std::tuple(a.file, a.begin, a.end, a.claim.object, a.claim.chunk) <
            std::tuple(b.file, b.begin, b.end, b.claim.object, b.claim.chunk);
   });
-  const Item* reach = nullptr;  // of those before, the one that ends last
+  const Item* reach = nullptr;  // the earlier item with the greatest end
   for (std::size_t first = 0, last = 0;
        first < items.size() && found.size() < kMostShared && !is_cancelled(progress);
        first = last) {
@@ -122,7 +122,7 @@ bool is_tied(const Checkpoint& checkpoint, const SharedRange& range) {
     const Claim& claim = range.claims[i];
     if (!claim.is_chunk()) return false;
     const TensorId other = checkpoint.tensor_of(claim.chunk);
-    if (one == other) return false;  // two of its own tiles
+    if (one == other) return false;  // two chunks of one tensor
     auto a = checkpoint.chunks(one), b = checkpoint.chunks(other);
     if (a.size() != b.size() || checkpoint.dtype(one) != checkpoint.dtype(other) ||
         !same(checkpoint.shape(one), checkpoint.shape(other)))

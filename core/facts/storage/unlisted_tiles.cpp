@@ -1,6 +1,6 @@
-// A record is a tile again where nothing else can be meant: its item can be read and has the
-// tensor's dtype, no other record claims a byte of it, and all of the tensor's records together
-// with the listed tiles that have one cover the tensor exactly once.
+// A record is accepted as a chunk only if nothing else is possible: its item is readable and has
+// the tensor's dtype, no other record claims its bytes, and all of the tensor's records and listed
+// chunks cover the tensor exactly once.
 #include "core/facts/storage/unlisted_tiles.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace shw {
 namespace {
 
-// Each is a read of a file. A list of one tensor of 8,192 ranks has as many.
+// Each is a file read. One tensor of 8,192 ranks has as many.
 constexpr std::size_t kMostRead = 65'536;
 
-using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in strays()
+using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in unclaimed_records()
 
 ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
   ByTensor found;
@@ -29,7 +29,7 @@ ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
   return found;
 }
 
-// Bytes that more than one record claims, by file.
+// Byte ranges claimed by more than one record, by file.
 class Claims {
  public:
   explicit Claims(const CheckInput& input) : input_(input) {
@@ -61,7 +61,7 @@ class Claims {
   }
 
  private:
-  // From all ranges to those that two of them have in common, apart and in order.
+  // Reduces ranges to the parts that two of them share, sorted.
   static void keep_shared(std::vector<UnclaimedRange>& ranges) {
     std::sort(ranges.begin(), ranges.end(),
               [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
@@ -84,7 +84,7 @@ class Claims {
   std::map<FileId, std::vector<UnclaimedRange>> by_file_;
 };
 
-// A chunk that says how items of the tensor are written: its own before any other one's.
+// A chunk whose items have the same form: of the tensor itself if possible.
 std::optional<ChunkId> like_of(const CheckInput& input, TensorId tensor) {
   const Checkpoint& checkpoint = input.checkpoint;
   auto is_there = [&](ChunkId chunk) {
@@ -108,7 +108,7 @@ struct Judge {
   const Claims claims;
   std::size_t left_to_read = kMostRead;
 
-  // Empty: `tile` is what the record says.
+  // Returns the reason, or empty and the chunk in `tile`.
   std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed, ListedAgain& tile) {
     const Checkpoint& checkpoint = input.checkpoint;
     if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are not there";
@@ -130,7 +130,7 @@ struct Judge {
   }
 };
 
-// Tiles that have bytes; `left_out` counts those that have none.
+// Boxes of chunks with data; `left_out` counts the others.
 std::vector<Box> boxes_with_items(const Checkpoint& checkpoint, TensorId tensor,
                                   std::size_t& left_out) {
   std::vector<Box> boxes;

@@ -31,7 +31,7 @@ std::optional<Bytes> gathered(const PiecedTensor& tensor, const Box& wanted) {
   return is_read ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// Whether image[here] is truth[there], of one size.
+// True if image[here] equals truth[there]; boxes of equal size.
 std::optional<bool> are_equal_boxes(const PiecedTensor& image, const Box& here,
                                     const PiecedTensor& truth, const Box& there) {
   auto one = gathered(image, here);
@@ -40,7 +40,7 @@ std::optional<bool> are_equal_boxes(const PiecedTensor& image, const Box& here,
   return std::equal(one->begin(), one->end(), two->begin(), two->end());
 }
 
-// `rows` x `columns` elements of the truth, the other way round in the image; one matrix.
+// True if a matrix of `rows` x `columns` in the reference is transposed in the tensor.
 bool is_transpose(const Bytes& image, const Bytes& truth, std::int64_t rows, std::int64_t columns,
                   std::size_t element) {
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -54,7 +54,7 @@ bool is_transpose(const Bytes& image, const Bytes& truth, std::int64_t rows, std
   return true;
 }
 
-// A box that holds the whole of `dim`, of both tensors, with its blocks in another order.
+// Compares a box that spans `dim` in both tensors, with blocks in another order.
 bool is_permuted(const Bytes& image, const Bytes& truth, ExtentsView sizes, std::size_t dim,
                  std::size_t bytes_of_block, const std::vector<std::int64_t>& order) {
   std::int64_t outer = 1;
@@ -72,7 +72,7 @@ bool is_permuted(const Bytes& image, const Bytes& truth, ExtentsView sizes, std:
   return true;
 }
 
-// Along a dimension that is too large to be held: block by block.
+// For dimensions too large for memory: block by block.
 std::optional<bool> are_permuted_blocks(const PiecedTensor& image, const PiecedTensor& truth,
                                         std::size_t dim, std::int64_t block,
                                         const std::vector<std::int64_t>& order) {

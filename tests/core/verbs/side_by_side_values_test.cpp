@@ -101,8 +101,8 @@ TEST_CASE("a session that compares shows the same slice of both, and of one when
   session.wait();
   auto look = session.snapshot()->values;
   REQUIRE(look != nullptr);
-  REQUIRE(look->beside.has_value());
-  REQUIRE(look->beside->difference.has_value());
-  CHECK(look->beside->difference->differing == 1);
-  CHECK(look->beside->difference->greatest == 2);
+  REQUIRE(look->side_by_side.has_value());
+  REQUIRE(look->side_by_side->difference.has_value());
+  CHECK(look->side_by_side->difference->differing == 1);
+  CHECK(look->side_by_side->difference->greatest == 2);
 }
