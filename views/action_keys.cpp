@@ -1,4 +1,4 @@
-// Which key does what, and where: on the desk all of them, above it those that make sense there.
+// Dispatches keys to actions: all of them in the main window, the suitable ones over panels.
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/look_panels.h"
@@ -6,8 +6,8 @@
 namespace shw {
 namespace {
 
-// Escape, outside of panels and text fields: what was done last and lies above the rest goes first.
-// A filter stays: what it took minutes to find must not be wiped in passing.
+// Escape outside of panels and text fields closes what was opened last. It keeps a filter, which
+// may have taken minutes to write.
 void take_back_one(UiState& state) {
   if (close_peeks(state.layout)) return;
   if (state.table.open) {
@@ -45,7 +45,7 @@ bool works_above(const ActionRow& row, const UiState& state) {
          (row.overlay == OverlayPolicy::kRepairPanelOnly && state.plan_open);
 }
 
-// Letters, and what moves or cuts in a text.
+// True for letters and for keys that edit text.
 bool is_of_text(KeyPress key) {
   bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
   bool of_clipboard = key.ctrl && !key.shift &&
@@ -54,10 +54,10 @@ bool is_of_text(KeyPress key) {
   return of_clipboard || (!key.ctrl && !key.alt && !function && key.key != Key::kEscape);
 }
 
-// As it is in the table, however it was typed.
+// The key as written in the action table.
 KeyPress as_told(KeyPress key) {
   if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
-  // On many keyboards the plus is Shift and another key.
+  // On many keyboards plus is Shift and another key.
   if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
   return key;
 }
@@ -82,7 +82,7 @@ void run_keys(Frame& frame, UiState& state) {
     if (typing && is_of_text(key)) continue;
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      // The palette shows the keys of all: whoever presses one there means it.
+      // The palette lists the keys of all actions, so all of them work there.
       bool here = state.palette_open || !panel_is_open(state) || works_above(row, state) ||
                   row.overlay == OverlayPolicy::kReplaces;
       if (here) choose(row.action, frame, state);

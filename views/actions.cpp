@@ -12,7 +12,7 @@ constexpr std::size_t place_of(Action action) {
   return static_cast<std::size_t>(action);
 }
 
-// Each at its own place; a test holds that every action has a row.
+// One row per action, at the action's index; a test checks that none is missing.
 std::array<ActionRow, kActionCount> make_table() {
   std::array<ActionRow, kActionCount> table{};
   for (auto rows : {finding_actions(), view_actions(), repair_actions(), look_actions(),

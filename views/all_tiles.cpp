@@ -1,5 +1,5 @@
-// All tiles of a tensor in small, below its pictures, along a dim that those do not show: a click
-// there takes the slice above from elsewhere.
+// An overview of all tiles of a tensor along a dim that its pictures do not show; a click moves the
+// slice there.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void draw_strip_head(const Frame& frame, ImDrawList* draw, const TileSet& tiles,
             elide_end(caption, room, small));
 }
 
-// Around the tiles that the slice above is of.
+// Outlines the tiles of the slice shown above.
 void frame_slice(const Frame& frame, ImDrawList* draw, std::span<const std::int64_t> cuts,
                  std::int64_t here, std::int64_t extent, ImVec2 at, const TileView& view) {
   auto after = std::upper_bound(cuts.begin(), cuts.end(), here);
@@ -45,7 +45,7 @@ void frame_slice(const Frame& frame, ImDrawList* draw, std::span<const std::int6
             frame.theme.frame, frame.px(2), frame.px(2));
 }
 
-// Below it, from 0 to the extent: as many numbers as there is room for.
+// Axis labels from 0 to the extent, as many as fit.
 void draw_ticks(const Frame& frame, ImDrawList* draw, std::int64_t extent, ImVec2 at,
                 const TileView& view) {
   const ImFont* font = frame.fonts.mono_small;

@@ -18,7 +18,7 @@ using verbs::ListedPlace;
 using verbs::PlaceKind;
 using verbs::RecentPlace;
 
-// A line of the list: one that was opened before, or a place of the folder.
+// A row of the list: a recent checkpoint, or an entry of the folder.
 struct BrowserRow {
   const RecentPlace* recent = nullptr;
   const ListedPlace* place = nullptr;
@@ -35,7 +35,7 @@ std::vector<BrowserRow> rows_of(const Frame& frame, const BrowserState& browser)
   auto [folder, part] = split_typed(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   if (listing != nullptr && listing->asked == folder) {
-    // Those that begin with what is typed, then those that have it anywhere.
+    // First names that begin with the typed text, then names that contain it.
     for (bool begins : {true, false}) {
       for (const ListedPlace& place : listing->places) {
         bool does = place.name.starts_with(part);
@@ -59,19 +59,19 @@ void set_text(BrowserState& browser, std::string text) {
   browser.row = -1;
 }
 
-// A path from the root or from home that was typed or pasted behind what stood there: "/runs/7/"
-// and then "/data/x". Empty where there is none.
+// An absolute or home path that was typed or pasted after the existing text, such as "/runs/7/"
+// followed by "/data/x"; empty if there is none.
 std::string begun_anew(std::string_view text) {
   std::size_t root = text.rfind("//"), home = text.rfind("/~/");
   std::size_t at = root == text.npos ? home : home == text.npos ? root : std::max(root, home);
   return at == text.npos ? "" : std::string(text.substr(at + 1));
 }
 
-// The field keeps its text while it has the keyboard: a completion is put into it from inside.
+// Callback of the text field: a focused field owns its text, so completions are inserted here.
 int edit_field(ImGuiInputTextCallbackData* data) {
   auto& browser = *static_cast<BrowserState*>(data->UserData);
   if (!browser.pending) return 0;
-  // The keys of this frame are in the field already, and the one who types has not waited for us.
+  // The field already contains this frame's key presses, which must be kept.
   std::string_view held{data->Buf, static_cast<std::size_t>(data->BufTextLen)};
   std::string text = *browser.pending;
   if (held.starts_with(browser.replaces)) text += held.substr(browser.replaces.size());
@@ -95,7 +95,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::SetNextItemWidth(column.width());
   if (browser.wanted) ImGui::SetKeyboardFocusHere();
   browser.wanted = false;
-  // With the completion flag Tab stays in the field; what it does is decided by the keys below.
+  // With the completion flag Tab stays in the field; the key handler below decides what it does.
   if (ImGui::InputTextWithHint(
           "##path", "a path; Tab completes it", &browser.text,
           ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion, edit_field,
@@ -130,7 +130,7 @@ void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
   set_text(browser, folder + common_start(names) + (whole ? "/" : ""));
 }
 
-// A checkpoint is opened, a folder entered.
+// Opens a checkpoint, or enters a folder.
 void take(Frame& frame, UiState& state, const BrowserRow& row) {
   if (row.recent != nullptr)
     return open_place(frame, state,
@@ -157,7 +157,7 @@ void take_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& row
     if (row.place != nullptr && row.place->name == part) return take(frame, state, row);
   }
   if (part.empty()) return;
-  // A path that is not in the list is opened as it is typed: its error says what is wrong.
+  // A path outside the list is opened as typed; its error explains what is wrong.
   std::string base = listed ? (listing->path == "/" ? "/" : listing->path + "/") : folder;
   open_place(frame, state, {base + part});
 }
@@ -219,7 +219,7 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<B
   if (taken) take(frame, state, rows[*taken]);
 }
 
-// What the folder is itself, and what of it is not listed.
+// Describes the folder itself and how much of it is not listed.
 std::string folder_text(const FolderListing* listing, const std::string& folder) {
   if (listing == nullptr || listing->asked != folder) return "Listing…";
   if (listing->error) return listing->error->message;

@@ -33,7 +33,7 @@ void open_browser(Frame& frame, UiState& state, std::string folder) {
   state.browser = {};
   state.browser.open = state.browser.wanted = true;
   state.browser.text = state.browser.replaces = folder;
-  state.browser.pending = std::move(folder);  // the cursor behind it, nothing selected
+  state.browser.pending = std::move(folder);  // cursor at its end, nothing selected
 }
 
 void browse_to_compare(Frame& frame, UiState& state) {
@@ -62,12 +62,12 @@ void follow_drop(Frame& frame, UiState& state) {
   bool listed = state.browser.drop_asked && listing != nullptr && listing->asked == path &&
                 (listing->error || listing->here.looked);
   if (!listed) {
-    // Asked again where the answer is of another drop: the last one counts.
+    // The result may belong to an earlier drop: asks again for the latest.
     if (!state.browser.drop_asked) frame.emit(BrowseCommand{path});
     state.browser.drop_asked = true;
     return;
   }
-  // No folder: a file that is a checkpoint, or one of which opening says what is wrong with it.
+  // Not a folder: a checkpoint file, or a file whose open error explains.
   bool opens = listing->error || listing->here.is_openable() || listing->places.empty();
   state.browser.dropped.reset();
   state.browser.drop_asked = false;

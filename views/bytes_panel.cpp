@@ -1,5 +1,5 @@
-// Bytes of a file, sixteen a row: where records begin and end, whose bytes they are, and what they
-// are as numbers.
+// Hex view of a file: 16 bytes per row with the bounds of records, their owners and decoded
+// values.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -48,10 +48,10 @@ std::string hex(std::uint64_t value) {
   return fmt::format("0x{:X}", value);
 }
 
-// Where the columns of a row stand.
+// Positions of the columns of a row.
 struct HexGrid {
   float left = 0, right = 0, top = 0, line = 0;
-  float decimal = 0;  // 0: no room for it
+  float decimal = 0;  // 0: hidden
   float bytes = 0, cell = 0, letters = 0, letter = 0, gutter = 0;
   std::size_t rows = 0;
   float byte_x(std::uint64_t in_row) const {
@@ -80,7 +80,7 @@ HexGrid grid_of(const Frame& frame, Region region, float top) {
   return grid;
 }
 
-// A run of bytes of one part in one row: its ground, the edges at which the part begins and ends.
+// Background of a run of bytes of one part within a row, with edges where the part begins or ends.
 void draw_ground(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWindow& window,
                  std::uint64_t row, float y) {
   std::uint64_t end = std::min<std::uint64_t>(row + kBytesARow, window.first + window.bytes.size());
@@ -101,7 +101,7 @@ void draw_ground(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
   }
 }
 
-// What a row's bytes are: the name of a part that begins in it, else its values.
+// The margin of a row: the name of a part that begins there, else its values.
 void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWindow& window,
                  std::uint64_t row, float y) {
   const ImFont* font = frame.fonts.mono_small;
@@ -162,7 +162,7 @@ std::string part_text(const BytePart& part) {
   return fmt::format("{}, {} to {}", part.name, hex(part.first), hex(part.last));
 }
 
-// One mouse area for all bytes: the wheel goes on, a click chooses.
+// One mouse area for all bytes: the wheel scrolls, a click selects.
 void point_at_bytes(Frame& frame, UiState& state, const HexGrid& grid, const BytesWindow& window) {
   float width = grid.letters + grid.letter * 16 - grid.bytes;
   ImGui::SetCursorScreenPos({grid.bytes, grid.top});
@@ -216,7 +216,7 @@ void scroll(Frame& frame, UiState& state, const BytesWindow& window) {
   }
 }
 
-// As recorded, which may be less than nothing.
+// As recorded; may be negative.
 std::string grouped(std::int64_t number) {
   return number < 0 ? std::to_string(number) : human_count(static_cast<std::uint64_t>(number));
 }
@@ -241,7 +241,7 @@ void draw_record(Frame& frame, Column& column, const BytesWindow& window) {
     paragraph(frame, column, frame.fonts.small, frame.theme.bad, wrong);
 }
 
-// "u8 80, u16 19280, ...": little-endian, those that do not reach beyond the bytes.
+// "u8 80, u16 19280, ...": little-endian, only widths that fit in the bytes.
 std::string whole_numbers(BytesView bytes) {
   std::string text;
   for (std::size_t width = 1; width <= std::min<std::size_t>(8, bytes.size()); width *= 2) {
@@ -253,7 +253,7 @@ std::string whole_numbers(BytesView bytes) {
   return text;
 }
 
-// What the chosen byte begins: in the chunk's dtype, and as a whole number.
+// The value that begins at the selected byte, in the chunk's dtype and as integers.
 void draw_value(Frame& frame, Column& column, const BytesWindow& window, std::uint64_t at) {
   std::string value = verbs::value_at(window, at), index = verbs::index_at(window, at);
   std::string text = fmt::format("byte {} = {}", human_count(at), hex(at));
@@ -317,7 +317,7 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
   column.y += frame.px(40);
 }
 
-// Another tile was chosen: its bytes.
+// Shows the bytes of a newly selected tile.
 void follow_selection(Frame& frame, UiState& state) {
   BytesState& bytes = state.bytes;
   bool same =

@@ -1,4 +1,4 @@
-// The certificate at the end of a repair: what became of every tensor, the gravest first.
+// The certificate after a repair: the result for every tensor, most severe first.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -62,7 +62,7 @@ void draw_fate(Frame& frame, const Column& column, float y, float height, const 
             elide_path(row.fqn, column.right - used - frame.px(16) - left, measure));
 }
 
-// Of a quarter of a million tensors those that are seen.
+// Draws only the visible rows of up to 250,000 tensors.
 void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) {
   float height = frame.px(24), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
@@ -75,7 +75,7 @@ void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) 
   column.y += height * static_cast<float>(rows.size());
 }
 
-// Where it lies, what it says as a whole, and on what the elements were made.
+// Path, summary and device of the repair.
 void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) {
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
   column.y += frame.px(8);

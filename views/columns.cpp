@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// A chevron that points to where the column goes.
+// A chevron in the direction in which the column moves.
 void draw_chevron(Frame& frame, ImDrawList* draw, ImVec2 middle, bool to_left, Rgba colour) {
   float s = frame.px(4), way = to_left ? 1.0f : -1.0f;
   draw->AddLine({middle.x + way * s * 0.5f, middle.y - s}, {middle.x - way * s * 0.5f, middle.y},
@@ -105,7 +105,7 @@ void draw_collapse(Frame& frame, const char* id, SideColumn& column, float right
   ImDrawList* draw = ImGui::GetWindowDrawList();
   Rgba colour = lit ? frame.theme.text : frame.theme.head;
   draw_chevron(frame, draw, {right - frame.px(8), middle}, is_left, colour);
-  // The edge that it goes to: without it the sign reads as a step to the next finding.
+  // A vertical edge: without it the chevron would look like "next finding".
   float edge = right - frame.px(8) + frame.px(is_left ? -5 : 5);
   draw->AddLine({edge, middle - frame.px(5)}, {edge, middle + frame.px(5)}, colour, frame.px(1.5f));
   if (lit && !frame.stable)

@@ -1,4 +1,4 @@
-// Another checkpoint beside what is open: how they differ, tensor by tensor.
+// Differences between the open checkpoint and another one, tensor by tensor.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -28,7 +28,7 @@ Sign sign_of_kind(DifferenceKind kind) {
 }
 
 std::string verdict_text(const CheckpointDifference& difference) {
-  // They stand by kind, the gravest first: nobody counts 250,000 of them in a frame.
+  // Sorted by kind, most severe first, so that a frame does not count 250,000 rows.
   auto of_kind = [&](DifferenceKind kind) {
     const auto& all = difference.tensors;
     auto begin = std::partition_point(all.begin(), all.end(),
@@ -37,7 +37,7 @@ std::string verdict_text(const CheckpointDifference& difference) {
                                     [&](const TensorDifference& one) { return one.kind == kind; });
     return static_cast<std::size_t>(end - begin);
   };
-  // Other tiles are no difference, and a doubt is none yet.
+  // Different tiles are not a difference, and an undecided tensor is not one yet.
   std::size_t open = of_kind(DifferenceKind::kUndecided);
   std::size_t different = difference.tensors.size() - open - of_kind(DifferenceKind::kRetiled);
   if (difference.verdict == Sameness::kSame)
@@ -121,7 +121,7 @@ void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor)
   column.y += frame.px(12);
 }
 
-// Of many thousands those that are seen.
+// Draws only the visible rows.
 void draw_differences(Frame& frame, Column& column, const std::vector<TensorDifference>& tensors) {
   const ImFont* mono = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(mono, t); };

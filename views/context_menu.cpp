@@ -1,5 +1,5 @@
-// What a right click on a tile or on a tensor's row offers: the same thing as text for elsewhere,
-// and the rank alone.
+// The context menu of a tile or tensor row: copy as text, and show only its
+// rank.
 #include "views/actions.h"
 #include "views/copy_text.h"
 #include "views/imgui_versions.h"
@@ -9,7 +9,7 @@ namespace shw {
 
 namespace {
 
-// Of the tile that was clicked, which is selected for it.
+// For the clicked tile, which is selected by the click.
 void offer_looks(Frame& frame, UiState& state) {
   struct {
     const char* label;
@@ -35,7 +35,7 @@ void draw_context_menu(Frame& frame, UiState& state) {
   if (menu.wanted && valid) ImGui::OpenPopup("context-menu");
   menu.wanted = false;
   push_font(frame.fonts.small);
-  // Rows that a hand hits.
+  // Rows large enough to hit.
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, frame.px(8)});
   if (ImGui::BeginPopup("context-menu")) {
     auto offer = [&](const char* label, auto&& text) {

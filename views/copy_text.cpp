@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// As both JSON and Python read it.
+// A quoted string that is valid in JSON and Python.
 std::string in_quotes(std::string_view text) {
   std::string all = "\"";
   for (char c : text) {
@@ -20,7 +20,7 @@ std::string in_quotes(std::string_view text) {
   return all + "\"";
 }
 
-// As a shell takes it for one word.
+// Quotes a word for a shell.
 std::string shell_word(std::string_view text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=:,+@%";

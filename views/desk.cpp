@@ -17,7 +17,7 @@ void draw_right(Frame& frame, UiState& state, Region region) {
     draw_inspector(frame, state, region);
 }
 
-// A side column in its place, or the rail that opens it.
+// Draws the left column, or the rail that opens it.
 void draw_left_side(Frame& frame, UiState& state, const Regions& regions) {
   if (regions.left_rail)
     draw_rail(frame, "rail/left", regions.left, state.layout.left, true);
@@ -31,7 +31,7 @@ void draw_right_side(Frame& frame, UiState& state, const Regions& regions) {
     draw_right(frame, state, regions.right);
 }
 
-// The side columns in their places, or as rails that may be open above the map.
+// Draws the side columns, or rails, which may be expanded over the map.
 void draw_columns(Frame& frame, UiState& state, const Regions& regions) {
   UiLayout& layout = state.layout;
   if (!regions.left_rail) layout.left.peeked = false;

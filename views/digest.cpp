@@ -22,7 +22,7 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snap
   }
   if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
     for (const PlannedTensor& planned : snapshot.plan->tensors) {
-      // A tick is for what is whole again: what was filled keeps a mark.
+      // Only fully restored tensors get a tick; filled ones keep a mark.
       if (index_of(planned.tensor) >= marks->size()) continue;
       (*marks)[index_of(planned.tensor)] = planned.lost_elements == 0 ? kMended : kFilled;
     }
@@ -54,7 +54,8 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
       break;
     }
   }
-  // One rank's shard saved as the whole tensor is covered too: no reason for a green word.
+  // A rank's shard saved as the whole tensor has full coverage too, so coverage alone is not enough
+  // for green.
   facts->sound = facts->complete && snapshot.report != nullptr &&
                  worst_consequence(snapshot.report->findings) != Consequence::kDataLost;
   if (facts->complete) facts->coverage = facts->sound ? "complete" : "complete as recorded";

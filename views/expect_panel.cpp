@@ -1,5 +1,5 @@
-// What the checkpoint is held against: a spec of the model, another checkpoint of it. Without
-// either nobody can say that a tensor is missing, or of the wrong shape.
+// The panel for spec and reference. Without either, missing tensors and wrong shapes cannot be
+// detected.
 #include <imgui.h>
 
 #include "views/actions.h"
@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// True when Enter was pressed in it.
+// Returns true if Enter was pressed.
 bool expect_line(Frame& frame, Column& column, const char* id, const char* title, const char* hint,
                  const char* what, std::string& text) {
   head(frame, column, title);
@@ -22,7 +22,8 @@ bool expect_line(Frame& frame, Column& column, const char* id, const char* title
   return entered;
 }
 
-// Opened again with it, at the tensor that was looked at, and checked as deep as before.
+// Reopens the checkpoint with this spec, keeps the selected tensor and repeats the check at the
+// same depth.
 void check_against_certificate(Frame& frame, UiState& state, const std::string& spec,
                                const std::string& against) {
   const Snapshot& s = frame.snapshot;

@@ -1,4 +1,4 @@
-// What the spec expects: no tiles, only where they would be cut, and who would hold each part.
+// Draws the expected tensor: split lines, and the rank that should hold each part.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ void dashed(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float dash, f
   }
 }
 
-// Who would hold each part: its rank where the spec's mesh has as many ranks as wrote, and where
-// that rank stands. A breath of the writer's colour ties it to the other pictures.
+// Labels parts with rank and mesh coordinates if the spec's mesh has as many ranks as wrote. A pale
+// rank colour connects parts with the other pictures.
 void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
                   ImVec2 at, const TileView& view, const std::optional<Colouring>& tint) {
   const TileSet& tiles = *picture.expected_tiles;

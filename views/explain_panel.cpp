@@ -1,5 +1,5 @@
-// What `explain` teaches, in the window: a rule with its drawing, and what an error message that
-// was pasted can mean.
+// The explanation of a rule with its drawing, and the possible meanings of a pasted error
+// message.
 #include <imgui.h>
 #include <imgui_stdlib.h>
 #include <algorithm>
@@ -26,8 +26,8 @@ void for_each_line(std::string_view text, const Visit& visit) {
   }
 }
 
-// Lines of one width each, as they are drawn in a terminal; smaller where the panel is narrow, for
-// a drawing cannot be wrapped.
+// A drawing of fixed-width lines; scaled down in narrow panels, because it cannot be
+// wrapped.
 void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
   const ImFont* font = frame.fonts.mono_small;
   float wide = 1;
@@ -163,7 +163,7 @@ void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedT
   }
 }
 
-// Several lines to paste into; true when they have changed.
+// A multi-line input; returns true if the text changed.
 bool error_field(Frame& frame, UiState& state, Column& column) {
   ImVec2 size{column.width(), frame.px(110)};
   push_font(frame.fonts.mono_small);
@@ -223,7 +223,7 @@ void draw_error_meaning(Frame& frame, UiState& state) {
   column.y += frame.px(12);
   if (error_field(frame, state, column) && !habits.error_text.empty())
     frame.emit(ExplainErrorCommand{habits.error_text});
-  // A late answer is of the text before; it stays until the right one is there.
+  // An answer may belong to an earlier text; it is shown until the right one arrives.
   if (frame.snapshot.explained != nullptr && !habits.error_text.empty())
     draw_meaning(frame, state, column, *frame.snapshot.explained);
   habits.errors_height = end_panel_content(frame, panel);

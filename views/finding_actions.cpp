@@ -1,5 +1,5 @@
-// What a key, a button or the palette does to the list of tensors, to what was found of them, and
-// to the desk as a whole.
+// Actions on the list of tensors, on findings and on the
+// window.
 #include <algorithm>
 #include <array>
 
@@ -68,7 +68,7 @@ void pause_or_go_on(Frame& frame, UiState& /*state*/) {
     frame.emit(PauseCommand{});
 }
 
-// The same look at a terminal.
+// The shell command for the current view.
 std::string command_text(const Snapshot& snapshot) {
   return command_line("check", snapshot.options);
 }

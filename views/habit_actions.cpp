@@ -79,7 +79,7 @@ void restore_panel(Frame& frame, UiState& state) {
                                  : verbs::UiPanel::kMap;
     return;
   }
-  // What is looked into is the tensor that the check selects.
+  // The panel shows the tensor that the check selects.
   if (s.report == nullptr || frame.job.running) return;
   verbs::UiPanel panel = *state.habits.restore;
   state.habits.restore.reset();

@@ -1,4 +1,4 @@
-// The right column: from the cause to the evidence, the remedy, and the bytes under the cursor.
+// The right column: cause, evidence and remedy of a finding, and the tile under the mouse.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string value_text(const EvidenceValue& value) {
   return std::visit(text, value);
 }
 
-// Kept for programs; a person reads them elsewhere on this page.
+// Evidence for programs, which is shown elsewhere on this page.
 bool only_for_programs(std::string_view label) {
   for (std::string_view other : {"axes", "where", "confidence", "saved_shapes", "expected_shapes",
                                  "tile_count", "grown", "shrunk"}) {
@@ -63,7 +63,7 @@ bool only_for_programs(std::string_view label) {
   return false;
 }
 
-// "recorded_placements" is "recorded" here.
+// Shortens labels: "recorded_placements" becomes "recorded".
 std::string label_text(std::string_view label) {
   if (label.ends_with("_placements")) label.remove_suffix(11);
   std::string text(label);
@@ -71,7 +71,7 @@ std::string label_text(std::string_view label) {
   return text;
 }
 
-// The repair has been carried out for this finding.
+// True if the repair for this finding has been applied.
 bool is_mended(const Snapshot& snapshot, const Finding& finding) {
   if (snapshot.repaired == nullptr || snapshot.plan == nullptr) return false;
   const auto& operations = snapshot.plan->operations;
@@ -86,13 +86,13 @@ const Extents* extents_named(const Finding& finding, std::string_view label) {
   return nullptr;
 }
 
-// n of m, with a step back and a step on.
+// "n of m" with buttons for the previous and next finding.
 void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& finding,
                std::size_t index, std::size_t count) {
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
             is_mended(frame.snapshot, finding) ? Sign::kOk : severity_sign(finding.severity));
-  float right = column.right - frame.px(22);  // behind it: the sign that hides the column
+  float right = column.right - frame.px(22);  // leaves room for the collapse button
   if (count > 1) {
     for (bool forward : {true, false}) {
       right -= frame.px(22);
@@ -123,7 +123,7 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   if (finding.evidence.empty()) return;
   head(frame, column, "EVIDENCE");
   const Extents* expected = extents_named(finding, "expected");
-  // The numbers are those of the tensor in the middle, where it is one of the subjects.
+  // Uses the selected tensor's numbers if it is a subject of the finding.
   const Picture* picture = frame.digest.picture.get();
   if (picture && (!picture->expects || picture->saved->size() == 0 || !expected ||
                   picture->finding != frame.snapshot.finding.value_or(0)))
@@ -152,7 +152,7 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   column.y += frame.px(12);
 }
 
-// Words that can be pressed, on a line of their own.
+// Clickable text on a line of its own.
 bool link(Frame& frame, const Column& column, const char* id, std::string_view text) {
   float middle = column.y + frame.px(11);
   float width =
@@ -167,7 +167,7 @@ bool link(Frame& frame, const Column& column, const char* id, std::string_view t
   return clicked;
 }
 
-// Its other subjects; each steps the map to itself.
+// The other subjects; a click selects one.
 void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& finding) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
@@ -203,7 +203,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
   std::size_t left = others - (here ? 1 : 0) - shown;
   if (left > 0) {
     std::string more = "and " + human_count(left) + " more";
-    if (state.subjects_open)  // beyond it the list is the better place
+    if (state.subjects_open)  // longer lists are shown in the tensor list
       text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
                 frame.theme.quiet, more + "; finding:* lists them");
     else if (link(frame, column, "subject/more", more))
@@ -314,7 +314,7 @@ bool names_tensor(const Finding& finding, std::string_view fqn) {
   return std::find(finding.subjects.begin(), finding.subjects.end(), fqn) != finding.subjects.end();
 }
 
-// What is so of the tensor in the middle, whatever the finding shown is about.
+// Facts about the selected tensor, independent of the shown finding.
 void draw_tensor_facts(Frame& frame, Column& column) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   TensorId tensor = *frame.snapshot.tensor;
@@ -331,8 +331,8 @@ void draw_tensor_facts(Frame& frame, Column& column) {
   }
 }
 
-// The finding that is shown is about other tensors than the one in the middle: said, not passed
-// over, with the way to the finding that does name it.
+// Says that the shown finding is about other tensors, with a link to the finding that names the
+// selected tensor.
 void draw_other_tensor(Frame& frame, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
@@ -343,7 +343,7 @@ void draw_other_tensor(Frame& frame, Column& column) {
     std::size_t index = *picture->finding;
     if (link(frame, column, "finding/own", "Show what is found of it: " + findings[index].rule)) {
       frame.emit(SelectFindingCommand{index});
-      frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding goes to its first tensor
+      frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding selects its first tensor
     }
     column.y += frame.px(34);
   } else {

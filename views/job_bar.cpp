@@ -1,5 +1,5 @@
-// The bottom: what runs, how much of it, how fast, what limits it, how long still; or what was
-// looked at.
+// The status bar: running jobs with progress, rate, bottleneck and remaining time, or what was
+// checked.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr float kJobRow = 56;  // of one job: a line and its bar
+constexpr float kJobRow = 56;  // one job: a line and a progress bar
 
 const char* phase_text(Phase phase) {
   switch (phase) {
@@ -47,7 +47,7 @@ std::string rate_text(std::uint64_t bytes, double seconds) {
   return human_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) / seconds)) + "/s";
 }
 
-// "read 1.2 GB/s, write 0.6 GB/s; writing takes longest": of what threads have spent their time on.
+// "read 1.2 GB/s, write 0.6 GB/s; writing takes longest": rates per stage.
 std::string stages_text(const JobState& job) {
   constexpr const char* kWords[kStages] = {"read", "make", "write", "read back"};
   constexpr const char* kLimits[kStages] = {"reading", "making values", "writing", "reading back"};
@@ -65,7 +65,7 @@ std::string stages_text(const JobState& job) {
          " takes longest";
 }
 
-// A repair writes, proves, and looks at what came out; anything else is one piece of work.
+// A repair has three phases (write, prove, check); other jobs have one.
 constexpr std::size_t kRepairSteps = 3;
 std::size_t steps_of(const JobState& job) {
   bool repairs = job.phase == Phase::kCopying || job.phase == Phase::kWritingMetadata ||
@@ -78,7 +78,7 @@ std::size_t step_of(const JobState& job) {
   return job.phase == Phase::kVerifying ? 1 : 0;
 }
 
-// Never full while there is something left to do.
+// Below 100 % while work is left.
 double part_of(const JobState& job) {
   if (job.total == 0) return 0;
   return std::min(0.98, static_cast<double>(job.done) / static_cast<double>(job.total));
@@ -99,7 +99,7 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
-// What stands there if somebody leaves now, and not more than that.
+// Says what is on disk if the user quits now.
 std::string paused_text(const JobState& job) {
   std::string text = "paused";
   if (job.total > 0)
@@ -121,7 +121,7 @@ std::string phase_now(const JobState& job) {
   return stages.empty() ? text : text + " · " + stages;
 }
 
-// "1.9 of 3.0 GB", "1.1 GB/s", "1 s left", of the phase that is under way.
+// "1.9 of 3.0 GB", "1.1 GB/s", "1 s left", for the current phase.
 std::vector<std::string> amounts_of(const JobState& job) {
   std::vector<std::string> texts;
   if (job.total == 0) return texts;
@@ -136,7 +136,7 @@ std::vector<std::string> amounts_of(const JobState& job) {
   return texts;
 }
 
-// The buttons of one job, from the right; where they begin.
+// The buttons of a job, right-aligned; returns their left end.
 float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of, float right,
                        float middle) {
   if (job.stopping) return right;
@@ -192,7 +192,7 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   Rgba ink = frame.theme.quiet;
   if (frame.snapshot.error && frame.snapshot.report != nullptr) {
     const Error& error = *frame.snapshot.error;
-    bool stopped = error.kind == ErrorKind::kCancelled;  // as somebody wished: no failure
+    bool stopped = error.kind == ErrorKind::kCancelled;  // cancelled by the user: not a failure
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8),
               stopped ? Sign::kQuiet : Sign::kBad);
     x += frame.px(24);
@@ -218,7 +218,7 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   if (shown != said && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, said);
 }
 
-// What was asked for and failed, while something else is open: it must not be passed over.
+// True if a request failed while another checkpoint is open; the failure must be shown.
 bool tells_failure(const Frame& frame) {
   return !frame.anything_runs() && frame.snapshot.error && frame.snapshot.report != nullptr &&
          frame.snapshot.error->kind != ErrorKind::kCancelled;

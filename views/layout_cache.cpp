@@ -9,10 +9,10 @@ bool same_request(const TileRequest& a, const TileRequest& b) {
 
 namespace {
 
-// A ring stands around the first few places that are wrong, and these lie close together.
+// Limit for pixels with markers: only the first few wrong places get a ring.
 constexpr std::size_t kMostBadPixels = 20'000;
 
-// A million tiles have a few thousand colours: each is worked out once.
+// Caches colours: a million tiles have a few thousand distinct ones.
 class TileFills {
  public:
   explicit TileFills(const TileRequest& request) : request_(request) {

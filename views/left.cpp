@@ -1,4 +1,4 @@
-// The left column: filter, list, who wrote (the mesh), what it is.
+// The left column: filter, tensor list, mesh of ranks, facts about the checkpoint.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -43,7 +43,7 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
-  // Escape empties the line only from inside of it.
+  // Escape clears the filter only while its field has the focus.
   if (active && frame.pressed({Key::kEscape}) && !state.filter.empty()) {
     state.filter.clear();
     changed = true;
@@ -64,7 +64,7 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
   column.y += height + frame.px(18);
 }
 
-// What else could be meant, a click away. The height that it takes.
+// Suggestions for a filter without results; returns their height.
 float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   float from = column.y, drawn = 0;
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
@@ -84,7 +84,7 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   return column.y - from;
 }
 
-// At the head of the list, where there is room beside its count.
+// At the top of the list if there is room beside the count.
 void draw_table_chip(Frame& frame, UiState& state, const Column& column, const std::string& shown) {
   const char* label = state.table.open ? "map" : "table";
   float width = text_width(frame.fonts.small, label) + frame.px(16);
@@ -96,10 +96,10 @@ void draw_table_chip(Frame& frame, UiState& state, const Column& column, const s
     run(Action::kTable, frame, state);
 }
 
-// What stands below the list, and how much of it: the list is not pushed away by either.
+// The content below the list, sized so that the list keeps its room.
 struct FooterLayout {
-  float cells = 0;        // pixels that the mesh's cells take
-  bool mesh_text = true;  // what was inferred, whole; false: in a tooltip
+  float cells = 0;        // height of the mesh cells in pixels
+  bool mesh_text = true;  // show the inferred mesh in full; false: in a tooltip
   bool facts = true;      // all rows; false: one line
   float height = 0;
 };
@@ -124,7 +124,7 @@ FooterLayout measure_footer(const Frame& frame, float width, bool short_cells, b
   return below;
 }
 
-// The fullest form that leaves the list half of the room, or all that its rows need.
+// The fullest footer that leaves the list half of the room, or all that its rows need.
 FooterLayout fit_footer(const Frame& frame, float width, float room, float list_wants) {
   float least = std::min(list_wants, room * 0.55f);
   FooterLayout below = measure_footer(frame, width, false, true, true);
@@ -139,14 +139,14 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
        mesh.ranks == 0   ? "·  WRITERS  NOT  KNOWN"
        : mesh.ranks == 1 ? "·  1  RANK"
                          : "·  " + human_count(mesh.ranks) + "  RANKS");
-  // Beside the head: what was inferred and why, and a line to say it in.
+  // Opens the panel with the inferred mesh, the evidence, and an input.
   const char* label = frame.snapshot.mesh ? "said" : "why?";
   float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
   if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
                   &drawn))
     run(Action::kMesh, frame, state);
   column.y += frame.px(4);
-  if (mesh.ranks == 0) {  // nobody is known to have written anything: no cells to draw
+  if (mesh.ranks == 0) {  // no writers known: nothing to draw
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
     column.y += frame.px(22);
     return;
@@ -161,7 +161,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
   std::uint64_t places = std::uint64_t{mesh.grid.rows} * mesh.grid.columns;
   Colouring colouring = colouring_of(frame, state);
   ImVec2 frame_min{}, frame_max{};
-  // 16,384 ranks are 0.5 ms; beyond, a cell is smaller than a pixel and the map tells more.
+  // 16,384 ranks take 0.5 ms; with more, cells are smaller than pixels.
   for (std::uint64_t rank = 0; rank < std::min<std::uint64_t>(places, 16'384); ++rank) {
     auto r = static_cast<std::uint32_t>(rank);
     std::uint32_t row = r / mesh.grid.columns;
@@ -200,7 +200,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
 void draw_facts(Frame& frame, Column& column, bool all) {
   const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
-  if (!all) {  // one line where the rows would push the list away
+  if (!all) {  // one line if rows would take room from the list
     Measure measure = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
     std::string line = facts.bytes + " · " + facts.format + " · " + facts.files + " files";
     if (facts.coverage_known) line = facts.bytes + " · " + facts.coverage + " · " + facts.format;

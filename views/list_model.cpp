@@ -1,4 +1,4 @@
-// The rows of the list: tensors under their modules, and layers that repeat as one row.
+// Builds the rows of the list: modules with tensors, and repeated layers as one row.
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,13 +8,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kFewRows = 24;  // a list that can be seen as it is folds no layers
+constexpr std::uint32_t kFewRows = 24;  // shorter lists do not fold layers
 
-// Groups of one layer that stand side by side, and what they are made of.
+// Adjacent groups of one layer, and a hash of their contents.
 struct Unit {
-  const TensorModule* module = nullptr;  // of its first group
+  const TensorModule* module = nullptr;  // of the first group
   std::uint32_t first = 0, groups = 0, tensors = 0;
-  std::size_t likeness = 0;  // equal for layers with the same tensors
+  std::size_t likeness = 0;  // equal for layers with equal tensors
   bool one_rest = true;      // all groups have the same rest: ".moe.experts"
 
   const ModuleLayer& layer() const { return module->layer; }
@@ -45,7 +45,7 @@ bool alike(const Unit& a, const Unit& b) {
          a.likeness == b.likeness;
 }
 
-// "layers.0-60 · 26 tensors each"
+// Formats "layers.0-60 · 26 tensors each".
 ListRun run_of(std::span<const Unit> units) {
   const Unit& first = units.front();
   std::uint32_t least = first.layer().number, most = least;
@@ -65,7 +65,7 @@ ListRun run_of(std::span<const Unit> units) {
   return run;
 }
 
-// How often a family has layers that are alike.
+// Key: a family and the contents of its layers.
 struct FamilyLikeness {
   std::uint32_t family = 0;
   std::size_t likeness = 0;
@@ -78,7 +78,7 @@ struct FamilyHash {
 void fold_layers(ListModel& list) {
   if (list.size() <= kFewRows) return;
   std::vector<Unit> units = units_of(list);
-  // Of every family of layers: how many are made of the same tensors, and the most that are.
+  // By family: number of layers with equal tensors, and the maximum.
   std::unordered_map<FamilyLikeness, std::uint32_t, FamilyHash> made_of;
   std::vector<std::uint32_t> most_alike(list.names->families, 0);
   for (const Unit& unit : units) {
@@ -95,7 +95,7 @@ void fold_layers(ListModel& list) {
     std::uint32_t family = units[u].module->family, most = is_layer ? most_alike[family] : 0;
     ListRun run = run_of({units.data() + u, end - u});
     run.odd = is_layer && made_of[{family, units[u].likeness}] * 2 < most;
-    // What is no layer, or one that nothing repeats, is no fold: its modules stand as they are.
+    // Unique layers and other modules are not folded.
     if (most < 2) run.layers = 0;
     any = any || run.layers > 1;
     list.runs.push_back(std::move(run));
@@ -104,8 +104,8 @@ void fold_layers(ListModel& list) {
   if (!any) list.runs.clear();
 }
 
-// Brings the tensors of a module together again after a sort by size: modules in the order in which
-// they first occur, tensors in the order of the sort.
+// Regroups tensors by module after a sort: modules in order of first occurrence, tensors in sort
+// order.
 void gather_modules(ListModel& list) {
   constexpr std::uint32_t kNone = 0xffffffffu;
   std::vector<std::uint32_t> place(list.names->modules.size(), kNone);

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-constexpr float kLeastWidth = 780;  // offset, sixteen bytes, their letters and what they are
+constexpr float kLeastWidth = 780;  // room for offset, 16 bytes, their text and the margin
 
 }  // namespace
 
@@ -17,7 +17,7 @@ bool look_is_open(const Frame& frame, UiState& state) {
   if (state.looked_into.lock() != frame.snapshot.checkpoint) {
     state.looked_into = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
-    // An empty question would stand where the findings of what was opened since belong.
+    // The comparison was closed: its empty panel would hide the findings.
     if (state.has_looked && frame.snapshot.compared == nullptr) state.compare_open = false;
     state.has_looked = frame.snapshot.checkpoint != nullptr;
   }
@@ -33,8 +33,8 @@ Region look_region(const Frame& frame, Region left, Region centre, Region right)
 }
 
 void draw_look(Frame& frame, UiState& state, Region region) {
-  state.map.hovered.reset();  // the map is not there to be pointed at
-  // What was asked for last, where the other one is not closed yet.
+  state.map.hovered.reset();  // the map is hidden
+  // If both are open, the one requested last.
   bool values = state.values.open || (!state.bytes.open && frame.snapshot.values != nullptr);
   if (values)
     draw_values(frame, state, region);

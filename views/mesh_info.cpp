@@ -1,5 +1,5 @@
-// How the ranks lie: from the spec where it names a mesh of as many ranks as wrote, else from the
-// writers of the tensor that most ranks wrote.
+// The mesh of ranks: from the spec if its mesh has as many ranks as wrote, else from the tensor
+// with the most writers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMaxInferred = 400'000;  // chunks; more would delay the picture
-constexpr std::uint32_t kMaxColumns = 64;        // narrower than a rank's cell can be seen
+constexpr std::uint32_t kMaxInferred = 400'000;  // chunks; more would delay the first frame
+constexpr std::uint32_t kMaxColumns = 64;        // columns; narrower cells are invisible
 
-// The mesh of a tensor with a finding if there is one, else the one that most entries name.
+// The mesh of a tensor with a finding, else the most frequent mesh of the spec.
 std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
   if (snapshot.spec == nullptr) return {};
   auto fits = [&](const SpecEntry* entry) {
@@ -37,15 +37,17 @@ std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
   return best;
 }
 
-// One tensor whose tiles every rank wrote once: a step along a dim is a step of so many ranks.
+// Infers axes from a tensor whose ranks wrote one tile each: a step along a dim changes the rank by
+// the axis' stride.
 std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor,
                                    std::uint32_t ranks) {
   auto chunks = checkpoint.chunks(tensor);
   std::size_t ndim = checkpoint.shape(tensor).size();
   if (chunks.size() != ranks) return {};
-  std::map<std::int64_t, MeshAxis> by_stride;  // ranks a step -> axis
+  std::map<std::int64_t, MeshAxis> by_stride;  // by rank stride
   for (std::size_t d = 0; d < ndim; ++d) {
-    std::map<std::int64_t, std::uint32_t> writer_at;  // along d, through the first chunk
+    std::map<std::int64_t, std::uint32_t>
+        writer_at;  // rank by offset along d, through the first chunk
     for (ChunkId chunk : chunks) {
       auto at = checkpoint.offsets(chunk);
       auto writer = checkpoint.writer(chunk);
@@ -76,7 +78,7 @@ std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor
   return product == ranks ? axes : std::vector<MeshAxis>{};
 }
 
-// Tensors that more than one dim cuts say most; the first thousand candidates are enough.
+// Prefers tensors split along several dims; examines at most a thousand.
 std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32_t ranks) {
   std::vector<MeshAxis> best;
   int candidates = 0;
@@ -91,7 +93,7 @@ std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32
 
 std::vector<RankShare> shares_of(const Checkpoint& checkpoint, std::uint32_t ranks) {
   std::vector<RankShare> shares(ranks);
-  std::vector<std::uint32_t> last(ranks, 0);  // tensor of which a tile was counted, + 1
+  std::vector<std::uint32_t> last(ranks, 0);  // index + 1 of the last tensor counted for each rank
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     auto width = static_cast<std::uint64_t>(size_of(checkpoint.dtype(TensorId{t})));
     for (ChunkId chunk : checkpoint.chunks(TensorId{t})) {
@@ -109,7 +111,7 @@ std::vector<RankShare> shares_of(const Checkpoint& checkpoint, std::uint32_t ran
 }
 
 std::string axis_text(const MeshAxis& axis, const char* where) {
-  if (axis.name.starts_with("dim "))  // no name is known, only what it cuts
+  if (axis.name.starts_with("dim "))  // unnamed axis: only its dim is known
     return fmt::format("{} parts of {}{}", axis.size, axis.name, where);
   return fmt::format("{} {}{}", axis.name, axis.size, where);
 }
@@ -149,7 +151,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
     info->text += axis_text(info->axes.back(), " (columns) · ") + source;
     return info;
   }
-  // Holes in the numbering (a rank that wrote nothing) keep their place.
+  // Ranks that wrote nothing keep their position.
   std::uint32_t places = std::max(ranks, highest + 1);
   info->grid.columns = std::min(places, places > kMaxColumns ? 32u : kMaxColumns);
   info->grid.rows = (places + info->grid.columns - 1) / info->grid.columns;

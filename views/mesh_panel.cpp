@@ -1,5 +1,5 @@
-// How the ranks lie: what was said, read or inferred, how sure that is, what speaks against it, and
-// a line to say it in.
+// The mesh panel: the given, recorded or inferred mesh with confidence and contradictions, and an
+// input for it.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kShownGuesses = 3, kShownAgainst = 2;
-constexpr std::uint32_t kMostNumbers = 256;  // beyond, a cell has no room for its number
+constexpr std::uint32_t kMostNumbers = 256;  // with more ranks a cell has no room for its number
 constexpr std::uint32_t kMostCells = 16'384;
 
 std::string mesh_line(const Mesh& mesh) {
@@ -29,7 +29,7 @@ std::string mesh_line(const Mesh& mesh) {
 std::string source_text(const MeshGuess& guess) {
   if (guess.source == "given") return "said by you";
   if (guess.source == "spec") return "named by the spec";
-  // 99.6 % is not "100 % sure".
+  // Rounds down: 99.6 % is not "100 % sure".
   int percent = static_cast<int>(std::floor(std::clamp(guess.confidence, 0.0, 1.0) * 100));
   return fmt::format("inferred from who wrote what, {} % sure", percent);
 }
@@ -69,7 +69,7 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
   column.y += frame.px(12);
 }
 
-// Which rank's cell is under the mouse: what it wrote, and a click that sets its tiles apart.
+// The rank under the mouse: shows what it wrote; a click highlights its tiles.
 void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at, float width,
                    float height) {
   ImGui::SetCursorScreenPos(at);
@@ -90,7 +90,7 @@ void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at
                        "\na click sets its tiles apart");
 }
 
-// Every rank a cell, rows and columns as in the left column; with its number where that fits.
+// Draws a cell per rank, arranged as in the left column, with numbers if they fit.
 void draw_grid(Frame& frame, UiState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
@@ -123,7 +123,7 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(16);
 }
 
-// What is wrong with the line as it stands; nothing where it can be said.
+// Why the typed mesh is invalid; empty if it is valid.
 std::string objection(const Frame& frame, const std::string& text) {
   if (text.empty()) return "";
   auto mesh = parse_mesh(text);
@@ -135,7 +135,7 @@ std::string objection(const Frame& frame, const std::string& text) {
   return "";
 }
 
-// The axes of the line, outermost first; a press moves one outwards, past the one before it.
+// The axes of the typed mesh, outermost first; a click moves an axis outwards.
 void draw_axes(Frame& frame, UiState& state, Column& column) {
   auto mesh = parse_mesh(state.mesh_text);
   if (state.mesh_text.empty() || !mesh || mesh->axes.size() < 2) return;

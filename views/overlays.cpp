@@ -1,4 +1,4 @@
-// What opens above the desktop: its frame, the command palette.
+// Panels over the window, and the command palette.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -20,8 +20,8 @@ bool is_called_so(std::string_view text, std::string_view wanted) {
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), equal) != text.end();
 }
 
-// Those that are called so, then those that have its letters in their order: "ctf" finds "Colour
-// the tiles by finding". Of both, what can be done now stands first.
+// Actions whose title contains the typed text, then those with its letters in order: "ctf" finds
+// "Colour the tiles by finding". Possible actions come first in both groups.
 std::vector<const ActionRow*> matching(const Frame& frame, const UiState& state) {
   std::vector<const ActionRow*> rows;
   std::string letters = state.palette_text;
@@ -74,9 +74,9 @@ void end_overlay() {
 
 namespace {
 
-constexpr float kPanelButtons = 12 + 30 + 22;  // below what scrolls
+constexpr float kPanelButtons = 12 + 30 + 22;  // height below the scrolled content
 
-// Of the panel that has the keys, unless they go into a text.
+// Scrolls the focused panel by keys, unless a text field takes them.
 void scroll_by_keys(const Frame& frame, const UiState& state, float room) {
   if (state.palette_open || ImGui::GetIO().WantTextInput) return;
   float line = frame.px(40), page = std::max(line, room - line), to = ImGui::GetScrollY();
@@ -93,7 +93,7 @@ void scroll_by_keys(const Frame& frame, const UiState& state, float room) {
   if (to != ImGui::GetScrollY()) ImGui::SetScrollY(to);
 }
 
-// By keys and by the wheel; the chosen row stays among those that are seen.
+// Moves the selection by keys and wheel and keeps it visible.
 std::size_t step_palette(const Frame& frame, UiState& state, std::size_t rows, std::size_t shown) {
   auto last = std::max(0, static_cast<int>(rows) - 1), fits = std::max(1, static_cast<int>(shown));
   int &row = state.palette_row, &first = state.palette_first;
@@ -137,7 +137,7 @@ float end_panel_content(Frame& frame, OverlayPanel& panel) {
   close_column(frame, panel.content);
   bool scrolls = ImGui::GetScrollMaxY() > 0;
   end_region();
-  // What is cut by it goes on below.
+  // A fade shows that the content continues below.
   float edge = panel.all.bottom - frame.px(kPanelButtons);
   if (scrolls)
     panel.all.draw->AddLine({panel.all.left, edge}, {panel.all.right + frame.px(14), edge},
@@ -150,7 +150,7 @@ void draw_palette(Frame& frame, UiState& state) {
   Column column;
   auto rows = matching(frame, state);
   float line = frame.px(28);
-  // As many as fit: the chosen one must be seen where arrows alone are used.
+  // As many rows as fit, so that the selected one stays visible.
   float room = (ImGui::GetIO().DisplaySize.y - frame.px(96 + 48)) / line;
   auto fits = static_cast<std::size_t>(std::clamp(room, 3.0f, 16.0f));
   std::size_t shown = std::min(rows.size(), fits);

@@ -1,5 +1,5 @@
-// The checkpoint as a whole: what takes its bytes, and where findings lie. Summed up in the digest;
-// in the centre where no tensor is chosen.
+// Summary of the checkpoint, shown if no tensor is selected: sizes per module family, and where
+// findings are. Computed in the digest.
 #include <algorithm>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShownShares = 8;
 
-// "layers.3.moe.experts" and "layers.4.moe.experts" are both "layers.*.moe.experts".
+// "layers.3.moe.experts" and "layers.4.moe.experts" become "layers.*.moe.experts".
 std::string family_of(std::string_view module) {
   std::string family;
   for (std::size_t at = 0; at <= module.size();) {
@@ -26,7 +26,7 @@ std::string family_of(std::string_view module) {
   return family;
 }
 
-// What a filter says for a family: the words between its stars.
+// The filter for a family: the words between its stars.
 std::string filter_of(std::string_view family) {
   std::string text(family);
   std::replace(text.begin(), text.end(), '*', ' ');
@@ -42,7 +42,7 @@ std::string_view state_of(std::string_view fqn) {
   return optimizer ? "other optimizer state" : "weights and the rest";
 }
 
-// "layers.3" of a name; empty where there is no layer.
+// "layers.3" of a name; empty if it has no layer.
 std::string layer_in(std::string_view fqn) {
   for (std::size_t at = 0; at < fqn.size();) {
     std::size_t end = std::min(fqn.find('.', at), fqn.size());
@@ -62,7 +62,7 @@ struct Sums {
     ++share.tensors;
     share.bytes += bytes;
   }
-  // The largest first; what is not among them is one share.
+  // Largest first; the rest is summed into one entry.
   std::vector<SizeShare> sorted() {
     std::vector<SizeShare> shares;
     for (auto& [name, share] : by_name) {

@@ -1,4 +1,4 @@
-// The tiles of the selected tensor: as saved, as expected, as the plan leaves them.
+// The tiles of the selected tensor: saved, expected and planned.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMaxOrigins = 4'096;  // beyond, no tile is large enough for a label
+constexpr std::size_t kMaxOrigins = 4'096;  // with more tiles none is large enough for a label
 constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
 
 std::string last_part(std::string_view path) {
   return std::string(path.substr(path.find_last_of('/') + 1));
 }
 
-// Puts tiles of a planned tensor together with where each one comes from.
+// Collects the tiles of a planned tensor with their sources.
 struct AfterTiles {
   const Checkpoint& checkpoint;
   TensorId tensor;
@@ -31,7 +31,7 @@ struct AfterTiles {
     tiles.add(offsets, sizes, writer, status, chunk);
     if (origins.size() <= kMaxOrigins) origins.push_back(std::move(origin));
   }
-  // A box of an old chunk, `source` in the chunk's own coordinates.
+  // A box of a source chunk; `source` is relative to the chunk.
   void add_old(const Extents& offsets, const Extents& sizes, ChunkId chunk, const Extents* source) {
     auto from = checkpoint.offsets(chunk);
     TileOrigin origin{copy_of(from), ""};
@@ -56,8 +56,8 @@ Extents shifted(const Extents& offsets, const Extents& by) {
   return sum;
 }
 
-// A relabelled item is one tile; what is put together is one tile a piece, so that everybody who
-// wrote is seen, and what nobody wrote stays empty.
+// A relabelled item is one tile; a chunk assembled from pieces has one tile per piece, so that all
+// writers are visible and gaps stay empty.
 void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Picture& picture) {
   auto tiles = std::make_shared<TileSet>(planned.shape);
   AfterTiles after{checkpoint, planned.tensor, *tiles, picture.origins};
@@ -146,7 +146,7 @@ void expect_from_spec(const SpecEntry& entry, Picture& picture) {
     if (dim < 0 || dim >= ndim) continue;
     auto d = static_cast<std::size_t>(dim);
     auto& cuts = picture.expected_cuts[d];
-    if (!picture.cut_by[d].empty()) {  // two axes on one dim: the cuts are finer than one name
+    if (!picture.cut_by[d].empty()) {  // two axes split this dim: no single name
       cuts.clear();
       picture.cut_by[d] = "?";
       continue;
@@ -157,7 +157,7 @@ void expect_from_spec(const SpecEntry& entry, Picture& picture) {
   }
 }
 
-// Who would hold which box: as the mesh and the placements say it, ranks with the same box once.
+// The expected boxes and their ranks by mesh and placements; replicas count once.
 void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture) {
   if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return;
   std::int64_t size = entry.mesh->size();
@@ -196,7 +196,7 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
   picture.expected_tiles = std::move(tiles);
 }
 
-// Two dims to look at: those that a finding speaks of, else those that are cut, else the last two.
+// The dims of the finding, else split dims, else the last two.
 Slice best_slice(const Picture& picture, const Finding* finding) {
   const TileSet& tiles = *picture.saved;
   Slice slice;
@@ -243,7 +243,7 @@ const PlannedTensor* planned(const Snapshot& snapshot) {
   return nullptr;
 }
 
-// "spec.json" of "/runs/7/spec.json".
+// "/runs/7/spec.json" gives "spec.json".
 std::string file_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }

@@ -1,4 +1,4 @@
-// The pictures of one tensor, side by side at one scale, with their numbers.
+// The pictures of one tensor side by side at one scale, with axis numbers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Panel {
   Kind kind;
   std::string title, caption;
   Extents shape;
-  float width = 0;  // of the picture, whole pixels
+  float width = 0;  // of the picture in whole pixels
   float x = 0;
 };
 
@@ -82,7 +82,7 @@ float head_width(const Frame& frame, const Panel& panel) {
   return std::max(title, text_width(frame.fonts.small, panel.caption));
 }
 
-// Wrong numbers are red, what the repair changes is gold.
+// Wrong numbers are red, numbers that the repair changes are gold.
 Rgba number_colour(const Frame& frame, const Picture& picture, const Panel& panel, int dim) {
   bool differs =
       picture.expects && extent_of(picture.saved->shape(), dim) != extent_of(picture.expected, dim);
@@ -91,7 +91,8 @@ Rgba number_colour(const Frame& frame, const Picture& picture, const Panel& pane
   return frame.theme.quiet;
 }
 
-// Title, extents and caption in two lines of `room`: the numbers matter more than the caption.
+// Title, extents and caption in two lines of width `room`; numbers take precedence over the
+// caption.
 void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, const Panel& panel,
                      ImVec2 at, float room) {
   auto fit = [](const ImFont* font) {
@@ -113,7 +114,7 @@ void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, con
   if (!after && !fits_in_row && wide <= room)
     draw_extents(frame, draw, mono, at.x, below, panel.shape, other, frame.theme.text,
                  frame.theme.bad);
-  else if (!after && !fits_in_row)  // a number without its middle would be another number
+  else if (!after && !fits_in_row)  // an elided number would look like another number
     text_from(draw, mono, at.x, below, frame.theme.quiet,
               elide_end(times_text(panel.shape), room, fit(mono)));
   else
@@ -121,7 +122,7 @@ void draw_panel_head(Frame& frame, ImDrawList* draw, const Picture& picture, con
               elide_end(panel.caption, room, fit(frame.fonts.small)));
 }
 
-// What of an extent is seen: all of it, or the part that was zoomed to.
+// The visible range of an extent.
 struct Seen {
   std::int64_t first = 0, last = 0;
   bool whole = true;
@@ -129,7 +130,7 @@ struct Seen {
 Seen seen_of(double first, double pixels, int side, std::int64_t extent) {
   if (!(pixels > 0)) return {0, extent, true};
   double last = first + side / pixels;
-  // A side is whole pixels: what is missing of the last one is not out of sight.
+  // Picture sides are whole pixels: a partial last pixel counts as visible.
   if (last + 1.5 / pixels >= static_cast<double>(extent)) last = static_cast<double>(extent);
   Seen seen{static_cast<std::int64_t>(std::floor(first + 0.5)),
             static_cast<std::int64_t>(std::floor(last + 0.5))};
@@ -137,8 +138,8 @@ Seen seen_of(double first, double pixels, int side, std::int64_t extent) {
   return seen;
 }
 
-// What is seen of the extent across, over the upper corners; the rows' numbers along the right
-// edge: where the picture ends, and the cuts between.
+// The visible range of the columns at the top; row numbers at the right, at the split lines and the
+// end.
 void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const Panel& panel,
                   const Slice& slice, ImVec2 at, ImVec2 end, const TileView& view) {
   const ImFont* font = frame.fonts.mono_small;
@@ -178,7 +179,7 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
   if (!seen.whole) number(seen.first, frame.theme.quiet);
 }
 
-// Wheel zooms around the mouse, dragging pans, both for all pictures together.
+// The wheel zooms around the mouse, dragging pans; applies to all pictures.
 void pan_and_zoom(UiState& state, ImVec2 at, const TileView& view, double base_row,
                   double base_column, std::int64_t rows, std::int64_t columns) {
   ImGuiIO& io = ImGui::GetIO();
@@ -202,7 +203,7 @@ void pan_and_zoom(UiState& state, ImVec2 at, const TileView& view, double base_r
                               std::max(0.0, static_cast<double>(columns) - seen_columns));
 }
 
-// How far in, and where: all of the extent in small, the part that is seen framed.
+// Zoom overview: the whole tensor with a frame around the visible part.
 void draw_minimap(Frame& frame, ImDrawList* draw, const UiState& state, ImVec2 corner,
                   std::int64_t rows, std::int64_t columns, double seen_rows, double seen_columns) {
   std::string text = fmt::format("{:.3g}×", state.map.zoom);
@@ -225,7 +226,7 @@ void draw_minimap(Frame& frame, ImDrawList* draw, const UiState& state, ImVec2 c
              frame.theme.quiet, text);
 }
 
-// Where the room is for fewer pictures than there are, those that are shown can be stepped through.
+// If not all pictures fit, keeps those that do; the user can step through them.
 void keep_what_fits(const Frame& frame, UiState& state, std::vector<Panel>& panels, float room,
                     float margin) {
   auto fits = static_cast<std::size_t>(
@@ -237,11 +238,11 @@ void keep_what_fits(const Frame& frame, UiState& state, std::vector<Panel>& pane
   panels.resize(fits);
 }
 
-// What all pictures are drawn at: one scale, so that lengths can be held beside each other.
+// The common scale of all pictures, so that lengths are comparable.
 struct CommonScale {
-  std::int64_t rows = 1, columns = 1;  // of the largest
+  std::int64_t rows = 1, columns = 1;  // of the largest tensor
   double row_pixels = 0, column_pixels = 0;
-  float margin = 0;  // numbers to the right of each
+  float margin = 0;  // room for numbers to the right
   std::vector<PanelOptions> wishes;
 };
 
@@ -250,7 +251,7 @@ CommonScale common_scale(const Frame& frame, const Slice& slice, std::span<const
   CommonScale scale;
   scale.margin = margin;
   float count = static_cast<float>(panels.size());
-  // Titles must not starve the pictures: on a small screen they are cut instead.
+  // Titles are shortened rather than pictures on small screens.
   float most_head = std::max(1.0f, (room - margin * (count - 1)) / count - 1);
   for (const Panel& panel : panels) {
     scale.wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
@@ -299,7 +300,7 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
   return map;
 }
 
-// The tiles of a checkpoint, with what the mouse does there; gives the one that it is over.
+// Draws the tiles of a checkpoint and handles the mouse; returns the tile under it.
 std::optional<ChunkId> draw_tiles(Frame& frame, UiState& state, const CommonScale& scale,
                                   const MapPicture& map) {
   bool clicked = false;

@@ -1,4 +1,4 @@
-// What a person does to a plan, and where it goes.
+// Editing of a plan and selection of its output folder.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// A line of text with a button behind it; true when either says go.
+// A text input with a button; true if either is activated.
 bool path_with(Frame& frame, Column& column, const char* id, const char* hint, std::string& text,
                const char* first, const char* second, bool* second_clicked) {
   float gap = frame.px(8), height = frame.px(30);
@@ -59,7 +59,7 @@ void draw_as_text(Frame& frame, UiState& state, Column& column) {
 
 }  // namespace
 
-// Of a plan that somebody has edited: what they did last, and the way back and forth.
+// Undo history of an edited plan.
 void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   if (frame.snapshot.edits == nullptr || frame.snapshot.edits->all.size() < 2) return;
   const PlanEdits& edits = *frame.snapshot.edits;
@@ -83,7 +83,7 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(42);
 }
 
-// Red and with its place, where the person looks.
+// An error with its position, in red beside the input.
 void draw_plan_error(Frame& frame, Column& column, const Error& error) {
   Column inside = column;
   inside.left += frame.px(24);
@@ -106,7 +106,7 @@ void draw_outlook(Frame& frame, Column& column, const RepairOutlook& outlook) {
   column.y += frame.px(10);
 }
 
-// What is there already is said before anybody presses Apply.
+// Shows existing contents of the output folder before Apply is pressed.
 void draw_place(Frame& frame, UiState& state, Column& column, const verbs::RepairTarget& target) {
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
@@ -128,7 +128,7 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
   }
 }
 
-// On what the elements are made: what is there, and after a dry run how long the whole takes.
+// Available devices and, after a dry run, the predicted time.
 void draw_devices(Frame& frame, UiState& state, Column& column) {
   const RepairOutlook* outlook = frame.snapshot.outlook.get();
   head(frame, column, "MADE ON");
@@ -165,7 +165,7 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
 
 }  // namespace
 
-// As a file, and as text: for whoever keeps a plan, shows it to others or edits what has no switch.
+// The plan as file and text, for edits that have no switch.
 void draw_plan_text(Frame& frame, UiState& state, Column& column) {
   if (frame.snapshot.edits == nullptr) return;
   column.y += frame.px(6);
@@ -190,7 +190,7 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
     state.plan.text_open = !state.plan.text_open, state.plan.reveal_text = 3;
   column.y += frame.px(40);
   if (state.plan.text_open) draw_as_text(frame, state, column);
-  // It opens below what is seen of the panel.
+  // The editor opens below the visible part of the panel.
   if (state.plan.text_open && state.plan.reveal_text-- > 0)
     ImGui::SetScrollY(ImGui::GetScrollMaxY());
 }

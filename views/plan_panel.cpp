@@ -1,4 +1,4 @@
-// The plan to review: what it will do, what it loses, what stands in for that, where it goes.
+// The repair panel: steps, losses, fill values and output folder.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -20,7 +20,7 @@ std::string summary_of(const Snapshot& snapshot) {
   return in_words(plan);
 }
 
-// True when Enter was pressed in it.
+// Returns true if Enter was pressed.
 bool draw_path(Frame& frame, Column& column, const char* id, const std::string& hint,
                std::string& text) {
   float height = frame.px(34);
@@ -30,13 +30,13 @@ bool draw_path(Frame& frame, Column& column, const char* id, const std::string& 
   return entered;
 }
 
-// By its steps: tensors are too many to be looked at in every frame.
+// Decided by steps, because a plan may have too many tensors for a frame.
 bool loses_elements(const Plan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [](const Operation& step) { return step.elements_lost > 0; });
 }
 
-// What stands in for lost elements is the person's choice; a click plans anew.
+// The user selects the fill for lost elements; a click makes a new plan.
 void draw_fill(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
   const std::string& now = frame.snapshot.options.fill;

@@ -1,4 +1,4 @@
-// The steps of a plan as a list that can be read in full.
+// The list of plan steps in full.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -28,7 +28,7 @@ std::string loss_text(const Operation& operation) {
                 "element");
 }
 
-// A tick in a box: on and off are told by a sign, not by a colour.
+// A check box; the state is visible without colour.
 bool draw_switch(Frame& frame, ImDrawList* draw, const std::string& id, ImVec2 at, bool on) {
   float size = frame.px(18);
   ImGui::SetCursorScreenPos(at);
@@ -49,7 +49,7 @@ bool draw_switch(Frame& frame, ImDrawList* draw, const std::string& id, ImVec2 a
   return clicked;
 }
 
-// Of thousands of names only those that are seen are drawn.
+// Draws only the visible names.
 void draw_names(Frame& frame, Column& column, const std::vector<std::string>& names,
                 std::size_t count) {
   const ImFont* mono = frame.fonts.mono_small;
@@ -59,7 +59,7 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
   for (std::size_t i = 0; i < count; ++i) {
     float y = column.y + line * static_cast<float>(i);
     if (y > bottom) break;
-    if (y + line < top) {  // straight to the first that is seen
+    if (y + line < top) {  // skip to the first visible row
       auto above = static_cast<std::size_t>((top - y) / line);
       i += above > 1 ? above - 1 : 0;
       continue;
@@ -70,7 +70,7 @@ void draw_names(Frame& frame, Column& column, const std::vector<std::string>& na
   column.y += line * static_cast<float>(count);
 }
 
-// Where a step names many tensors, at the end of the line above them: it stays where it is.
+// The button that expands a long list of tensors, above the list so that it does not move.
 void draw_unfold(Frame& frame, UiState& state, const Column& column, float middle,
                  const Step& step) {
   std::size_t count = step.operation->subjects.size();

@@ -1,4 +1,4 @@
-// What a key, a button or the palette does to a repair, and to a comparison.
+// Actions of repair and comparison.
 #include <array>
 
 #include "views/action_rows.h"
@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// Of what writes, or changes what is open: nothing else of that kind runs.
+// True if no job runs that writes or changes the open checkpoint.
 bool is_idle(const Frame& frame) {
   return !frame.job.running;
 }
@@ -28,7 +28,7 @@ bool can_apply(const Frame& frame, const UiState& state) {
   bool refused = target != nullptr && target->typed_path == state.out && target->refused;
   return is_to_be_repaired(frame) && is_idle(frame) && !refused;
 }
-// Nothing reads what would be changed either.
+// In place also requires that no job reads it.
 bool can_apply_in_place(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
 }
@@ -90,7 +90,7 @@ bool compare_is_seen(const UiState& state) {
   return state.compare_open && (!state.right_rail || state.layout.right.peeked);
 }
 
-// It has the place of the findings: where that is a rail it opens.
+// The comparison takes the place of the findings; opens their column if collapsed.
 void show_compare(UiState& state, bool open) {
   state.compare_open = state.compare_wanted = open;
   if (open && state.right_rail && !state.layout.right.peeked) toggle(state.layout.right, true);
@@ -158,7 +158,7 @@ constexpr std::array kRepairRows{
     ActionRow{Action::kVerify, "Verify what was repaired", {}, can_verify, emit_one<VerifyCommand>},
     ActionRow{
         Action::kOpenRepaired, "Open what was repaired", {}, can_open_repaired, open_repaired},
-    // It checks again what it brings back.
+    // Checks the restored checkpoint again.
     ActionRow{Action::kUndo, "Undo a repair in place", {}, can_take_back, emit_one<UndoCommand>},
 };
 

@@ -1,4 +1,4 @@
-// Where the report went that one shortcut wrote.
+// Shows where a report was saved.
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/parts.h"
@@ -6,7 +6,7 @@
 
 namespace shw {
 
-// Opens once a report is there that was not there when it was asked for.
+// Opens when a requested report has arrived.
 void follow_report(Frame& frame, UiState& state) {
   HabitsState& habits = state.habits;
   if (!habits.report_asked || frame.snapshot.written == habits.report_before.lock()) return;

@@ -1,4 +1,4 @@
-// The settings: all that is kept from one day to the next, and where.
+// All persistent settings, and the path of their file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// One of several: the chosen one has a tick, not only a colour.
+// A radio button; the selected one has a tick.
 bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, ImVec2& at) {
   const ImFont* font = frame.fonts.small;
   float height = frame.px(30), width = std::floor(text_width(font, label)) + frame.px(46);

@@ -1,5 +1,5 @@
-// The same slice of two checkpoints and their difference: three heat maps, three tables, and how
-// many elements differ by how much.
+// The slice in two checkpoints and its difference: three heat maps, three tables, and the number of
+// differing elements.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The list of tensors: modules with their tensors under them, layers that repeat as one row, only
-// what passes the filter, only what is visible is drawn.
+// The tensor list: modules, repeated layers as one row, filtered; only visible rows are
+// drawn.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// What a frame knows of the rows that it draws: texts are made for all of them together, so that no
-// two different names become the same.
+// The visible rows of a frame. Their texts are shortened together, so that different names stay
+// different.
 struct Visible {
   std::uint32_t first = 0;
   std::vector<ListRow> rows;
@@ -20,9 +20,9 @@ struct Visible {
   float height = 0, width = 0;
 };
 
-// Columns from the right; those that names leave no room for are left out.
+// Columns from the right; columns without room are hidden.
 struct Columns {
-  float shape = 0, dtype = 0, bytes = 0;  // widths; 0: not shown
+  float shape = 0, dtype = 0, bytes = 0;  // widths; 0: hidden
   float all() const { return shape + dtype + bytes; }
 };
 
@@ -50,7 +50,7 @@ std::string_view name_of(const ListModel& list, const ListRow& row) {
   return fqn;
 }
 
-// "26 tensors each", or how many a folded module has.
+// "26 tensors each", or the number of tensors in a folded module.
 std::string count_of(const ListModel& list, const ListRow& row) {
   if (row.kind == ListRow::Kind::kModule)
     return row.folded ? std::to_string(list.groups[row.group].count) : "";
@@ -79,7 +79,7 @@ Columns columns_of(const Frame& frame, const ListModel& list, const Visible& vis
     room -= wanted + frame.px(12);
     return wanted + frame.px(12);
   };
-  // A name that is cut anyway gives way to the shape down to some letters.
+  // If names are elided anyway, the shape keeps its room.
   if (room < shapes + frame.px(12)) room = std::max(room, visible.width * 0.4f);
   columns.shape = take(shapes);
   if (columns.shape > 0) columns.dtype = take(text_width(font, "float8_e4m3"));
@@ -87,7 +87,7 @@ Columns columns_of(const Frame& frame, const ListModel& list, const Visible& vis
   return columns;
 }
 
-// Texts of the visible names, those of one indent and kind together.
+// Texts of the visible names, shortened per indent and kind.
 void shorten(const Frame& frame, const ListModel& list, const Columns& columns, Visible& visible) {
   const ImFont* font = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
@@ -143,7 +143,7 @@ Visible visible_rows(Frame& frame, const UiState& state, const ListModel& list, 
   return visible;
 }
 
-// The head of a module or of a run of layers; what is folded shows the worst mark inside.
+// The header row of a module or layer run; folded ones show the worst mark inside.
 void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, std::size_t i,
                    ImVec2 at) {
   const ListRow& row = visible.rows[i];
@@ -218,7 +218,7 @@ void fold_or_unfold(UiState& state, const ListModel& list, const ListRow& row) {
   if (set.erase(name) == 0) set.insert(name);
 }
 
-// Opens every fold that a row is in, and gives where the tensor stands then.
+// Expands all folds around a tensor and returns its row.
 std::optional<std::uint32_t> reveal(UiState& state, const std::shared_ptr<const ListModel>& list,
                                     TensorId tensor) {
   auto row = state.rows.row_of(tensor);
@@ -246,8 +246,8 @@ int steps_asked_for(const Frame& frame, std::uint32_t rows, int page) {
   return step;
 }
 
-// Arrows, Home, End and pages move the selection over tensors; heads are passed over, and a fold
-// that is stepped onto opens: its first tensor follows, or its last on the way up.
+// Arrows, Home, End and page keys move the selection over tensors. Headers are skipped; a folded
+// header expands when reached, and its first (or last) tensor is selected.
 void list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListModel>& list,
                int page) {
   std::uint32_t rows = state.rows.size();
@@ -266,7 +266,7 @@ void list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListMod
       frame.emit(SelectTensorCommand{std::string(list->checkpoint->fqn(list->tensor(row.at)))});
       return;
     }
-    bool at_now = now && wanted == std::int64_t{*now};  // the selection is in this very fold
+    bool at_now = now && wanted == std::int64_t{*now};  // the selection is in this fold
     if (row.folded && !at_now) {
       std::uint32_t before = state.rows.size();
       fold_or_unfold(state, *list, row);
@@ -309,7 +309,7 @@ void draw_row(Frame& frame, UiState& state, const ListModel& list, const Visible
   ImGui::PopID();
 }
 
-// A selection that is new is brought into view, out of the fold that it is in.
+// Scrolls a new selection into view and expands its fold.
 void follow_selection(Frame& frame, UiState& state, Region region) {
   if (state.shown == frame.snapshot.tensor || !frame.snapshot.tensor || state.rows.size() == 0)
     return;
@@ -318,7 +318,7 @@ void follow_selection(Frame& frame, UiState& state, Region region) {
   float height = frame.px(24), room = region.max.y - region.min.y;
   float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
   if (row && (top < scroll || top + height > scroll + room)) {
-    // A key moves by a row; what is chosen elsewhere comes to the upper third.
+    // By key: minimal scrolling; otherwise to the upper third.
     float to = !state.rows_moved_by_key ? top - room / 3 : top < scroll ? top : top + height - room;
     ImGui::SetScrollY(std::max(0.0f, to));
   }
@@ -355,7 +355,7 @@ void draw_list(Frame& frame, UiState& state, Region region) {
   if (ImGui::GetScrollMaxY() > 0) visible.width -= ImGui::GetStyle().ScrollbarSize;
   Columns columns = columns_of(frame, list, visible);
   shorten(frame, list, columns, visible);
-  // As the clipper does: room above, the visible rows, room below.
+  // Reserves the height above and below the visible rows, as a list clipper does.
   ImGui::SetCursorPosY(static_cast<float>(visible.first) * visible.height);
   for (std::size_t i = 0; i < visible.rows.size(); ++i)
     draw_row(frame, state, list, visible, i, columns);

@@ -15,7 +15,7 @@ std::size_t shared_prefix(const Checkpoint& checkpoint) {
   for (std::uint32_t t = 1; t < checkpoint.tensor_count() && length > 0; ++t) {
     if (!checkpoint.fqn(TensorId{t}).starts_with(first.substr(0, length))) length = 0;
   }
-  // "blocks.0.…" keeps its first word: a bare number would be no name of a module.
+  // "blocks.0.…" keeps its first word, because a number alone is not a module name.
   if (length < first.size() && first[length] >= '0' && first[length] <= '9') return 0;
   return length;
 }

@@ -1,5 +1,5 @@
-// The tensors as a flat table in the place of the map: one row each, in the order of the list, with
-// columns that sort by a click and take the width that their border is dragged to.
+// The tensors as a flat table instead of the map: one row each in list order, with sortable and
+// resizable columns.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,10 +19,10 @@ struct ColumnLook {
   TableColumn column;
   const char* title;
   SortKey key;
-  bool descends;   // what a first click shows first: the largest
-  float standard;  // units of Frame::px
+  bool descends;   // the first click sorts descending
+  float standard;  // default width in units of Frame::px
 };
-// The last ones are left out first where names have no room.
+// Ordered by priority: the last ones are hidden first if names need room.
 constexpr std::array<ColumnLook, kTableColumns> kColumnLooks{{
     {TableColumn::kShape, "Shape", SortKey::kShape, true, 124},
     {TableColumn::kDtype, "Dtype", SortKey::kDtype, false, 84},
@@ -32,7 +32,7 @@ constexpr std::array<ColumnLook, kTableColumns> kColumnLooks{{
 constexpr float kLeastNames = 220, kTableRow = 24, kTableHeader = 30, kTablePad = 12;
 
 struct TableSpans {
-  float left = 0, right = 0, names = 0;  // names: the right end of theirs
+  float left = 0, right = 0, names = 0;  // names: right end of the name column
   std::array<float, kTableColumns> from{}, width{};
   std::size_t shown = 0;
 };
@@ -66,7 +66,7 @@ std::uint32_t table_rows(const Snapshot& snapshot) {
 TensorId table_tensor(const Snapshot& snapshot, std::uint32_t row) {
   return TensorId{snapshot.order ? (*snapshot.order)[row] : row};
 }
-// A search over what passes: only for a selection that is new, or a key.
+// Linear search over filtered rows, only for new selections and keys.
 std::optional<std::uint32_t> table_row_of(const Snapshot& snapshot, TensorId tensor) {
   if (!snapshot.order) return static_cast<std::uint32_t>(tensor);
   auto found = std::find(snapshot.order->begin(), snapshot.order->end(), index_of(tensor));
@@ -91,7 +91,7 @@ std::string table_cell(const Checkpoint& checkpoint, TensorId tensor, TableColum
   return "";
 }
 
-// As wide as what is seen of it now.
+// The width of the widest visible cell.
 double fitting_width(const Frame& frame, const ColumnLook& look, std::uint32_t first,
                      std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
@@ -104,7 +104,7 @@ double fitting_width(const Frame& frame, const ColumnLook& look, std::uint32_t f
 
 void sort_by_column(Frame& frame, UiState& state, SortKey key, bool descends) {
   bool again = state.sort.key == key;
-  // A third click is the order of the checkpoint again.
+  // The third click restores checkpoint order.
   if (again && state.sort.descending != descends)
     state.sort = {};
   else
@@ -118,7 +118,7 @@ void draw_sort_sign(Frame& frame, ImDrawList* draw, float x, float middle, bool 
                           {x, middle + way * s}, frame.theme.text);
 }
 
-// The border before a column: dragged, or pressed twice to fit.
+// A column border: drag to resize, double click to fit.
 void draw_column_border(Frame& frame, UiState& state, std::size_t i, const TableSpans& columns,
                         Region header, std::uint32_t first, std::uint32_t last) {
   TableState& table = state.table;
@@ -171,7 +171,7 @@ void draw_column_title(Frame& frame, UiState& state, const char* title, SortKey 
 void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, Region header,
                        std::uint32_t first, std::uint32_t last) {
   begin_region(frame, "table-header", header, frame.theme.side, false);
-  // By what was found: the signs stand before the names.
+  // Sort by finding: the marks are before the names.
   draw_column_title(frame, state, "Tensor", SortKey::kName, false, columns.left,
                     columns.names - kTablePad, header);
   float sign = header.min.x + frame.px(18), middle = (header.min.y + header.max.y) / 2;
@@ -197,7 +197,7 @@ void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, 
   end_region();
 }
 
-// Names of the rows that are seen, each as short as it must be and no two the same.
+// Names of the visible rows, shortened so that they stay different.
 std::vector<std::string> table_names(const Frame& frame, const TableSpans& columns,
                                      std::uint32_t first, std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
@@ -240,7 +240,7 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   }
   if (hovered && shown != fqn && !frame.stable) tooltip(frame, fqn);
   if (clicked) frame.emit(SelectTensorCommand{std::string(fqn)});
-  // Twice: to where it is drawn.
+  // A double click returns to the map.
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.table.open = false;
 }
 
@@ -257,7 +257,7 @@ void table_keys(Frame& frame, UiState& state, int page) {
   frame.emit(SelectTensorCommand{std::string(frame.snapshot.checkpoint->fqn(tensor))});
 }
 
-// A selection that is new is brought into view.
+// Scrolls a new selection into view.
 void follow_table_selection(Frame& frame, TableState& table, float room) {
   if (table.shown == frame.snapshot.tensor || !frame.snapshot.tensor) return;
   table.shown = frame.snapshot.tensor;
@@ -297,7 +297,7 @@ void toggle_table(Frame& frame, UiState& state) {
 }
 
 void draw_tensor_table(Frame& frame, UiState& state, Region region) {
-  state.map.hovered.reset();  // the map is not there to be pointed at
+  state.map.hovered.reset();  // the map is hidden
   begin_region(frame, "table", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(18),
                 region.max.x - frame.px(16), region.min.y + frame.px(10)};
@@ -319,7 +319,7 @@ void draw_tensor_table(Frame& frame, UiState& state, Region region) {
   if (ImGui::GetScrollMaxY() > 0) wide -= ImGui::GetStyle().ScrollbarSize;
   std::vector<std::string> names = table_names(frame, columns, first, last);
   for (std::uint32_t row = first; row < last; ++row) {
-    // In doubles: a million rows are more pixels than a float counts.
+    // Double precision: a million rows exceed the precision of float pixels.
     auto y = static_cast<float>(static_cast<double>(body.min.y) +
                                 static_cast<double>(row) * static_cast<double>(height) -
                                 static_cast<double>(scroll));

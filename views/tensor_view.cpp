@@ -1,4 +1,4 @@
-// The centre: one tensor, its pictures side by side at one scale, and where the slice was taken.
+// The centre: the pictures of one tensor at one scale, and the controls of the slice.
 #include "views/tensor_view.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ std::string dim_text(int dim) {
   return fmt::format("dim {}", dim);
 }
 
-// The dims that are neither rows nor columns, the one with the most cuts first.
+// The dims that are neither rows nor columns, most splits first.
 std::vector<int> other_dims(const Picture& picture, const Slice& slice) {
   std::vector<int> dims;
   for (int d = 0; d < static_cast<int>(picture.saved->ndim()); ++d) {
@@ -43,7 +43,7 @@ void follow_tensor(Frame& frame, UiState& state) {
     state.map.of = picture.saved;
     state.map.slice = picture.slice;
   }
-  // A selected tile that the slice misses moves the slice.
+  // A selected tile outside the slice moves the slice.
   auto chunk = frame.snapshot.chunk;
   if (state.map.pinned) chunk = state.map.pinned;
   if (!chunk || index_of(*chunk) >= frame.snapshot.checkpoint->chunk_count()) return;
@@ -54,7 +54,7 @@ void follow_tensor(Frame& frame, UiState& state) {
     auto d = static_cast<std::size_t>(dim);
     if (d >= at.size() || d >= size.size()) continue;
     std::int64_t& now = state.map.slice.at[d];
-    // Only when the selection is new: the slider may leave the tile afterwards.
+    // Only for new selections: the slider may leave the tile afterwards.
     if (state.map.followed != chunk && (now < at[d] || now - at[d] >= size[d])) now = at[d];
   }
   state.map.followed = chunk;
@@ -83,7 +83,7 @@ void draw_name(Frame& frame, ImDrawList* draw, const Picture& picture, Column& c
   column.y += frame.px(34);
 }
 
-// A click goes to the next dim that the other picker does not hold.
+// A click selects the next dim that the other picker does not show.
 int next_dim(int now, int other, int ndim) {
   for (int step = 1; step <= ndim; ++step) {
     int dim = (now + step) % ndim;
@@ -117,15 +117,15 @@ void draw_slider(Frame& frame, ImDrawList* draw, UiState& state, int dim, std::i
   ImGui::PopID();
 }
 
-// The longest first.
+// Longest text first.
 std::vector<std::string> colour_words(const std::optional<std::uint32_t>& isolated,
                                       const std::string& by) {
   if (isolated) return {"only rank " + std::to_string(*isolated), "one rank"};
   return {"coloured by " + by, "by " + by, "colour"};
 }
 
-// "coloured by writer" is a menu: the writer, an axis of the mesh, or what tile_paint.h knows;
-// "only rank 33" ends that.
+// The colouring menu ("coloured by writer"): writer, mesh axis, or a colouring of tile_paint.h;
+// "only rank 33" removes the highlight.
 void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from, float middle) {
   const auto& axes = frame.digest.mesh->axes;
   bool by_axis =
@@ -133,7 +133,7 @@ void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from
   std::string by = by_axis ? axes[static_cast<std::size_t>(state.colour_axis)].name
                            : std::string(name(state.colour_by));
   float right = column.right - (state.map.zoom > 1 ? frame.px(106) : 0), width = 0;
-  // What is left beside the other pickers decides how much of it is said.
+  // The text is shortened to the room beside the other pickers.
   std::string text;
   for (const std::string& words : colour_words(state.isolated, by)) {
     text = words;
@@ -192,11 +192,11 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
   if (pick("columns", slice.column)) slice.column = next_dim(slice.column, slice.row, ndim);
   bool first = true;
   int lines = 1;
-  float reserved = state.map.zoom > 1 ? frame.px(110) : 0;  // for the small map of a zoom
+  float reserved = state.map.zoom > 1 ? frame.px(110) : 0;  // room for the zoom overview
   for (int dim : other_dims(picture, slice)) {
     auto d = static_cast<std::size_t>(dim);
     if (column.right - x <
-        frame.px(first ? 236 : 212) + reserved) {  // the next line; three are enough
+        frame.px(first ? 236 : 212) + reserved) {  // wraps to the next line; three lines are enough
       if (++lines > 3) break;
       x = column.left;
       middle += frame.px(30);
@@ -224,7 +224,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
   column.y += frame.px(40);
 }
 
-// Arrows step from tile to tile in the recorded order of the slice's neighbours.
+// Arrow keys step between neighbouring tiles of the slice.
 void map_keys(Frame& frame, UiState& state, const Picture& picture) {
   if (!state.map_has_keys || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       is_covered(state) || ImGui::GetIO().WantTextInput)

@@ -23,7 +23,8 @@ std::string formatted(const char* format, Arguments... arguments) {
   return buffer.data();
 }
 
-// Names of `which` that became the same text: each from where the first two of them part.
+// Distinguishes names with equal shortened texts: each starts at the word in which the first two
+// differ.
 void part(const std::vector<std::string_view>& names, const std::vector<std::size_t>& which,
           std::vector<std::string>& texts, float width, const Measure& measure) {
   std::size_t shared = names[which.front()].size();
@@ -33,7 +34,7 @@ void part(const std::vector<std::string_view>& names, const std::vector<std::siz
       ++same;
     shared = same;
   }
-  // From the word in which they part, where that fits.
+  // Starts at the word in which they differ, if that fits.
   std::string_view front = names[which.front()];
   std::size_t word = shared == 0 ? 0 : front.rfind('.', shared - 1) + 1;  // npos + 1 is 0
   bool fits = std::all_of(which.begin(), which.end(), [&](std::size_t i) {
@@ -86,7 +87,8 @@ std::string elide_middle(std::string_view text, float width, const Measure& meas
     std::size_t head = kept / 2, tail = text.size() - (kept - head);
     while (head > 0 && !starts_character(text[head])) --head;
     while (tail < text.size() && !starts_character(text[tail])) ++tail;
-    while (tail < text.size() && text[tail] == '.') ++tail;  // "coordin….": one stop is enough
+    while (tail < text.size() && text[tail] == '.')
+      ++tail;  // avoids "coordin….": one dot is enough
     return std::string(text.substr(0, head)) + std::string(kEllipsis) +
            std::string(text.substr(tail));
   };
@@ -117,7 +119,7 @@ std::vector<std::string> elide_apart(const std::vector<std::string_view>& names,
                                      const Measure& measure) {
   std::vector<std::string> texts;
   for (std::string_view name : names) texts.push_back(elide_middle(name, width, measure));
-  // Texts that were told apart may meet those of others.
+  // New texts may collide with others, so this is repeated.
   for (int round = 0; round < 4; ++round) {
     std::map<std::string, std::vector<std::size_t>> same;
     for (std::size_t i = 0; i < names.size(); ++i) same[texts[i]].push_back(i);

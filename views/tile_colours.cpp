@@ -11,10 +11,10 @@
 namespace shw {
 namespace {
 
-// Beyond this a tensor that is merely passed by is not read: 0.3 s from a slow disk.
+// Tensors above this size are not read automatically on selection: 0.3 s from a slow disk.
 constexpr std::uint64_t kReadUnasked = std::uint64_t{64} << 20;
 
-// A swatch with its sign, as the tiles carry it.
+// A colour sample with its sign, as on the tiles.
 float draw_swatch(Frame& frame, ImDrawList* draw, float x, float middle, const PaintGroup& group) {
   float side = frame.px(14);
   ImVec2 min{x, middle - side / 2}, max{x + side, middle + side / 2};
@@ -30,7 +30,7 @@ float draw_swatch(Frame& frame, ImDrawList* draw, float x, float middle, const P
   return side;
 }
 
-// Entries from left to right until the line is full; what is left over is counted.
+// Legend entries from left to right; entries without room are counted.
 class LegendLine {
  public:
   LegendLine(Frame& frame, const Column& column, float until)
@@ -63,7 +63,7 @@ class LegendLine {
                                                               middle_ + frame_.px(9)};
     return true;
   }
-  // From least to most, with both ends written.
+  // A scale from least to greatest with both ends labelled.
   void scale(const TilePaint& paint) {
     if (paint.to.empty()) return;
     const ImFont* mono = frame_.fonts.mono_small;
@@ -92,7 +92,7 @@ class LegendLine {
 void draw_files(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   line.word(paint.title, frame.theme.quiet);
   std::size_t count = paint.groups.size() - 1, shown = 0;
-  // Beyond a dozen, colours run through the files in their order: the first and the last say so.
+  // More than a dozen files use a colour gradient; only first and last are labelled.
   if (count > 12) {
     line.entry(paint.groups[1], 1);
     line.word("to", frame.theme.quiet);
@@ -130,7 +130,7 @@ const verbs::TileValues* known_values(const Snapshot& snapshot) {
   return snapshot.tensor ? tile_values_of(snapshot, *snapshot.tensor) : nullptr;
 }
 
-// At the end of the line: what starts the job, or stops it.
+// The button that starts or stops reading, at the end of the line.
 float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
   if (!is_statistic(state.colour_by) || tiles_are_known(frame.snapshot)) return column.right;
   bool runs = state.tiles_asked_for == frame.snapshot.tensor && frame.job.looking;
@@ -183,12 +183,13 @@ void follow_tile_values(Frame& frame, UiState& state) {
   bool wanted = is_statistic(state.colour_by);
   if (!state.tiles_asked_for && !wanted) return;
   if (wanted && state.tiles_asked_for == frame.snapshot.tensor) return;
-  if (!wanted) {  // another colouring: nobody waits for them
+  if (!wanted) {  // another colouring: cancel reading
     if (!tiles_are_known(frame.snapshot)) frame.emit(TileValuesCommand{true});
     state.tiles_asked_for.reset();
     return;
   }
-  // The choice stands, the tensor is another one: a small one is looked at, a large one offered.
+  // The colouring stays for a newly selected tensor: small ones are read, for large ones a button
+  // is shown.
   if (!state.tiles_asked_for || known_values(frame.snapshot) != nullptr) return;
   if (frame.digest.paints->bytes <= kReadUnasked) return look_at_tiles(frame, state);
   frame.emit(TileValuesCommand{true});

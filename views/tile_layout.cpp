@@ -10,7 +10,7 @@ struct Span {
   double from = 0, to = 0;
 };
 
-// Where a tile lies along one side of the viewport. A side without a dim is filled by every tile.
+// Range of a tile along one side of the viewport; without a dim every tile fills the side.
 Span span_of(const TileSet& tiles, std::uint32_t tile, int dim, double first, double pixels,
              int side) {
   if (dim < 0) return {0, static_cast<double>(side)};
@@ -19,12 +19,12 @@ Span span_of(const TileSet& tiles, std::uint32_t tile, int dim, double first, do
   return {from, from + static_cast<double>(tiles.extent(tile, d)) * pixels};
 }
 
-// Neighbours share an edge: both round the same number.
+// Rounds so that neighbouring tiles share an edge.
 float snapped(double value, int side) {
   return static_cast<float>(std::clamp(std::round(value), 0.0, static_cast<double>(side)));
 }
 
-// Status before weight.
+// Priority in a pixel: status, then weight.
 std::uint32_t weight_of(const TileSet& tiles, const TileWeights& weights, std::uint32_t tile) {
   auto status = static_cast<std::uint32_t>(tiles.status(tile)) << 16;
   return weights.groups == nullptr ? status : status | weights.of_group[(*weights.groups)[tile]];
@@ -36,7 +36,7 @@ void paint(TileLayout& layout, const TileSet& tiles, const TileWeights& weights,
   if (layout.raster.empty())
     layout.raster.assign(
         static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.height), 0);
-  // Every tile takes at least the pixel that it begins in.
+  // Every tile covers at least the pixel in which it begins.
   auto first = [](double from) { return static_cast<int>(std::max(0.0, std::floor(from))); };
   auto last = [](double from, double to, int side) {
     return static_cast<int>(

@@ -10,9 +10,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMaxBoxes = 2'000;  // drawn of a list of missing boxes; the rest is counted
+constexpr std::size_t kMaxBoxes = 2'000;  // of a list of missing boxes; the rest is counted
 
-// One red tile among thousands is there but not seen: the first few get a ring.
+// Rings around the first few wrong places, because single pixels are easily overlooked.
 class Markers {
  public:
   Markers(Frame& frame, ImDrawList* draw) : frame_(frame), draw_(draw), radius_(frame.px(7)) {}
@@ -48,7 +48,7 @@ void ring_bad_pixels(Frame& frame, ImDrawList* draw, const PaintedLayout& painte
   }
 }
 
-// As above, for tiles that are drawn one by one and too small to carry a hatch.
+// Rings for wrong tiles drawn as quads that are too small for hatching.
 void ring_small_bad_tiles(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                           const TileLayout& layout) {
   float small = frame.px(10);
@@ -64,7 +64,7 @@ void ring_small_bad_tiles(Frame& frame, ImDrawList* draw, const MapPicture& pict
 void draw_raster(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                  const PaintedLayout& painted) {
   if (painted.texture == 0 || !painted.has_pixels) return;
-  // A layout that is a frame late is stretched to where it belongs now.
+  // A layout of an earlier frame is stretched to the current view.
   const TileView &now = picture.view, &then = painted.layout.view;
   double row = now.row_pixels / then.row_pixels, column = now.column_pixels / then.column_pixels;
   double x = (then.first_column - now.first_column) * now.column_pixels;
@@ -115,8 +115,8 @@ const PaintGroup* group_of(const TileRequest& request, std::uint32_t tile) {
   return tile < groups.size() ? &request.paint->groups[groups[tile]] : nullptr;
 }
 
-// What its colour alone would say: the sign of its group in the corner, what was not looked at and
-// what cannot be read hatched.
+// Marks that do not rely on colour: the group's sign in the corner, hatching for unread and
+// unreadable tiles.
 void draw_group(Frame& frame, ImDrawList* draw, const PaintGroup& group, ImVec2 min, ImVec2 max) {
   if (group.token == PaintGroup::Token::kNotLooked) hatch(frame, draw, min, max, frame.theme.head);
   if (group.token == PaintGroup::Token::kUnread) hatch(frame, draw, min, max, frame.theme.bad_text);
@@ -139,10 +139,10 @@ QuadPlace place_of(const Frame& frame, const MapPicture& picture, const TileQuad
           {picture.at.x + quad.x1 - gap, picture.at.y + quad.y1 - gap}};
 }
 
-// Thousands, too small for letters and hatches: rectangles alone, 40,000 in a millisecond.
+// Thousands of small quads without labels and hatching: 40,000 take 1 ms.
 void draw_dense_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                       const PaintedLayout& painted) {
-  constexpr std::size_t kAtOnce = 4'000;  // vertices are counted in 16 bits
+  constexpr std::size_t kAtOnce = 4'000;  // vertex indices have 16 bits
   const TileLayout& layout = painted.layout;
   bool any_bad = picture.tiles->worst() == TileStatus::kBad;
   for (std::size_t first = 0; first < layout.quads.size(); first += kAtOnce) {
@@ -184,7 +184,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   if (tiles.worst() == TileStatus::kBad) ring_small_bad_tiles(frame, draw, picture, layout);
 }
 
-// The edge at which a moved tile begins, along every drawn dim in which its offset is another now.
+// Seams: the edges of a moved tile along every visible dim in which its offset changed.
 void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                 const TileLayout& layout) {
   const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
@@ -200,13 +200,13 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     auto moved_in = [&](int dim) {
       auto d = static_cast<std::size_t>(dim);
       if (dim < 0 || d >= now.size() || now[d] <= 0) return false;
-      // What stood in another tensor has no place of before: its rows begin at a seam.
+      // A tile from another tensor has no old offset: its rows begin at a seam.
       if (before.empty()) return dim == picture.slice.row || picture.slice.row < 0;
       return d < before.size() && now[d] != before[d];
     };
     ImVec2 min{picture.at.x + quad.x0, picture.at.y + quad.y0};
     ImVec2 max{picture.at.x + quad.x1, picture.at.y + quad.y1};
-    // On a halo: some tile is as light as the gold.
+    // Drawn on a dark halo, because some tiles are as light as gold.
     auto seam = [&](ImVec2 from, ImVec2 to) {
       float out = frame.px(1);
       draw->AddRectFilled({from.x - out, from.y - out}, {to.x + out, to.y + out},
@@ -220,7 +220,7 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   }
 }
 
-// "lost, 6 elements, filled with zeros" on a plate of its own: letters on a hatch cannot be read.
+// A label such as "lost, 6 elements, filled with zeros" on a background, readable over hatching.
 void draw_box_words(Frame& frame, ImDrawList* draw, const MapPicture& picture, const Box& box,
                     const ImVec4& place, Rgba colour) {
   if (picture.bad_word.empty() || !picture.labels || colour != frame.theme.bad) return;
@@ -273,7 +273,7 @@ void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
 
 void draw_tile_frame(Frame& frame, ImDrawList* draw, const MapPicture& picture, ChunkId chunk) {
   const TileSet& tiles = *picture.tiles;
-  // Tiles of a tensor are its chunks in order, so the tile is a step away; a plan may reorder.
+  // Tile index and chunk index are usually equal, except in a plan with another order.
   if (tiles.size() == 0) return;
   std::size_t guess = index_of(chunk) - std::min(index_of(chunk), index_of(tiles.chunk(0)));
   std::optional<std::uint32_t> tile;
@@ -290,7 +290,7 @@ void draw_tile_frame(Frame& frame, ImDrawList* draw, const MapPicture& picture, 
               frame.theme.frame, 0, frame.px(2));
   };
   if (tile && picture.origins.empty()) return draw_frame(*tile);
-  // A repair may have taken a chunk apart: every piece of it.
+  // A repair may have split the chunk: marks every piece.
   for (std::uint32_t t = 0; t < tiles.size() && tiles.size() <= 4'096; ++t) {
     if (tiles.chunk(t) == chunk) draw_frame(t);
   }

@@ -13,10 +13,10 @@ namespace {
 
 using verbs::TileNumbers;
 
-// What does not fit is one group together: a legend names fewer by far.
+// Further files share one group; a legend shows far fewer.
 constexpr std::size_t kMostFiles = 60'000;
 constexpr std::size_t kMostFindings = 26;  // A to Z
-// Boxes times tiles that are held against each other: 0.2 s.
+// Limit of box-tile comparisons: 0.2 s.
 constexpr std::size_t kMostPairs = 64'000'000;
 constexpr std::uint16_t kRampSteps = 16;
 
@@ -24,7 +24,7 @@ bool is_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
   return index_of(chunk) < checkpoint.chunk_count();
 }
 
-// The group of every tile of both pictures, by the chunk that its bytes come from.
+// Groups of all tiles of both pictures, by the chunk that holds the bytes.
 template <class GroupOf>
 void paint_tiles(const PaintedTiles& picture, TilePaint& paint, GroupOf group_of) {
   auto put = [&](const TileSet& tiles, std::vector<std::uint16_t>& into) {
@@ -38,7 +38,7 @@ void paint_tiles(const PaintedTiles& picture, TilePaint& paint, GroupOf group_of
   paint.of = picture.saved->size();
 }
 
-// Files in the order of their numbers: neighbours differ in hue or in lightness.
+// Colours by file index: neighbours differ in hue or lightness.
 Rgba file_colour(std::size_t index, std::size_t count) {
   if (count > 12) {
     auto columns = static_cast<std::uint32_t>((count + 1) / 2);
@@ -50,19 +50,19 @@ Rgba file_colour(std::size_t index, std::size_t count) {
   return from_oklch(index % 2 == 0 ? 0.55f : 0.70f, 0.11f, hue);
 }
 
-// Lighter is more, and the hue goes from violet to yellow: it can be read without seeing colours.
+// Lighter means more; hue from violet to yellow. Readable without colour vision.
 Rgba step_colour(std::size_t step) {
   float part = static_cast<float>(step) / static_cast<float>(kRampSteps - 1);
   return from_oklch(0.34f + 0.56f * part, 0.12f, 300.0f - 190.0f * part);
 }
 
-// Which tiles a finding is about.
+// The tiles that a finding is about.
 class Named {
  public:
   Named(const Checkpoint& checkpoint, const PaintedTiles& picture, const Finding& finding)
       : checkpoint_(checkpoint), picture_(picture), finding_(finding) {}
 
-  // One a chunk of the tensor; empty: none.
+  // One flag per chunk of the tensor; empty: none.
   std::vector<bool> chunks() {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     std::vector<bool> named(chunks.size(), false);
@@ -106,7 +106,7 @@ class Named {
     return placed;
   }
 
-  // Boxes of a finding about several tensors say in which they lie, and are not of this one alone.
+  // In findings about several tensors, boxes must belong to this one.
   bool by_box(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     std::size_t most = kMostPairs / std::max<std::size_t>(chunks.size(), 1);
@@ -148,7 +148,7 @@ class Named {
   const Finding& finding_;
 };
 
-// What a statistic says of a tile: nothing, a word of its own, or where it lies on the scale.
+// Classes of a tile's statistic: none, a special value, or a number on the scale.
 enum class ValueClass : std::uint8_t { kNothing, kZero, kInfinite, kOnlyNan, kNumber };
 struct ClassifiedValue {
   ValueClass value_class = ValueClass::kNothing;
@@ -232,7 +232,7 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
                                                const PaintedTiles& picture) {
   auto paint = std::make_shared<TilePaint>();
   paint->by = ColourBy::kFile;
-  // By number, not by name: the order in which they are recorded.
+  // By file index, which is the recorded order.
   std::vector<std::uint32_t> group_of(checkpoint.files().size(), 0);
   std::vector<std::uint32_t> files;
   auto note = [&](const TileSet& tiles) {
@@ -280,7 +280,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
     auto named = Named(checkpoint, picture, finding).chunks();
     if (std::find(named.begin(), named.end(), true) == named.end()) continue;
     auto group = static_cast<std::uint16_t>(paint->groups.size());
-    // The worst stands first, and a tile that several name is its.
+    // Findings are sorted by severity; a tile belongs to the first that names it.
     for (std::size_t i = 0; i < named.size(); ++i) {
       if (named[i] && group_of[i] == 0) group_of[i] = group;
     }
@@ -297,7 +297,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
     std::size_t at = index_of(chunk) - chunks.first;
     return index_of(chunk) >= chunks.first && at < group_of.size() ? group_of[at] : 0;
   });
-  // What the repair leaves has not been judged yet: no finding names it.
+  // Tiles of the result have not been checked: no finding applies.
   std::fill(paint->after.begin(), paint->after.end(), std::uint16_t{0});
   return paint;
 }

@@ -1,4 +1,4 @@
-// A tile in words: what the tooltip and the right column say of it.
+// Text about a tile for the tooltip and the right column.
 #include <fmt/core.h>
 
 #include "core/rules/rules.h"
@@ -49,13 +49,13 @@ CrcState crc_state(const Frame& frame, ChunkId chunk) {
     const Rule& rule = rule_of(finding);
     for (const std::string& subject : finding.subjects) {
       if (subject != fqn && subject != file) continue;
-      // A file that is missing or short has lost bytes, whatever its rule is about.
+      // A finding about a missing or short file applies to all its tiles.
       bool of_file = subject == file && finding.severity == Severity::kError;
       if (rule.damages_bytes || of_file) return {Sign::kBad, "see " + finding.rule};
       is_open = is_open || rule.leaves_undecided;
     }
   }
-  // What could not be read matches nothing.
+  // An unreadable item has no checksum result.
   if (is_open || !item) return {Sign::kQuiet, "could not be looked at"};
   return {Sign::kOk, "matches, or none was written"};
 }

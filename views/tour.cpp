@@ -1,5 +1,5 @@
-// The demo, and five steps around the desk. A step points at what is really there and is over when
-// it was done, or with Next; Escape leaves; who has seen it is not led again.
+// The demo and a tour of five steps. A step points at an existing item and ends when the user has
+// done it or clicks Next; Escape leaves. The tour starts automatically only once.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 struct TourStep {
-  std::array<const char*, 3> targets;  // the first that is there; "row": a tensor's in the list
+  std::array<const char*, 3> targets;  // the first existing one; "row": a tensor in the list
   const char* title;
   const char* text;
 };
@@ -62,7 +62,7 @@ std::optional<Target> find_target(const Frame& frame, const TourStep& step) {
   return std::nullopt;
 }
 
-// What the person does that a step speaks of, as it was when the step began.
+// The state that a step watches, recorded when the step begins.
 TourMoment moment_of(const Frame& frame, const UiState& state) {
   return {frame.snapshot.tensor, frame.snapshot.finding,
           state.map.hovered.has_value() || state.map.zoom > 1, frame.snapshot.bytes != nullptr,
@@ -95,7 +95,7 @@ void next_step(const Frame& frame, UiState& state) {
   if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
 }
 
-// Below what it speaks of, else above, else beside; always inside the window.
+// Below the target, else above, else beside it; always inside the window.
 ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 screen, float gap) {
   ImVec2 at{(screen.x - size.x) / 2, screen.y - size.y - gap * 6};
   if (target) {
@@ -152,7 +152,7 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
   habits.tour_height += column.y + frame.px(30 + 14) - column.bottom;
   ImGui::End();
   if (!target) return;
-  // Inside the window, whatever it points at.
+  // Clipped to the window.
   float out = frame.px(3), edge = frame.px(1);
   add_frame(ImGui::GetForegroundDrawList(),
             {std::max(target->min.x - out, edge), std::max(target->min.y - out, edge)},
@@ -201,7 +201,7 @@ void draw_tour(Frame& frame, UiState& state) {
   if (frame.snapshot.checkpoint == nullptr) return end_tour(state);
   if (is_done(habits.tour_step, habits.tour_began, moment_of(frame, state)))
     next_step(frame, state);
-  // What was opened above the desk is looked at first.
+  // The tour waits while another panel is open.
   if (tour_is_on(state) && !is_covered(state))
     draw_bubble(frame, state, kSteps[static_cast<std::size_t>(habits.tour_step)]);
 }

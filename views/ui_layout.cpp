@@ -7,7 +7,7 @@ namespace shw {
 namespace {
 
 struct Bounds {
-  float part, least, most;  // the standard width
+  float part, least, most;  // default, minimum and maximum width
 };
 constexpr Bounds kLeft{0.222f, 270, 420}, kRight{0.257f, 320, 460};
 
@@ -49,7 +49,7 @@ void toggle(SideColumn& column, bool is_rail) {
     column.wanted = false;
     return;
   }
-  // Where it has room it goes back to its place, and the next frame forgets that it was peeked at.
+  // If there is room again, the column becomes permanent.
   column.wanted = true;
   column.peeked = !column.peeked;
 }

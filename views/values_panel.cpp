@@ -1,4 +1,4 @@
-// The numbers of a slice: a heat map, what they are like, and a table of the first of them.
+// The values of a slice: heat map, statistics and a table.
 #include <fmt/core.h>
 
 #include <imgui.h>
@@ -21,20 +21,21 @@ using verbs::SliceValues;
 using verbs::ValueCell;
 using verbs::ValuesAsk;
 
-// The root of the magnitude: weights crowd around zero, and an outlier should not hide them all.
+// Square root of the magnitude: weights are concentrated around zero, and an outlier should not
+// hide them.
 Rgba value_colour(const Theme& theme, float value, float greatest) {
   if (greatest <= 0 || value == 0) return theme.raised;
   float part = std::sqrt(std::min(1.0f, std::abs(value) / greatest));
   return mix(theme.raised, value > 0 ? theme.warn : theme.unknown, 0.08f + 0.92f * part);
 }
 
-// Signs of their own, whatever the colours are: NaN is crossed out, infinity has a plus.
+// Signs independent of colour: NaN is crossed out, infinity has a plus.
 void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min, ImVec2 max) {
   const Theme& theme = frame.theme;
   if (cell.missing || cell.unread)
     hatch(frame, draw, min, max, cell.unread ? theme.bad : theme.quiet);
   if (!cell.nan && !cell.infinite) return;
-  // One cell among thousands has to be seen: three pixels at least.
+  // At least three pixels, so that a single cell is visible.
   ImVec2 end{std::max(max.x, min.x + 3), std::max(max.y, min.y + 3)};
   draw->AddRectFilled(min, end, cell.nan ? theme.bad : theme.frame);
   if (end.x - min.x < frame.px(7) || end.y - min.y < frame.px(7)) return;
@@ -50,7 +51,7 @@ void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2
   }
 }
 
-// The window that is `factor` times as narrow around a point of it, inside the tensor.
+// The window narrowed by `factor` around a point, inside the tensor.
 ValuesAsk zoomed_ask(const Frame& frame, const SliceValues& values, double row, double column,
                      double factor) {
   ValuesAsk ask = values.ask;
@@ -197,7 +198,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
 
 }  // namespace
 
-// Rows and columns with their indices, as many as there is room for.
+// A table with row and column indices, as large as fits.
 void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
   const ImFont* font = frame.fonts.mono_small;
   float line = frame.px(19), index = text_width(font, "0,000,000") + frame.px(10);
@@ -241,7 +242,7 @@ std::string looked_text(const SliceValues& values) {
                      human_count(static_cast<std::uint64_t>(values.looked_columns)), of);
 }
 
-// The window that is the tile which is selected, in the slice that is shown.
+// The window of the selected tile in the current slice.
 std::optional<ValuesAsk> tile_ask(const Frame& frame, const SliceValues& values) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   auto chunk = frame.snapshot.chunk;
@@ -328,7 +329,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
 void show_values(Frame& frame, UiState& state) {
   close_looks(frame, state);
   ValuesCommand command;
-  // The slice of the map, where the map is of this tensor.
+  // Uses the slice of the map if that shows this tensor.
   const Picture* picture = frame.digest.picture.get();
   const Slice& slice = state.map.slice;
   if (picture != nullptr && state.map.of.lock() == picture->saved && frame.snapshot.tensor &&
@@ -357,7 +358,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
     if (state.values.followed) frame.emit(ValuesCommand{});
     state.values.followed = frame.snapshot.tensor;
   }
-  // Another checkpoint is compared with, or none any more: the same slice again.
+  // The compared checkpoint has changed: requests the same slice again.
   if (values != nullptr && state.values.compared_with != frame.snapshot.compared.get()) {
     state.values.compared_with = frame.snapshot.compared.get();
     bool is_side_by_side = frame.snapshot.compared != nullptr;

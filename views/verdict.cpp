@@ -19,7 +19,7 @@ std::string outlook_of(const CheckReport& report, const Plan* plan) {
     moved += operation.bytes_moved;
     lost += operation.elements_lost;
   }
-  // Whether anything is lost by what it leaves only those findings say.
+  // Losses in the remaining damage are described only by those findings.
   std::string leaves = unreadable_words(unreadable_in(plan->undecided));
   if (!leaves.empty()) leaves += ". ";
   if (!plan->undecided.empty())
@@ -161,7 +161,7 @@ VerdictText of_error(const Snapshot& snapshot) {
   return text;
 }
 
-// The person asked for the newest complete step: which newer ones are none.
+// The newer, incomplete steps that were skipped when the user asked for the newest complete one.
 std::string passed_over_in(const Snapshot& snapshot) {
   if (snapshot.passed_over.empty()) return {};
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";

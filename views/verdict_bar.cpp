@@ -44,7 +44,7 @@ struct BarButton {
   ButtonStyle style;
 };
 
-// From right to left; gives where the first one begins.
+// Right-aligned buttons; returns the left end.
 float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Region region) {
   std::vector<BarButton> buttons;
   bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
@@ -52,7 +52,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
     buttons.push_back({"bar/commit", Action::kCommit, "Keep it", ButtonStyle::kPlain});
     buttons.push_back({"bar/undo", Action::kUndo, "Undo", ButtonStyle::kPlain});
   }
-  // Words first: on a small screen what the palette offers too makes room for them.
+  // On small screens buttons that the palette also offers are hidden in favour of text.
   float across = (region.max.x - region.min.x) / frame.scale;
   if (is_possible(Action::kCertificate, frame, state) && across >= 900)
     buttons.push_back(
@@ -79,7 +79,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
   return x;
 }
 
-// One line that fits, and the whole of it under the mouse where it does not.
+// A single line, with the full text as tooltip if it is shortened.
 void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const std::string& whole,
                 Region region, float y) {
   Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
@@ -89,7 +89,7 @@ void draw_quiet(Frame& frame, ImDrawList* draw, const std::string& text, const s
   if (shown != whole && ImGui::IsMouseHoveringRect(region.min, region.max)) tooltip(frame, whole);
 }
 
-// "values (--data)" without what would decide it, which the whole of it says under the mouse.
+// "values (--data)" without the advice, which is in the tooltip.
 std::string without_advice(std::string_view text) {
   std::string bare;
   int depth = 0;
@@ -101,7 +101,7 @@ std::string without_advice(std::string_view text) {
   return bare;
 }
 
-// The headline with its detail, and below it what was not judged.
+// Headline and detail, with the "Not judged" line below.
 void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Region region) {
   Measure title = [&](std::string_view t) { return text_width(frame.fonts.title, t); };
   float middle = std::floor((region.min.y + region.max.y) / 2);

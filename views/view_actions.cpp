@@ -1,5 +1,5 @@
-// What is seen and of what size: columns, zoom, colours, the order of the list. Nothing of it
-// leaves the desk.
+// Actions of the view: columns, zoom, colours, list order. None of them changes
+// files.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// What lies above it, or in its place, is put away: else the key would seem to be dead.
+// Closes panels in front of the summary, so that the key has a visible effect.
 void toggle_summary(Frame& frame, UiState& state) {
   bool is_seen = state.summary_open && !state.table.open && !look_is_open(frame, state);
   close_looks(frame, state);
@@ -36,7 +36,7 @@ bool has_axes(const Frame& frame, const UiState& state) {
   return has_tensor(frame, state) && frame.digest.mesh != nullptr &&
          !frame.digest.mesh->axes.empty();
 }
-// Behind the last one the writer, of whom all axes together tell.
+// Cycles through the mesh axes and then back to the writer.
 void colour_by_next_axis(Frame& frame, UiState& state) {
   const int next = state.colour_by == ColourBy::kWriter ? state.colour_axis + 1 : 0;
   colour_by(frame, state, ColourBy::kWriter);

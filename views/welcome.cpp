@@ -1,5 +1,5 @@
-// What stands in the middle when there is no checkpoint to show: how to open one, or why it could
-// not be opened.
+// The centre without a checkpoint: how to open one, or why opening
+// failed.
 #include <algorithm>
 
 #include <imgui.h>
@@ -22,7 +22,7 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
   return {ImGui::GetWindowDrawList(), std::floor(x - half), std::floor(x + half), std::floor(y)};
 }
 
-// A line to type a path into; true when it is to be opened.
+// A path input; true if it should be opened.
 bool path_line(Frame& frame, UiState& state, Column& column) {
   float height = frame.px(36);
   float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
@@ -40,7 +40,7 @@ void open_path(Frame& frame, const UiState& state) {
   frame.emit(CheckCommand{});
 }
 
-// Looks for one in the folder that is named, or in that which could not be opened.
+// Opens the browser in the given folder, or in the one that failed to open.
 void browse_button(Frame& frame, UiState& state, Column& column, const std::string& folder) {
   if (button(frame, "open/browse", "Browse…", {column.left, column.y}))
     open_browser(frame, state, folder);
@@ -50,7 +50,7 @@ void browse_button(Frame& frame, UiState& state, Column& column, const std::stri
   column.y += frame.px(40);
 }
 
-// Every format that the table has, side by side, and what a folder of it is told by.
+// All supported formats, and what identifies a folder of each.
 void draw_formats(Frame& frame, Column& column) {
   float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(19);
   static const std::vector<verbs::KnownFormat> kKnown = verbs::known_formats();
@@ -70,7 +70,7 @@ void draw_formats(Frame& frame, Column& column) {
   column.y += line * static_cast<float>(rows) + frame.px(4);
 }
 
-// The last ones with what was found in them, as many as leave room for what stands below.
+// Recent checkpoints with their verdicts, as many as fit.
 void draw_opened_before(Frame& frame, UiState& state, Column& column, float bottom) {
   constexpr std::size_t kShown = 5;
   if (frame.snapshot.recent == nullptr || frame.snapshot.recent->empty()) return;
@@ -98,13 +98,14 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
   column.y += frame.px(8);
 }
 
-// "is no checkpoint" wants to know what is none.
+// Adds the subject to messages like "is no checkpoint".
 std::string headline_of(const Frame& frame, const Error& error) {
   const std::string& message = error.message;
   if (!message.starts_with("is ") && !message.starts_with("has ")) return sentence(message);
   std::string path =
       error.place.file.empty() ? frame.snapshot.options.checkpoint : error.place.file;
-  if (path.starts_with('.')) path = frame.snapshot.options.checkpoint;  // ".metadata" has no files
+  if (path.starts_with('.'))
+    path = frame.snapshot.options.checkpoint;  // ".metadata" is relative to the checkpoint
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path.substr(path.find_last_of('/') + 1) + " " + message;
 }
@@ -156,7 +157,7 @@ void draw_welcome(Frame& frame, UiState& state, Region region) {
   end_region();
 }
 
-// The Error as it stands in a terminal: what, where, what is expected there, what to do.
+// The error as printed in a terminal: what, where, expected, advice.
 void draw_open_error(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "error", region, frame.theme.background, false);
   const Error& error = *frame.snapshot.error;

@@ -20,7 +20,8 @@ const char* end_of(std::string_view text) {
   return text.data() + text.size();
 }
 
-// Where the texts of this frame are noted: text is drawn by functions that know a draw list only.
+// Where texts of this frame are recorded; thread-local, because text functions only get a draw
+// list.
 thread_local Marks* noted = nullptr;
 thread_local int noted_layer = 0;
 
@@ -41,7 +42,7 @@ Measure measure_with(const ImFont* font) {
 }  // namespace
 
 float text_width(const ImFont* font, std::string_view text) {
-  if (text.empty()) return 0;  // imgui takes a null begin for a C string
+  if (text.empty()) return 0;  // imgui treats a null begin as a C string
   return face(font)->CalcTextSizeA(font_size(font), FLT_MAX, 0, begin_of(text), end_of(text)).x;
 }
 
@@ -73,7 +74,7 @@ float text_until(ImDrawList* draw, const ImFont* font, float right, float middle
 void head(Frame& frame, Column& column, std::string_view text, std::string_view more) {
   const ImFont* font = frame.fonts.head;
   float x = column.left;
-  for (std::size_t at = 0; at < text.size();) {  // letters a little apart, as small capitals want
+  for (std::size_t at = 0; at < text.size();) {  // letter spacing for small capitals
     std::size_t next = at + 1;
     while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0u) == 0x80u) ++next;
     std::string_view letter = text.substr(at, next - at);
@@ -91,7 +92,7 @@ void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::str
   const char *at = begin_of(text), *last = end_of(text);
   while (at < last) {
     const char* end = wrap_position(font, at, last, column.width());
-    if (end == at) ++end;  // one letter at least, however narrow the column
+    if (end == at) ++end;  // at least one letter, however narrow the column
     draw_text(column.draw, font, column.left, column.y, colour,
               {at, static_cast<std::size_t>(end - at)});
     column.y += step;
@@ -106,7 +107,7 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
   float used =
       text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet, label);
   float room = column.width() - used - frame.px(16);
-  // A sentence goes below its label, whole; a path or a number is cut.
+  // Sentences go below their label; paths and numbers are elided.
   bool words = value.find(' ') != value.npos;
   if (words && text_width(frame.fonts.mono_small, value) > room) {
     column.y += height - frame.px(2);
@@ -115,7 +116,7 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
     column.y = inside.y + frame.px(6);
     return;
   }
-  // A label as long as a sentence leaves no room: the value gets a line of its own.
+  // Beside a long label the value gets a line of its own.
   if (room < frame.px(60) && text_width(frame.fonts.mono_small, value) > room) {
     column.y += height;
     middle += height;
