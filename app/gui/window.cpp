@@ -6,11 +6,10 @@
 #include <imgui.h>
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
-#include <set>
 
 #include "app/gui/fonts.h"
 #include "app/gui/imgui_setup.h"
+#include "app/gui/input_queue.h"
 #include "app/gui/pace.h"
 #include "app/gui/workbench.h"
 #include "core/verbs/own_file.h"
@@ -19,14 +18,9 @@
 namespace shw {
 namespace {
 
-struct RawKey {
-  int key, scancode, action, mods;
-};
-
 struct Window {
   GLFWwindow* handle = nullptr;
-  std::vector<KeyPress> keys;  // for the next frame, all of them
-  std::deque<RawKey> raw;      // for imgui, at most one change a key and frame
+  InputQueue input;
   std::vector<std::string> dropped;
   std::string title = "Shardwright";
   bool scale_changed = false;
@@ -64,13 +58,12 @@ Key key_of(int key, int scancode) {
 
 void on_key(GLFWwindow* handle, int key, int scancode, int action, int mods) {
   Window& window = of(handle);
-  window.raw.push_back({key, scancode, action, mods});
   window.pace.wake();
-  if (action == GLFW_RELEASE) return;
-  Key named = key_of(key, scancode);
-  if (named != Key::kNone)
-    window.keys.push_back({named, (mods & GLFW_MOD_CONTROL) != 0, (mods & GLFW_MOD_SHIFT) != 0,
-                           (mods & GLFW_MOD_ALT) != 0});
+  InputEvent event{key, scancode, action, mods, 0, {}};
+  if (action != GLFW_RELEASE)
+    event.pressed = {key_of(key, scancode), (mods & GLFW_MOD_CONTROL) != 0,
+                     (mods & GLFW_MOD_SHIFT) != 0, (mods & GLFW_MOD_ALT) != 0};
+  window.input.add(event);
 }
 
 void listen(Window& window) {
@@ -79,7 +72,9 @@ void listen(Window& window) {
   glfwSetKeyCallback(handle, on_key);
   glfwSetCharCallback(handle, [](GLFWwindow* w, unsigned character) {
     of(w).pace.wake();
-    ImGui_ImplGlfw_CharCallback(w, character);
+    InputEvent event;
+    event.character = character;
+    of(w).input.add(event);
   });
   glfwSetMouseButtonCallback(handle, [](GLFWwindow* w, int button, int action, int mods) {
     of(w).pace.wake();
@@ -117,19 +112,23 @@ void listen(Window& window) {
 // frames would be lost, so one of them waits for the next frame. From 1.87 on imgui sees to that.
 constexpr bool kKeysMayBeLost = IMGUI_VERSION_NUM < 18700;
 
-void feed_keys(Window& window) {
-  std::set<int> changed;
-  while (!window.raw.empty() &&
-         (changed.insert(window.raw.front().key).second || !kKeysMayBeLost)) {
-    RawKey raw = window.raw.front();
-    window.raw.pop_front();
+std::vector<KeyPress> feed_input(Window& window) {
+  InputQueue::Target target{};
+  target.takes_text = ImGui::GetIO().WantTextInput;
+  target.one_change_a_key = kKeysMayBeLost;
+  target.key = [&window](const InputEvent& event) {
     // Arrows and pages are the list's and the map's: imgui would walk its own focus away from them.
-    bool walks = raw.key >= GLFW_KEY_RIGHT && raw.key <= GLFW_KEY_END;
-    bool menu = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
-    if (walks && raw.action != GLFW_RELEASE && !menu && !ImGui::GetIO().WantTextInput) continue;
-    ImGui_ImplGlfw_KeyCallback(window.handle, raw.key, raw.scancode, raw.action, raw.mods);
-  }
-  if (!window.raw.empty()) window.pace.wake();
+    const bool walks = event.key >= GLFW_KEY_RIGHT && event.key <= GLFW_KEY_END;
+    const bool menu = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+    if (walks && event.action != GLFW_RELEASE && !menu && !ImGui::GetIO().WantTextInput) return;
+    ImGui_ImplGlfw_KeyCallback(window.handle, event.key, event.scancode, event.action, event.mods);
+  };
+  target.character = [&window](unsigned character) {
+    ImGui_ImplGlfw_CharCallback(window.handle, character);
+  };
+  std::vector<KeyPress> keys = window.input.take(target);
+  if (!window.input.empty()) window.pace.wake();
+  return keys;
 }
 
 float wanted_scale(const GuiOptions& options, GLFWwindow* handle) {
@@ -169,12 +168,10 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
     if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
     window.dropped.clear();
-    feed_keys(window);
+    const std::vector<KeyPress> keys = feed_input(window);
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
-    std::vector<KeyPress> keys = std::move(window.keys);
-    window.keys.clear();
     bench.draw(fonts, look.scale, glfwGetTime(), keys, false);
     if (bench.title() != window.title) {
       window.title = bench.title();

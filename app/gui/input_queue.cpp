@@ -1,0 +1,68 @@
+#include "app/gui/input_queue.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shw {
+namespace {
+
+constexpr int kRepeat = 2;  // GLFW_REPEAT
+
+bool is_character(const InputEvent& event) {
+  return event.key == 0;
+}
+
+// Arrows and pages move a list or a map, never the focus to a text field.
+bool is_walk(const KeyPress& press) {
+  return press.key >= Key::kUp && press.key <= Key::kEnd;
+}
+
+// It may move the focus: all but what a text field takes for itself.
+bool is_command(const KeyPress& press, bool takes_text) {
+  if (press.key == Key::kNone || is_walk(press)) return false;
+  if (!takes_text || press.ctrl || press.alt) return true;
+  const bool is_function = press.key >= Key::kF1 && press.key <= Key::kF12;
+  return press.key == Key::kEnter || press.key == Key::kEscape || press.key == Key::kTab ||
+         is_function;
+}
+
+}  // namespace
+
+std::vector<KeyPress> InputQueue::take(const Target& target) {
+  std::vector<KeyPress> presses;
+  std::set<int> changed;
+  since_command_ = std::min(since_command_ + 1, kFramesToFocus);
+  while (!events_.empty()) {
+    const InputEvent event = events_.front();
+    const bool waits = since_command_ < kFramesToFocus;
+    if (is_character(event)) {
+      if (waits) break;
+      events_.pop_front();
+      target.character(event.character);
+      continue;
+    }
+    const bool is_press = event.pressed.key != Key::kNone;
+    if (waits && is_press && !is_walk(event.pressed)) {
+      if (event.action != kRepeat) break;
+      // A key held down on a slow machine: commands do not pile up.
+      events_.pop_front();
+      if (!events_.empty() && is_character(events_.front())) events_.pop_front();
+      continue;
+    }
+    if (!changed.insert(event.key).second && target.one_change_a_key) break;
+    events_.pop_front();
+    target.key(event);
+    if (!is_press) continue;
+    presses.push_back(event.pressed);
+    if (!is_command(event.pressed, target.takes_text)) continue;
+    // The character of the key itself belongs to it: "/" does not stand in the field it opens.
+    if (!events_.empty() && is_character(events_.front())) {
+      target.character(events_.front().character);
+      events_.pop_front();
+    }
+    since_command_ = 0;
+  }
+  return presses;
+}
+
+}  // namespace shw
