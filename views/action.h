@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "views/ui_state.h"
 
@@ -91,10 +92,12 @@ inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kEx
 
 // Whether the key of an action works while a panel covers the window.
 enum class OverlayPolicy : std::uint8_t {
-  kBlocked,          // works only where no panel is open: the action touches what a panel hides
-  kRepairPanelOnly,  // works above the repair panel, to which the action belongs
-  kAlways,           // works above every panel: the effect stays visible
-  kReplaces,         // closes the open panel and shows its own
+  kBlocked,           // works only where no panel is open: the action touches what a panel hides
+  kRepairPanelOnly,   // works above the repair panel, to which the action belongs
+  kAlways,            // works above every panel: the effect stays visible
+  kReplaces,          // closes the open panel and shows its own
+  kNeedsRepairPanel,  // writes, so it works only with the repair panel and its numbers in sight;
+                      // from elsewhere it opens that panel
 };
 
 // A row of the action table. The rows are grouped by topic in finding_actions.cpp,
@@ -106,6 +109,8 @@ struct ActionRow {
   bool (*is_possible)(const Frame& frame, const UiState& state);
   void (*run)(Frame& frame, UiState& state);
   OverlayPolicy overlay = OverlayPolicy::kBlocked;
+  // What the person is asked before it runs, in one or two sentences; empty: nothing to ask now.
+  std::string (*question)(const Frame& frame) = nullptr;
 };
 
 }  // namespace shw

@@ -28,7 +28,9 @@ void take_back_one(UiState& state) {
 }
 
 void escape(Frame& frame, UiState& state, bool typing) {
-  if (state.palette_open)
+  if (state.asked)
+    state.asked.reset();
+  else if (state.palette_open)
     state.palette_open = false;
   else if (panel_is_open(state))
     close_panels(state);
@@ -42,7 +44,9 @@ void escape(Frame& frame, UiState& state, bool typing) {
 
 bool works_above(const ActionRow& row, const UiState& state) {
   return row.overlay == OverlayPolicy::kAlways ||
-         (row.overlay == OverlayPolicy::kRepairPanelOnly && state.plan_open);
+         ((row.overlay == OverlayPolicy::kRepairPanelOnly ||
+           row.overlay == OverlayPolicy::kNeedsRepairPanel) &&
+          state.plan_open);
 }
 
 // True for letters and for keys that edit text.
@@ -66,20 +70,35 @@ KeyPress as_told(KeyPress key) {
 
 void choose(Action action, Frame& frame, UiState& state) {
   if (!is_possible(action, frame, state)) return;
-  if (!works_above(row_of(action), state)) close_panels(state);
+  const ActionRow& row = row_of(action);
+  const bool plan_is_in_sight = state.plan_open && !state.palette_open;
+  if (row.overlay == OverlayPolicy::kNeedsRepairPanel && !plan_is_in_sight) {
+    close_panels(state);
+    state.palette_open = false;
+    state.plan_open = true;
+    return;
+  }
+  if (row.question != nullptr && !row.question(frame).empty()) {
+    state.palette_open = false;
+    state.asked = action;
+    return;
+  }
+  if (!works_above(row, state)) close_panels(state);
   if (action != Action::kPalette) state.palette_open = false;
   run(action, frame, state);
 }
 
 void run_keys(Frame& frame, UiState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
+  if (state.quit_wanted) choose(Action::kQuit, frame, state);
+  state.quit_wanted = false;
   for (KeyPress pressed : frame.keys) {
     KeyPress key = as_told(pressed);
     if (key == KeyPress{Key::kEscape}) {
       escape(frame, state, typing);
       continue;
     }
-    if (typing && is_of_text(key)) continue;
+    if (state.asked || (typing && is_of_text(key))) continue;
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       // The palette lists the keys of all actions, so all of them work there.

@@ -118,6 +118,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (state.browser.open) draw_browser(frame, state);
   draw_habit_panels(frame, state);
   if (state.palette_open) draw_palette(frame, state);
+  if (state.asked) draw_question(frame, state);
   record_texts(nullptr);
 }
 

@@ -42,6 +42,9 @@ struct OverlayPanel {
   Column all, content;
   float around = 0, first = 0;  // height around the content, and the content's begin
 };
+// The question of state.asked with two buttons; no key answers it with yes.
+void draw_question(Frame& frame, UiState& state);
+
 // `height`: content height of the last frame. False: closed, as in begin_overlay.
 bool begin_panel(Frame& frame, const UiState& state, const char* id, float wide, float height,
                  std::string_view title, OverlayPanel& panel);

@@ -80,7 +80,10 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
     if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
     right -= button_size(frame, b.label).x;
     if (button(frame, b.id, b.label, {right, column.y}, b.style)) {
-      if (b.action != Action::kPalette) run(b.action, frame, state);
+      if (b.action != Action::kPalette)
+        run(b.action, frame, state);
+      else
+        state.out.clear();
       state.plan_open = false;
     }
     right -= frame.px(10);

@@ -15,6 +15,13 @@ bool is_to_be_repaired(const Frame& frame) {
   return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
 }
 
+// A path as it was meant: blanks around it are slips of the hand.
+std::string without_blanks(const std::string& path) {
+  const std::size_t first = path.find_first_not_of(" \t");
+  if (first == path.npos) return {};
+  return path.substr(first, path.find_last_not_of(" \t") + 1 - first);
+}
+
 bool can_review(const Frame& frame, const UiState& state) {
   return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
 }
@@ -38,7 +45,7 @@ bool can_try(const Frame& frame, const UiState& /*state*/) {
 void apply_repair(Frame& frame, UiState& state, bool in_place) {
   ApplyOptions options;
   options.in_place = in_place;
-  if (!in_place) options.out = state.out;
+  if (!in_place) options.out = without_blanks(state.out);
   parse_device(state.plan.device, options.device);
   frame.emit(RepairCommand{options});
   frame.emit(VerifyCommand{});
@@ -112,13 +119,13 @@ constexpr std::array kRepairRows{
               OverlayPolicy::kReplaces},
     ActionRow{Action::kApply, "Apply the repair into a new directory", ctrl(Key::kEnter), can_apply,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, false); },
-              OverlayPolicy::kRepairPanelOnly},
+              OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kApplyInPlace,
               "Apply the repair in place",
               {},
               can_apply_in_place,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, true); },
-              OverlayPolicy::kRepairPanelOnly},
+              OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kDryRun, "Say what the repair takes", ctrl(Key::kD), can_try,
               emit_one<DryRunCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ), can_undo_edit,
@@ -130,18 +137,23 @@ constexpr std::array kRepairRows{
               {},
               has_half_made,
               go_on,
-              OverlayPolicy::kRepairPanelOnly},
+              OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kRollBack,
               "Take away what the stopped repair left",
               {},
               has_half_made,
               roll_back,
-              OverlayPolicy::kRepairPanelOnly},
+              OverlayPolicy::kNeedsRepairPanel},
     ActionRow{Action::kCommit,
               "Keep the repair in place for good",
               {},
               can_take_back,
-              emit_one<CommitCommand>},
+              emit_one<CommitCommand>,
+              OverlayPolicy::kBlocked,
+              [](const Frame&) -> std::string {
+                return "The metadata of before the repair is deleted, so that the repair can no "
+                       "longer be undone.";
+              }},
     ActionRow{Action::kCertificate,
               "Show the certificate",
               {Key::kF7},
@@ -159,7 +171,16 @@ constexpr std::array kRepairRows{
     ActionRow{
         Action::kOpenRepaired, "Open what was repaired", {}, can_open_repaired, open_repaired},
     // Checks the restored checkpoint again.
-    ActionRow{Action::kUndo, "Undo a repair in place", {}, can_take_back, emit_one<UndoCommand>},
+    ActionRow{Action::kUndo,
+              "Undo a repair in place",
+              {},
+              can_take_back,
+              emit_one<UndoCommand>,
+              OverlayPolicy::kBlocked,
+              [](const Frame&) -> std::string {
+                return "The checkpoint gets the metadata back that it had before the repair, byte "
+                       "for byte.";
+              }},
 };
 
 }  // namespace

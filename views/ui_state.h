@@ -37,6 +37,8 @@ struct MenuState {
   bool wanted = false;
 };
 
+enum class Action : std::uint8_t;  // views/action.h
+
 struct UiState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
@@ -80,6 +82,8 @@ struct UiState {
         certificate_height = 420;  // pixels that the panels took in the last frame
   std::string toast;
   double toast_until = 0;
+  std::optional<Action> asked;  // the action whose question is on screen
+  bool quit_wanted = false;     // the window was told to close
   bool quit = false;
   HabitsState habits;
 };

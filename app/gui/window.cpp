@@ -24,6 +24,7 @@ struct Window {
   std::vector<std::string> dropped;
   std::string title = "Shardwright";
   bool scale_changed = false;
+  bool close_wanted = false;
   Pace pace;
 };
 
@@ -102,6 +103,12 @@ void listen(Window& window) {
   });
   glfwSetWindowContentScaleCallback(
       handle, [](GLFWwindow* w, float, float) { of(w).scale_changed = true; });
+  glfwSetWindowCloseCallback(handle, [](GLFWwindow* w) {
+    // The desktop decides: it may have to ask first.
+    glfwSetWindowShouldClose(w, GLFW_FALSE);
+    of(w).close_wanted = true;
+    of(w).pace.wake();
+  });
   glfwSetDropCallback(handle, [](GLFWwindow* w, int count, const char** paths) {
     for (int i = 0; i < count; ++i) of(w).dropped.emplace_back(paths[i]);
     of(w).pace.wake();
@@ -152,7 +159,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
   Fonts fonts;
   Look look;
   float monitor = wanted_scale(options, window.handle);
-  while (!glfwWindowShouldClose(window.handle) && !bench.desk().quit) {
+  while (!bench.desk().quit) {
     Pace::Sleep sleep = window.pace.next(bench.busy());
     if (sleep == Pace::Sleep::kNot)
       glfwPollEvents();
@@ -166,6 +173,8 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     window.scale_changed = false;
     const verbs::UiSettings& settings = bench.desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
+    if (window.close_wanted) bench.desk().quit_wanted = true;
+    window.close_wanted = false;
     if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
     window.dropped.clear();
     const std::vector<KeyPress> keys = feed_input(window);

@@ -38,6 +38,7 @@ struct JobState {
   bool looking = false;     // beside it, into a file: how many of how many elements
   std::uint64_t looked = 0, to_look = 0;
   std::string_view verb = {};  // of its command
+  bool writes = false;         // into files that stay
 };
 
 class Session {

@@ -43,6 +43,14 @@ bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
   return std::holds_alternative<UndoCommand>(command);
 }
 
+// Files that stay when it is stopped.
+bool writes_files(const Command& command) {
+  return std::holds_alternative<RepairCommand>(command) ||
+         std::holds_alternative<ResumeCommand>(command) ||
+         std::holds_alternative<RollBackCommand>(command) ||
+         std::holds_alternative<UndoCommand>(command);
+}
+
 // Whether it has nothing to do with what the running job is about to bring.
 bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
@@ -94,6 +102,7 @@ void RunningJob::cancel() {
 JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
+  job.writes = writes_files(command);
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
   job.running = !is_quick || job.seconds > kNoticed;
