@@ -21,8 +21,9 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kHeadersUpTo = 100'000;  // items; design 5.1
-// Of entries of single ranks, below Depth::kData: a generator's state is 5 kB, a loader's few.
+constexpr std::uint64_t kHeadersUpTo = 100'000;  // items
+// Limit for entries of single ranks below Depth::kData: a generator state has 5 kB, a loader state
+// less.
 constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
 
 std::size_t rank_of(std::string_view rule) {
@@ -50,8 +51,8 @@ std::string what_is_deeper(Depth depth) {
   return "";
 }
 
-// Errors first, then warnings, then what is only to know; among equals a cause stands before what
-// it explains.
+// By severity; for equal severity a cause comes before its
+// symptoms.
 void sort_findings(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
@@ -71,8 +72,8 @@ Verdict verdict_of(const std::vector<Finding>& findings) {
   return has_undecided(findings) ? Verdict::kUndecided : Verdict::kClean;
 }
 
-// What is expected: the spec, and of the rest what the reference holds. What is of another model is
-// refused: nothing is compared with it.
+// The expected entries: from the spec, and for other tensors from the reference. A spec or
+// reference of another model is rejected.
 struct Expectation {
   std::shared_ptr<const Spec> spec;
   const Checkpoint* reference = nullptr;
@@ -83,8 +84,9 @@ struct Expectation {
 
 using States = std::shared_ptr<const std::vector<OptimizerState>>;
 
-// What the reference by itself is in doubt of. A trainer may save every step wrong in the same way:
-// that two steps agree proves nothing then, and that one is mended speaks against the other alone.
+// Tensors that are damaged in the reference itself. A trainer may save every step with the same
+// damage, so equality of two steps proves nothing there, and a difference may mean that only one
+// was repaired.
 Result<std::set<TensorId>> untrusted_in_reference(const Checkpoint& checkpoint,
                                                   const CheckOptions& options, Depth depth,
                                                   const NameMap& names, Progress* progress) {
@@ -94,7 +96,7 @@ Result<std::set<TensorId>> untrusted_in_reference(const Checkpoint& checkpoint,
   alone.mesh = options.mesh;
   alone.memory = options.memory;
   SHW_TRY(CheckReport report, check(reference, alone, progress));
-  // A hint is no reason to leave aside where they differ.
+  // Tensors that differ are compared even if there is only a hint.
   std::set<std::string_view> named, hinted;
   for (const Finding& finding : report.findings) {
     const Rule& rule = rule_of(finding);
@@ -120,8 +122,8 @@ bool is_named(const Spec& spec, const Checkpoint& checkpoint, TensorId tensor) {
   return spec.find(checkpoint.fqn(tensor)) != nullptr;
 }
 
-// A spec may cover a part of the model: of what it does not name the reference says what it holds.
-// What only the reference has is not expected: whether the model has it the spec alone would know.
+// A spec may cover a part of the model: for other tensors of the checkpoint the reference's shapes
+// are expected. Tensors that only the reference has are not expected.
 std::shared_ptr<const Spec> with_held(const Checkpoint& checkpoint,
                                       const std::shared_ptr<const Spec>& spec, Spec held,
                                       Progress* progress) {
@@ -148,7 +150,7 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   }
   if (out.spec != nullptr) out.spec = with_states(checkpoint, out.spec, *states, progress);
   if (options.reference == nullptr) return out;
-  // An adapter has none of the base's tensors: its matrices are held against the base's sizes.
+  // An adapter has none of the base tensors: its matrices are compared with the base's sizes.
   if (is_adapter_of_base(checkpoint, *options.reference)) {
     for (Finding& finding : adapter_against_base(checkpoint, *options.reference, progress))
       out.refused.push_back(std::move(finding));
@@ -175,11 +177,11 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   return out;
 }
 
-// All that is read before a rule looks.
+// Everything that is read before the rules run.
 struct Looked {
-  std::vector<TensorTiling> tilings;  // most rules ask which tensors are tiled exactly
-  ItemHeaders headers;                // what the items say about themselves
-  DataChecks data;                    // whether their bytes are those that were written
+  std::vector<TensorTiling> tilings;  // which tensors are tiled exactly; most rules need it
+  ItemHeaders headers;                // headers of the items
+  DataChecks data;                    // checksum results
   std::map<TensorId, ReplicaMismatch> doubts;
   OwnEntries own_entries;
   std::optional<Integrity> integrity;
@@ -231,7 +233,7 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
   return input;
 }
 
-// What opening said, and what was said to it and does not fit.
+// Findings from opening, and about given options that do not fit.
 void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckInput& input,
                     std::vector<Finding>& findings) {
   auto opened = checkpoint.opening_findings();
@@ -282,8 +284,8 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   report.deeper = what_is_deeper(report.depth);
   Looked looked;
   SHW_CHECK(read_all(checkpoint, report.depth, options, progress, looked));
-  // Nobody waits until a quarter of a million headers are taken apart. What was found while it was
-  // being stopped is no answer.
+  // Destroys 250,000 headers in the background. After cancellation the findings are incomplete and
+  // dropped.
   auto stopped = [&] {
     destroy_in_background(std::pair(std::move(looked.headers), std::move(looked.data)));
     return cancelled_error();

@@ -1,4 +1,4 @@
-// Looks at a checkpoint and says what is wrong: a list of rules, each a pure function of what was
+// Checks a checkpoint with a list of rules, each a pure function of what was
 // opened.
 #pragma once
 
@@ -22,17 +22,17 @@ namespace shw {
 struct CheckOptions {
   std::optional<Depth> depth;        // default: headers up to 100,000 items, metadata above
   std::shared_ptr<const Spec> spec;  // may be null
-  std::optional<Mesh> mesh;          // what the person said (--mesh)
-  // Another checkpoint of the same model (--against): its names, shapes and dtypes are expected
-  // where there is no spec, and rules may compare bytes with it. May be null.
+  std::optional<Mesh> mesh;          // the user's mesh (--mesh)
+  // Another checkpoint of the same model (--against): provides names, shapes and dtypes if there is
+  // no spec, and bytes for comparisons. May be null.
   std::shared_ptr<const Checkpoint> reference = nullptr;
-  // Each member calls check() alike; what reads every byte is shared out. Null: alone.
+  // All ranks call check() with equal arguments; full reads are divided. Null: a single process.
   Team* team = nullptr;
-  // Where every byte is read, what statistics are made of, for who asks for them afterwards. Null:
-  // nobody does.
+  // If every byte is read, receives statistics for later use; may be
+  // null.
   CountedChunks* counted = nullptr;
-  // That may be taken for what is held beside a reference: sums of rows, decoded items, tensors
-  // that are looked at whole. A few MiB a thread come to it.
+  // Memory limit for comparisons with a reference: row sums, decoded items, whole tensors. A few
+  // MiB per thread are added.
   std::uint64_t memory = kDefaultMemory;
 };
 
@@ -40,17 +40,17 @@ enum class Verdict : std::uint8_t { kClean, kFindings, kUndecided };
 std::string_view name(Verdict verdict);
 
 struct CheckReport {
-  Verdict verdict = Verdict::kClean;  // kFindings: at least one above info; kUndecided: something
-                                      // could not be looked at
+  Verdict verdict = Verdict::kClean;  // kFindings: at least one above info;
+                                      // kUndecided: something could not be examined
   Depth depth = Depth::kMetadata;
-  std::string deeper;             // what a deeper look could still find; empty at kData
-  std::vector<Finding> findings;  // causes before what they explain, then by severity
-  std::shared_ptr<const Spec> spec = nullptr;  // what was expected: given, or from the reference
+  std::string deeper;                          // what a deeper check could find; empty at kData
+  std::vector<Finding> findings;               // causes before their symptoms, then by severity
+  std::shared_ptr<const Spec> spec = nullptr;  // expected entries: given, or from the reference
   std::vector<Unjudged> unjudged = {};         // hints first
 };
 
-// Something could not be looked at, whatever else was found: who takes the other findings as known
-// must not take the checkpoint for clean.
+// True if something could not be examined: even if all findings are accepted, the checkpoint is not
+// known to be clean.
 bool leaves_open(const CheckReport& report);
 
 Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& options,

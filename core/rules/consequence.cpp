@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// A loader that expects the true shape compares it with the saved one first, and stops.
+// A loader compares the saved shape with the correct one first, and stops.
 bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
   return std::visit(
       [&](const auto& kind) {
@@ -21,13 +21,13 @@ bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
 
 bool loses(const Finding& finding) {
   if (rule_of(finding).outcome == RunOutcome::kLosesElements) return true;
-  // What a lossless remedy leaves behind (rows of padding) was nothing.
+  // Elements dropped by a lossless remedy (padding rows) had no content.
   if (finding.remedy) return !finding.remedy->lossless;
   return std::any_of(finding.diagnoses.begin(), finding.diagnoses.end(),
                      [](const Diagnosis& d) { return std::holds_alternative<PartlyLost>(d); });
 }
 
-// A transpose that nothing proves: the shape is wrong all the same.
+// An unproved transpose still has a wrong shape.
 bool names_two_shapes(const Finding& finding) {
   const Extents *saved = nullptr, *expected = nullptr;
   for (const auto& [key, value] : finding.evidence) {
@@ -63,7 +63,7 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (outcome == RunOutcome::kIsHostile || finding.severity == Severity::kWarning)
     return Consequence::kHazard;
   if (loses(finding)) return Consequence::kDataLost;
-  // What is wrong with tiles without a record stops a load, whatever mends it.
+  // Wrong chunks without a record stop a load, whatever the repair.
   if (finding.diagnoses.empty() || outcome == RunOutcome::kStops) {
     bool stops = outcome == RunOutcome::kStops ||
                  (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));

@@ -1,5 +1,5 @@
-// From what a finding found to what it means for the person: does the checkpoint still load, and is
-// what it loads right? Read off the diagnoses, so that no rule has to say it.
+// Derives from findings whether the checkpoint still loads, and whether it loads correct values,
+// using diagnoses so that rules need not state it.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace shw {
 
 Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint);
 
-// The worst of all; kNone where nothing is above info.
+// The worst consequence; kNone if no finding is above info.
 Consequence worst_consequence(const std::vector<Finding>& findings);
 
-// "Loads, silently wrong": how a verdict over findings begins. kNone: they are about what a person
-// said, not about the checkpoint.
+// "Loads, silently wrong": the begin of a verdict. kNone: the findings concern options, not the
+// checkpoint.
 std::string title_of(Consequence consequence);
 
 }  // namespace shw

@@ -20,7 +20,7 @@ using Causes = std::unordered_map<std::string_view, const Finding*>;  // by subj
 bool is_symptom(const Finding& finding, const Causes& causes) {
   SymptomIn in = rule_of(finding).symptom_in;
   if (in == SymptomIn::kTiles) return true;
-  // An item of another tensor may have its dtype.
+  // An item of another tensor may have the right dtype.
   if (in != SymptomIn::kItems || finding.subjects.empty()) return false;
   auto cause = causes.find(finding.subjects.front());
   return cause != causes.end() && rule_of(*cause->second).cause_of == CauseOf::kTilesAndItems;

@@ -1,5 +1,5 @@
-// What findings explain of others: what a rule need not say again, and what is a symptom of a cause
-// that was found.
+// Relations between findings: which subjects are explained already, and which findings are symptoms
+// of another.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@
 
 namespace shw {
 
-// The subjects that findings of `rule` name: what another rule need not say again.
+// Subjects of the findings of `rule`, which another rule need not report again.
 std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& findings,
                                                   std::string_view rule);
 
-// Names that tensors will have and will have had, by findings that rename.
+// Old and new names of tensors in findings that rename.
 struct NewNames {
-  std::unordered_set<std::string> given;  // without what wrappers add: bare_name()
-  std::unordered_set<std::string> left;   // and not given to another
+  std::unordered_set<std::string> given;  // new names without wrappers: bare_name()
+  std::unordered_set<std::string> left;   // old names that no tensor gets
 };
 NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& findings);
 
-// What chunks and items look like after a cause that was found is no news: overlaps, gaps and
-// shapes of tensors that a cause names are only to know. Run once, after all rules.
+// Reduces symptoms of a found cause to infos: overlaps, gaps and shapes of tensors that the cause
+// names. Run once, after all rules.
 void demote_symptoms(std::vector<Finding>& findings);
 
 }  // namespace shw

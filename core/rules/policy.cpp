@@ -21,14 +21,14 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
   return {std::string(require), verdict, std::move(why), {}};
 }
 
-// "3 tensors with NaN": of those that break it, or leave it open.
+// "3 tensors with NaN": the subjects that break the policy or leave it undecided.
 PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std::string_view noun,
                            std::string_view what, std::vector<std::string> subjects) {
   std::string why = plural(subjects.size(), noun) + std::string(what);
   return {std::string(require), verdict, std::move(why), std::move(subjects)};
 }
 
-// What was not read keeps an answer open that would be "met".
+// Unread files turn "met" into "undecided".
 std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
   if (checkpoint.directory() == nullptr)
     return policy_answer(require, PolicyVerdict::kUndecided,
@@ -62,8 +62,8 @@ PolicyAnswer judge_coverage(const Checkpoint& checkpoint, const Progress* progre
                            " lies in one tile whose bytes are there");
 }
 
-// Of values that are more than plain data nothing was looked at: a tensor in a tuple, an RNG state,
-// or what is of a kind that is not read.
+// Entries that are more than plain data were not examined: tensors in tuples, RNG states,
+// unsupported kinds.
 std::vector<std::string> opaque_objects(const Checkpoint& checkpoint, const Progress* progress) {
   const auto objects = checkpoint.objects();
   std::vector<std::string> opaque;
@@ -111,12 +111,12 @@ Result<PolicyAnswer> judge_finite(const Checkpoint& checkpoint, bool data, Progr
                        "no NaN and no infinity in " + plural(told.size(), "tensor"));
 }
 
-// States by parameter, under whatever name they call it.
+// States by parameter, whatever their spelling.
 struct StatesSeen {
-  std::map<std::string, std::set<std::string>> kinds;  // by key
-  std::set<TensorId> parameters;                       // that have at least one
-  std::vector<std::string> gone;                       // states that are recorded and not there
-  bool all_placed = true;                              // of each it is known whose it is
+  std::map<std::string, std::set<std::string>> kinds;  // by parameter key
+  std::set<TensorId> parameters;                       // with at least one state
+  std::vector<std::string> gone;                       // recorded states whose data is missing
+  bool all_placed = true;                              // the parameter of every state is known
 };
 
 bool is_there(const Checkpoint& checkpoint, TensorId tensor) {
@@ -133,7 +133,7 @@ StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
     seen.all_placed = seen.all_placed && state.parameter;
     if (!is_there(checkpoint, state.state)) seen.gone.emplace_back(checkpoint.fqn(state.state));
   }
-  // A state that is an object counts as there: what it holds is not looked at.
+  // A state stored as an object counts as present; its contents are not examined.
   for (const NonTensorEntry& object : checkpoint.objects()) {
     if (auto path = parse_state_fqn(object.fqn))
       seen.kinds[std::string(path->key)].insert(std::string(path->kind));
@@ -144,9 +144,9 @@ StatesSeen states_seen(const Checkpoint& checkpoint, const Progress* progress) {
   return seen;
 }
 
-// Every kind that a parameter has, and by how many. What more than half of them have the optimizer
-// keeps for all; what fewer have may be another optimizer's (matrices by one, vectors by another),
-// or all that is left.
+// Kinds of states with the number of parameters that have them. More than half:
+// the optimizer keeps it for all. Fewer: another optimizer's, or the rest of a
+// loss.
 std::map<std::string, std::size_t> kind_counts(const StatesSeen& seen) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [key, kinds] : seen.kinds) {
@@ -172,7 +172,7 @@ void add_lacking_kinds(const StatesSeen& seen, Lacking& out) {
   }
 }
 
-// Only some formats say which tensors are trained; where none is said, each float may be.
+// Only some formats record which tensors are trained; otherwise every float may be.
 void add_stateless(const Checkpoint& checkpoint, const StatesSeen& seen, Lacking& out) {
   bool says_trained = false;
   std::vector<TensorId> stateless;
@@ -204,7 +204,7 @@ PolicyAnswer judge_optimizer(const Checkpoint& checkpoint, const Progress* progr
     return policy_answer(kName, PolicyVerdict::kBroken, "state",
                          " with elements in no tile, in several, or in a file that is gone",
                          std::move(seen.gone));
-  // What is lacking may lie in what could not be read.
+  // Missing states may be in unreadable files.
   if (unread) return std::move(*unread);
   if (!lacking.broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "parameter",

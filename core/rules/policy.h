@@ -1,5 +1,5 @@
-// What a team requires of every checkpoint, whatever the rules find: a file names it, and each is
-// met, broken, or open.
+// Team policies: requirements on every checkpoint, listed in a file; each is met, broken or
+// undecided.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct PolicyAnswer {
   std::string require;
   PolicyVerdict verdict = PolicyVerdict::kUndecided;
   std::string why;                    // one sentence
-  std::vector<std::string> subjects;  // what breaks it, or leaves it open
+  std::vector<std::string> subjects;  // what breaks the policy or leaves it undecided
 };
 
-// `required`: of kPolicies. `data`: bytes may be read.
+// `required`: names from kPolicies. `data`: may read tensor data.
 Result<std::vector<PolicyAnswer>> judge_policies(const Checkpoint& checkpoint,
                                                  std::span<const std::string> required, bool data,
                                                  Progress* progress, Team* team = nullptr);

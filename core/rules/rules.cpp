@@ -12,22 +12,22 @@ namespace shw {
 namespace {
 
 const Rule* const kInOrder[] = {
-    // What opening itself says, and what is missing on disk.
+    // Reported on opening, and missing data.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kFileHash,
     &kTileUnlisted, &kStorageDangling, &kFilledElements, &kSharedStorage, &kIndexMisplaced,
     &kUnownedBytes,
-    // The causes that explain what comes after them.
+    // Causes that explain later findings.
     &kPlacementAxisMoved, &kGluSplitLocal, &kLocalSavedAsGlobal, &kAxisDropped, &kWriterMosaic,
     &kUnevenStrided, &kStridedRecordedPlain, &kTopologyLocked, &kFusedPerRank, &kUnevenShards,
     &kFlatShard,
-    // What only another checkpoint can tell.
+    // Rules that need another checkpoint.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged, &kContentMoved,
     &kAxisRepeated, &kNormsShifted,
-    // Names, and what stands beside each other by name.
+    // Names and companion tensors.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kZeroWeights,
     &kQuantisedPairs,
-    // The tiles, the items, the spec.
+    // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kRouterRows,
@@ -48,7 +48,7 @@ std::span<const Rule> all_rules() {
 }
 
 const Rule* find_rule(std::string_view id) {
-  // Asked for every finding, by what is drawn as well.
+  // Called for every finding, also by views.
   static const std::unordered_map<std::string_view, const Rule*> kById = [] {
     std::unordered_map<std::string_view, const Rule*> rules;
     for (const Rule& rule : all_rules()) rules.emplace(rule.id, &rule);
@@ -74,7 +74,7 @@ std::vector<const Finding*> unopened(const Checkpoint& checkpoint) {
   std::vector<const Finding*> found;
   for (const Finding& finding : checkpoint.opening_findings()) {
     const Rule& rule = rule_of(finding);
-    // A warning says that something was set right: a key that is there twice.
+    // A warning means that something is already corrected: a duplicate key.
     bool damaged = rule.damages_bytes && finding.severity == Severity::kError;
     if (damaged || rule.leaves_undecided) found.push_back(&finding);
   }

@@ -1,4 +1,4 @@
-// The table of the rules: one a file, and one row a rule.
+// The table of rules, one row per rule and one rule per file.
 #pragma once
 
 #include <span>
@@ -25,19 +25,19 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
 extern const Rule kUnownedBytes;
 
-// In the order in which they run: causes first.
+// In execution order: causes first.
 std::span<const Rule> all_rules();
 const Rule* find_rule(std::string_view id);
 
-// What the rule looks for, found; an error only of rules that read together (Rule::run_shared).
+// Runs one rule; errors occur only in rules with run_shared.
 Status run_rule(const Rule& rule, const Facts& facts, std::vector<Finding>& findings);
 
-// The row of the rule that found it; one without roles where there is no such rule.
+// The row of the finding's rule; an empty row if the rule is unknown.
 const Rule& rule_of(const Finding& finding);
 
-// Of opening: what could not be read, so that nobody knows what else lies there.
+// Opening findings about unreadable files or records, which may hide tensors.
 std::vector<const Finding*> unopened(const Checkpoint& checkpoint);
-// The files and records that these name, each once.
+// Their subjects, each once.
 std::vector<std::string> unopened_subjects(const Checkpoint& checkpoint);
 
 }  // namespace shw

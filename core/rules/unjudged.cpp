@@ -32,7 +32,7 @@ bool has_states(const Checkpoint& c, const CheckInput& input) {
   return false;
 }
 
-// One rank alone places nothing.
+// A single rank has no placement.
 bool is_placed(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   if (c.rank_count() > 1) return true;
@@ -42,13 +42,13 @@ bool is_placed(const CheckInput& input) {
   return false;
 }
 
-// Whether it is known which rank of the spec's mesh a writer is: not where that mesh is too small
-// for those that wrote, or where two orders of its axes were given and neither was used.
+// Whether the position of writers on the spec's mesh is known: not if the mesh is too small, or if
+// two orders of its axes were given and none was used.
 class RanksOfMesh {
  public:
   explicit RanksOfMesh(const CheckInput& input) : input_(input) {}
   bool are_known(const Mesh& mesh) {
-    if (asked_ == nullptr || *asked_ != mesh) {  // thousands of tensors lie on one
+    if (asked_ == nullptr || *asked_ != mesh) {  // thousands of tensors share a mesh
       asked_ = std::make_unique<const Mesh>(mesh);
       known_ = RankMap(input_, mesh).of(0).has_value();
     }
@@ -61,7 +61,7 @@ class RanksOfMesh {
   bool known_ = false;
 };
 
-// Tensors of which nothing, or no layout, is expected.
+// Tensors without expected entry, and without expected layout.
 struct Expected {
   std::size_t unnamed = 0, without_layout = 0;
 };
@@ -76,7 +76,7 @@ Expected expected_of(const CheckInput& input) {
       ++out.without_layout;
     else if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
-    else if (!input.checkpoint.shape(tensor).empty() &&  // a number lies nowhere but whole
+    else if (!input.checkpoint.shape(tensor).empty() &&  // scalars have no layout
              (layout == nullptr || !cut_order(*layout) || !ranks.are_known(*layout->mesh)))
       ++out.without_layout;
   }
@@ -97,7 +97,7 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
     out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
 
-// Tensors whose tiles all lie at others' places look the same.
+// A consistent displacement of all chunks looks the same.
 void add_order_of_ranks(const CheckInput& input, List& out) {
   if (input.proved_mesh == nullptr) return;
   out.push_back({"the order of the ranks, taken from where tensors lie",
@@ -114,13 +114,13 @@ void add_row_order(const CheckInput& input, List& out) {
   }
 }
 
-// What nothing was expected of.
+// Tensors without expectation.
 void add_expectations(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (input.spec == nullptr) {
     if (c.tensor_count() != 0) {
       out.push_back({"names, shapes and row order", kExpectation});
-      // Of equal width another one reads the same bytes as other numbers.
+      // Another dtype of equal width would give other values from the same bytes.
       out.push_back({"dtypes", kExpectation});
     }
     out.push_back({"tensors and optimizer states that were never saved", kExpectation});
@@ -144,7 +144,7 @@ void add_expectations(const CheckInput& input, List& out) {
   add_order_of_ranks(input, out);
 }
 
-// A tile that another rank wrote than the one that the spec has there.
+// True if another rank wrote the chunk than the spec says.
 bool lies_otherwise(const CheckInput& input, TensorId tensor, const SpecEntry& entry,
                     const RankMap& ranks) {
   const Checkpoint& c = input.checkpoint;
@@ -160,8 +160,8 @@ bool lies_otherwise(const CheckInput& input, TensorId tensor, const SpecEntry& e
   return false;
 }
 
-// A spec of the mesh that will load says nothing of where tiles belong; one of the mesh that saved
-// contradicts these. Those of a finding are not told twice.
+// A spec of the loading mesh does not tell where chunks belong; one of the saving mesh contradicts
+// these. Subjects of findings are not repeated.
 void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& findings,
                           List& out) {
   if (input.spec == nullptr) return;
@@ -190,7 +190,7 @@ void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& f
                    "--against a copy of the same step"});
 }
 
-// What was not read, or could not be compared with anything.
+// Data that was not read or could not be compared.
 void add_bytes(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   std::size_t items = std::size_t{c.chunk_count()} + c.objects().size();
@@ -205,7 +205,7 @@ void add_bytes(const CheckInput& input, List& out) {
     out.push_back({"what each item says of itself", "--depth headers"});
   if (input.depth < Depth::kData)
     out.push_back({raw ? "values" : "values and checksums", "--data"});
-  // Where the item has no checksum, its file may have one.
+  // Without an item checksum the file may have one.
   auto is_checked = [&](const Result<DataCheck>& check) {
     return check && check->crc != DataCheck::Crc::kAbsent;
   };
@@ -226,7 +226,7 @@ void add_bytes(const CheckInput& input, List& out) {
                    "the program that wrote them"});
 }
 
-// Where each rank has an index of its own and another one's may not be the lowest one's.
+// With an index per rank, other ranks' entries may differ from the lowest rank's.
 void add_own_entries(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.format().traits.index_of_rank == nullptr || c.directory() == nullptr) return;
@@ -250,7 +250,7 @@ void add_own_entries(const CheckInput& input, List& out) {
     out.push_back({"whether copies of " + plural(tensors, "tensor") + alike, "--data"});
 }
 
-// Optimizer states that were held against what they belong to only in parts.
+// Optimizer states that were compared only partly.
 void add_values(const ValueLooks& looks, List& out) {
   if (looks.looked_at >= looks.elements) return;
   const double left =
@@ -261,8 +261,8 @@ void add_values(const ValueLooks& looks, List& out) {
        "--against a copy of the same step"});
 }
 
-// Nothing in a data file says which save it is of: one of an earlier step, whose tiles lie at the
-// same bytes, fits in all that can be checked without hashes or another copy.
+// Data files do not record their save: a file of an earlier step with the same layout passes all
+// checks except hashes or a comparison with a copy.
 void add_generations(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr || !c.format().traits.index_comes_last) return;
@@ -276,7 +276,7 @@ void add_generations(const CheckInput& input, List& out) {
                  std::string(kIntegrityFile) + ", or --against a copy of the same step"});
 }
 
-// Weights of a folder whose config.json could not be followed, or not in all that it says.
+// Weights whose config.json was not or only partly evaluated.
 void add_config(const Facts& facts, List& out) {
   if (!facts.config_fit) return;
   const ConfigFit& fit = *facts.config_fit;
@@ -293,7 +293,7 @@ void add_config(const Facts& facts, List& out) {
                    "--data"});
 }
 
-// Files that nothing was held against, though a list of hashes lies there.
+// Files that were not verified although a list of hashes exists.
 void add_integrity(const CheckInput& input, List& out) {
   if (input.integrity == nullptr) return;
   const Integrity& integrity = *input.integrity;
@@ -322,13 +322,13 @@ bool may_hold_state(std::string_view path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// What Megatron keeps beside its tiles is read with them.
+// Files that Megatron keeps beside its chunks and that are read with them.
 bool is_companion(std::string_view path) {
   return path == "common.pt";
 }
 
-// Files of the same run, or of other weights, in the folder: nothing points to them, and they were
-// not opened. Of a folder below its name.
+// Unreferenced and unopened files in the folder, of the same run or with other weights. Subfolders
+// are listed by name.
 void add_beside(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
@@ -367,7 +367,7 @@ void add_hints(const CheckInput& input, const std::vector<Finding>& findings, Li
   }
 }
 
-// What other findings leave open without suspecting anything.
+// Questions left open by other findings.
 void add_left_open(const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kInfo) continue;

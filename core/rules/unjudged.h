@@ -1,5 +1,5 @@
-// What a check did not judge, and what would decide it: a verdict never says more than was looked
-// at.
+// What a check left open, and what would decide it, so that a verdict never claims more than was
+// examined.
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace shw {
 
-// Something that was not judged, and what would decide it.
+// A question that was left open, and what would decide it.
 struct Unjudged {
   std::string what;       // "shapes and row order"
   std::string needs;      // "--spec or --against"
-  std::string hint = {};  // the rule whose info finding suspects it; empty: nothing does
+  std::string hint = {};  // the rule whose info suspects it; empty: none
 };
 
-// Only what is true of this checkpoint and of what was given. `findings` are final.
+// Specific to this checkpoint and the given options. `findings` must be final.
 std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings);
 
-// "shapes and row order (--spec or --against); values (--data)": one line for people, what has the
-// same need together.
+// "shapes and row order (--spec or --against); values (--data)": one line, grouped by
+// need.
 std::string to_text(std::span<const Unjudged> unjudged);
 
-// The rules whose hints say that parts may be gone or mixed: no headline is calm over them.
+// Rules whose hints say that parts may be missing or mixed: the headline must mention them.
 std::vector<std::string> hints_in(std::span<const Unjudged> unjudged);
 
 }  // namespace shw

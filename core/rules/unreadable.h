@@ -1,5 +1,5 @@
-// What findings say of elements that cannot be read: how many, of how many tensors. Whatever sums
-// findings up (a banner, a plan, a report) says it before anything else.
+// Counts unreadable elements according to findings. Every summary (banner, plan, report) states
+// them first.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace shw {
 
 struct Unreadable {
-  std::int64_t elements = 0, tensors = 0;                  // no byte of them can be had
-  std::int64_t damaged_elements = 0, damaged_tensors = 0;  // of items whose checksum differs
+  std::int64_t elements = 0, tensors = 0;                  // no byte is available
+  std::int64_t damaged_elements = 0, damaged_tensors = 0;  // in items with a wrong checksum
   bool is_none() const { return tensors == 0 && damaged_tensors == 0; }
 };
 
-// Of findings above info. A tensor that two findings name counts twice.
+// Uses findings above info. A tensor in two findings counts twice.
 Unreadable unreadable_in(const std::vector<Finding>& findings);
 
-// "1,024 elements of 3 tensors cannot be read"; empty where all can.
+// "1,024 elements of 3 tensors cannot be read"; empty if there are none.
 std::string unreadable_words(const Unreadable& unreadable);
 
-// What a rule writes into the evidence of its finding, chunk by chunk. An order by tensors.
+// Collects counts per tensor, chunk by chunk, and writes them to the evidence of a finding.
 class UnreadableCount {
  public:
   void add(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
@@ -37,12 +37,12 @@ class UnreadableCount {
 };
 void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& finding);
 
-// Of a file that is missing or cut off: what lay in it can be given up, and all else kept
-// (`--fill zero`).
+// True for missing or truncated files: their contents can be abandoned and the rest kept (`--fill
+// zero`).
 bool can_be_dropped(const Finding& finding);
 
-// What is lost, as far as the findings above info say: never more hopeful than one of them.
-// "Nothing is lost." only where each has a remedy that loses nothing.
+// Summarises the losses of findings above info, worst case. "Nothing is lost." only if every remedy
+// is lossless.
 std::string lost_data_text(const std::vector<Finding>& findings);
 
 }  // namespace shw

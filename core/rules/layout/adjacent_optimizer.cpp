@@ -16,7 +16,7 @@ constexpr const char* kWhatToDo =
     "no safe remedy: what the other ranks had is not in this file. Resume from a step whose "
     "optimizer was gathered, or start the optimizer anew from these weights";
 
-// States that are DTensors and not whole, by their own word.
+// States that are partial DTensors by their own metadata.
 void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
   std::vector<std::string> parts;
   const AdjacentState* example = nullptr;
@@ -48,7 +48,7 @@ void add_dtensors_beside(const AdjacentOptimizer& optimizer, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
-// Plain tensors that only fit the weights as one rank's part of them.
+// Plain tensors that fit the weights only as one rank's part.
 void add_cut_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                     std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
@@ -97,7 +97,7 @@ void add_flat_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
   findings.push_back(std::move(finding));
 }
 
-// Names in place of numbers tell which weight each state is of.
+// Names instead of indices tell the weight of each state.
 void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                       std::vector<Finding>& findings) {
   std::vector<std::string> parts;
@@ -120,7 +120,7 @@ void add_named_beside(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
       parts.push_back(fmt::format("{}.{}: {} of {}", state.parameter, state.key,
                                   to_text(state.tensor.sizes), to_text(shape)));
   }
-  // States of other shapes by design (factored, quantised) are not cut in one dimension alone.
+  // Factored or quantised states differ in more than one dimension.
   if (parts.empty() || parts.size() + whole < known) return;
   Finding finding;
   finding.rule = kLocalSavedAsGlobal.id;

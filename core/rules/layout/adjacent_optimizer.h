@@ -1,4 +1,4 @@
-// States of one rank in an optimizer's file beside whole weights.
+// An optimizer file beside complete weights holds the states of one rank only.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// S4 (ISEEKYAN/Megatron-LM #61), S5 E1 (TransformerEngine #2713), failures.md 0.7.12: the saver
-// knew the mesh without one of its axes. Ranks that differ on that axis alone published the same
-// boxes, deduplication kept one of each, and the tensor is shorter by the size of the axis.
+// The saver's mesh lacked one axis (ISEEKYAN/Megatron-LM #61, TransformerEngine #2713). Ranks that
+// differ only on that axis published the same boxes, deduplication kept one of each, and the tensor
+// is shorter by the size of the axis.
 #include "core/facts/layout/dropped_axes.h"
 
 #include <fmt/core.h>
@@ -37,16 +37,16 @@ std::string axes_text(const DroppedAxis& dropped) {
   return text;
 }
 
-// The tensors of one finding, those of them that are put together of survivors, and whole moments
-// that are set back where others are lost.
+// The tensors of one finding, those restored from retained chunks, and whole moments that are reset
+// because others are lost.
 struct PlacedGroup {
   AxisGroup all;
   std::vector<PartlyLost> parts;
   std::vector<std::string> given_up;
 };
 
-// What the moments of a parameter keep together does not go by finding: one of them may lack
-// another axis than the other.
+// The common rows of a parameter's moments are computed across findings, because moments may lack
+// different axes.
 void place_survivors(const Checkpoint& c, const std::vector<OtherOrder>& orders,
                      const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
   std::vector<PartlyLost> parts;
@@ -61,7 +61,7 @@ void place_survivors(const Checkpoint& c, const std::vector<OtherOrder>& orders,
     }
   }
   std::vector<std::string> given_up = keep_common_moments(c, orders, moments, parts);
-  // Whole moments follow, told with the first finding that speaks of moments.
+  // Whole moments are reported with the first finding about moments.
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::size_t g = i < group_of.size() ? group_of[i] : group_of[moments.front()];
     if (i >= group_of.size()) groups[g].given_up.push_back(given_up[i - group_of.size()]);
@@ -102,7 +102,7 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
 
 using Restored = std::map<TensorId, SideRestore>;
 
-// What per-rank optimizer files give back whole.
+// Adds what optimizer files per rank restore completely.
 void restore(Finding& finding, const AxisGroup& group, const Restored& restored) {
   std::int64_t compared = 0, pieces = 0;
   std::vector<std::string> from;
@@ -175,7 +175,7 @@ void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
     dropped.placed = false;
     dropped.why_not = *contradiction;
   }
-  // One finding for one axis, and one more for those of its tensors that cannot be placed.
+  // One finding per axis, and another for tensors that cannot be placed.
   std::map<std::pair<std::string, bool>, AxisGroup> groups;
   for (const DroppedAxis& dropped : all) {
     groups[{axes_text(dropped), !dropped.placed}].push_back(&dropped);
@@ -196,7 +196,7 @@ void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
   }
 }
 
-// Where no spec says it, the tensors beside one may (derived_layout.h).
+// Without a spec, layouts derived from neighbouring tensors are used (derived_layout.h).
 void add_derived(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided) {

@@ -1,6 +1,6 @@
 // One rank's part of a flattened parameter, published as a model (transformers #34080). Without a
-// spec names alone tell that a tensor is to be a matrix; with one shape-mismatch says it with
-// numbers.
+// spec only names tell that a tensor should be a matrix; with shapes, shape-mismatch reports it
+// with numbers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// The weights of these modules are matrices in every model that has them.
+// In every known model the weights of these modules are matrices.
 constexpr auto kMatrices = std::to_array<std::string_view>(
     {"embed_tokens",    "word_embeddings", "wte",           "lm_head",    "output_layer",
      "query_key_value", "dense_h_to_4h",   "dense_4h_to_h", "linear_qkv", "linear_fc1",
@@ -30,14 +30,14 @@ bool is_to_be_matrix(std::string_view fqn) {
   return std::find(kMatrices.begin(), kMatrices.end(), module) != kMatrices.end();
 }
 
-// Packed weights are flat in some kinds of quantisation.
+// Some quantisation schemes store packed weights flat.
 bool holds_numbers(Dtype dtype) {
   return dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 ||
          dtype == Dtype::kBfloat16;
 }
 
-// FSDP1's own name of what it flattened. It is sharded wherever a state dict has it: of a single
-// rank FSDP shards nothing, and refuses such a state dict.
+// FSDP1's name of a flattened parameter. It is always sharded: with a single rank FSDP does not
+// shard and refuses such a state dict.
 bool is_flat_parameter(std::string_view fqn) {
   const std::string_view last = fqn.substr(fqn.rfind('.') + 1);
   return last == "_flat_param" || last == "flat_param";
@@ -66,8 +66,8 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Vectors that are shorter than config.json says: of a norm a part is a vector as well. Where a
-// matrix beside them is flat nobody takes the config for another model's.
+// Vectors shorter than in config.json: a part of a norm is a vector too. With a flat matrix beside
+// them the config is not of another model.
 struct ShortVector {
   TensorId tensor{};
   std::int64_t said = 0;
@@ -95,7 +95,7 @@ void add_short_vectors(const Facts& facts, Finding& finding) {
         fmt::format("{} {} of {}", c.fqn(one.tensor), to_text(c.shape(one.tensor)), one.said));
   }
   if (lines.empty()) return;
-  // config.json and the names say it together.
+  // Both config.json and the names say so.
   finding.severity = Severity::kError;
   finding.cause += fmt::format(" By config.json {} one rank's part of a vector too ({}).",
                                lines.size() == 1 ? "there is" : "there are", some_of(lines));
@@ -140,7 +140,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
-  // Where tiles are recorded flat parameters are tiles of something that is known.
+  // In formats with recorded chunks, flat parameters are chunks of known tensors.
   if (facts.spec != nullptr || !facts.checkpoint.format().traits.one_piece) return;
   find_flat_matrices(facts, findings);
   find_flat_parameters(facts, findings);

@@ -1,6 +1,6 @@
-// S5 E5. Fused projections that every TP rank cut for itself: rows are g0 u0 g1 u1 ..., or q0 k0 v0
-// q1 k1 v1 ..., a reload with another TP size has the right shape and the wrong rows. Canonical: g0
-// g1 ... u0 u1 ...
+// Fused projections that every tensor-parallel rank split for itself: rows are g0 u0 g1 u1 ... or
+// q0 k0 v0 q1 k1 v1 ..., so a load with another TP size gets the right shape and wrong rows.
+// Expected: g0 g1 ... u0 u1 ...
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 namespace shw {
 namespace {
 
-// The spec says in the role that gate and up are stacked in this one tensor.
+// True if the spec's role says that gate and up are stacked in this tensor.
 bool is_fused_gate(std::string_view role) {
   return role == "glu" || role == "fused_glu" || role == "fc1_glu" || role == "gate_up" ||
          role == "glu_fused";
 }
 
-// The rows of each part of a fused matrix, from the first to the last. Role: "glu" and its other
-// spellings, two of one size; or "stacked:" and the rows of each, "stacked:4096,1024,1024" for
-// queries, keys and values of which there are fewer. Nothing where the role says no such thing, or
-// other rows than the tensor has.
+// Row counts of the parts of a fused matrix. Roles: "glu" and its variants for two
+// equal parts; "stacked:4096,1024,1024" with the rows of each part, for fewer keys
+// and values than queries. Empty for other roles, or if the sum is not the tensor's
+// rows.
 std::vector<std::int64_t> parts_of(std::string_view role, std::int64_t rows) {
   constexpr std::string_view kStacked = "stacked:";
   if (is_fused_gate(role))
@@ -48,8 +48,8 @@ std::vector<std::int64_t> parts_of(std::string_view role, std::int64_t rows) {
   return left == 0 && parts.size() > 1 ? parts : std::vector<std::int64_t>{};
 }
 
-// Blocks of `ranks` times the parts, each rank's side by side, as all of one part first. Nothing
-// where the ranks do not share a part evenly: keys and values of fewer heads than ranks are copies.
+// The permutation from rank-wise parts to whole parts. nullopt if a part is not divisible by the
+// ranks: with fewer heads than ranks, keys and values are copies.
 std::optional<BlocksPermuted> parts_together(TensorId tensor,
                                              const std::vector<std::int64_t>& parts,
                                              std::int64_t ranks) {
@@ -59,7 +59,7 @@ std::optional<BlocksPermuted> parts_together(TensorId tensor,
     block = std::gcd(block, rows / ranks);
   }
   BlocksPermuted out{tensor, 0, block, {}};
-  std::int64_t of_rank = 0, before = 0;  // blocks: of one rank, and of its parts before this one
+  std::int64_t of_rank = 0, before = 0;  // blocks of one rank, and of its earlier parts
   for (std::int64_t rows : parts) of_rank += rows / ranks / block;
   for (std::int64_t rows : parts) {
     const std::int64_t blocks = rows / ranks / block;
@@ -76,8 +76,8 @@ bool is_tensor_axis(std::string_view name) {
          name == "tensor_parallel" || name == "mp";
 }
 
-// The tensor-parallel axis that cuts dim 0 before any other: by its name, or because a strided axis
-// in front of it says that it was cut first.
+// The tensor-parallel axis that splits dim 0 first: by its name, or because a strided axis before
+// it says so.
 std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
   auto order = cut_order(entry);
   if (!order) return std::nullopt;
@@ -94,8 +94,8 @@ std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
   return std::nullopt;
 }
 
-// Every writer's chunk lies inside its own TP rank's rows: they were recorded as one interval a
-// rank, so gate and up of that rank lie together. A saver that keeps them apart writes two.
+// True if every chunk is inside the rows of its TP rank, recorded as one interval, so that gate and
+// up of a rank are adjacent. A saver that separates them writes two.
 bool lies_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& entry, std::size_t axis) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::int64_t> writers;

@@ -1,6 +1,6 @@
-// S2, Megatron-LM #4423. A gated weight is saved as two halves, _w and _v. The saver cut the
-// optimizer state of one rank as if it were the whole item: both halves then hold rows of W only,
-// and only those of the first rank that owns any. Rows of chunk t (one a TP rank), q each, of M /
+// A gated weight is saved as two halves, _w and _v (Megatron-LM #4423). The saver split
+// one rank's optimizer state as if it were the whole item: both halves hold rows of W
+// only, from the first rank that owns any. With chunk t per TP rank, q rows each, of M /
 // T:
 //
 //   _w chunk t -> W rows [t M/T, + q)      _v chunk t -> W rows [t M/T + q, + q)      V is gone
@@ -76,7 +76,7 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<SplitPair> pairs = split_pairs(facts);
   if (pairs.empty()) return;
   std::vector<PartlyLost> parts;
-  std::map<TensorId, std::vector<std::size_t>> moments;  // by the parameter of the first half
+  std::map<TensorId, std::vector<std::size_t>> moments;  // by parameter of the first half
   for (const SplitPair& pair : pairs) {
     PartlyLost w = place_w(c, pair);
     PartlyLost v{pair.v.state, copy_of(c.shape(pair.v.parameter)), {}, {}};

@@ -1,7 +1,7 @@
-// S3, TransformerEngine #2795. Optimizer states that are plain tensors: every rank offers its own
-// shard as the whole tensor, and deduplication keeps one of them. The exact rule (failures.md
-// 0.7.2): the state's size is that of the chunk of the parameter which the state's writer owns,
-// empty where it owns none, and that chunk's box is where the survivor belongs.
+// Optimizer states that are plain tensors (TransformerEngine #2795): every rank offers its shard as
+// the whole tensor, and deduplication keeps one. Exact test: the state has the size of the
+// parameter's chunk that the state's writer owns (empty if it owns none), and belongs in that
+// chunk's box.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace shw {
 namespace {
 
-// `given_up`: whole moments that are set back where others are lost.
+// `given_up`: complete moments that are reset because others are lost.
 std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<LocalState>& locals,
                                      std::vector<std::string>& given_up) {
   const Checkpoint& c = facts.checkpoint;
@@ -79,15 +79,15 @@ Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& local
   return finding;
 }
 
-// What values say of the placement by writers: a master, rounded, is the rows of the weight that it
-// was made from (spec P16).
+// Confirms the placement by values: a rounded master equals the rows of its
+// weight.
 struct ByValues {
   std::vector<std::string> agree, contradict;
 };
 
 ByValues hold_against_values(const Facts& facts, const std::vector<LocalState>& locals) {
   constexpr std::size_t kMost = 64;   // masters
-  constexpr std::int64_t kSure = 16;  // elements that a contradiction rests on
+  constexpr std::int64_t kSure = 16;  // minimum number of contradicting elements
   const Checkpoint& c = facts.checkpoint;
   ByValues out;
   if (facts.depth != Depth::kData) return out;
@@ -169,8 +169,8 @@ void add_unplaced_states(const Facts& facts, const std::vector<LocalState>& loca
   }
 }
 
-// By key, the moments whose parameter nothing tells: one that is empty beside one that is not. No
-// optimizer makes such a pair, and a rank without a row saves one half of it.
+// By key: moments of unknown parameters where one is empty and the other is not. No optimizer makes
+// such a pair, but a rank without rows saves one half of it.
 std::vector<std::pair<TensorId, TensorId>> half_empty_pairs(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string_view, std::pair<std::vector<TensorId>, std::vector<TensorId>>> by_key;

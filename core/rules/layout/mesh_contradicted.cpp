@@ -37,7 +37,7 @@ std::string sizes_text(const CheckInput& input, std::int64_t ranks) {
          human_count(static_cast<std::uint64_t>(input.mesh->size()));
 }
 
-// More ranks wrote than the mesh has: it cannot be the one that saved.
+// More ranks wrote than the mesh has, so it did not save the checkpoint.
 std::optional<Finding> too_small(const CheckInput& input) {
   if (input.ranks <= input.mesh->size()) return std::nullopt;
   return mesh_finding(*input.mesh, input.ranks,
@@ -52,7 +52,7 @@ std::string which_lie(const Checkpoint& c, const std::vector<TensorId>& tensors)
   return first + " and " + plural(tensors.size() - 1, "other tensor") + " lie";
 }
 
-// What is made of it that the spec's own order is not the one that saved.
+// The consequence if the spec's order is not that of the saver.
 const char* what_became_of(bool is_used) {
   return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
                    "ranks were counted as these tensors lie. A spec that lists the axes in that "
@@ -88,7 +88,7 @@ Finding told_of_given(const CheckInput& input, const OrderContradicted& found) {
             "not used.");
 }
 
-// A spec may speak of the mesh that will load.
+// A spec may describe the loading mesh.
 Finding told_of_own(const CheckInput& input, const OrderContradicted& found, bool is_used) {
   Finding finding =
       told_of_order(input, found, is_used ? *found.proved : found.instead, what_became_of(is_used));
@@ -109,7 +109,7 @@ Finding told_of_two_orders(const CheckInput& input, const Mesh& of_spec) {
   return finding;
 }
 
-// The mesh that a person gave, held against what the spec says of each tensor.
+// Tests the user's mesh with the spec's placements of each tensor.
 void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
   RankOrders orders = judge_rank_orders(input);
   const Mesh given = *input.mesh;
@@ -128,7 +128,7 @@ void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
   if (is_out) input.mesh = nullptr;
 }
 
-// The meshes of the spec alone, where what a person gave does not stand in for them.
+// Tests the spec's own meshes, if the user's mesh does not replace them.
 void hold_own_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
   const auto contradicted = judge_rank_orders(input).contradicted;
   const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
@@ -144,16 +144,16 @@ bool explains_all(const MeshGuess& guess) {
   return guess.looked_at != 0 && guess.unexplained.empty();
 }
 
-// Another mesh that predicts every tile where the person's predicts none. Where that predicts some
-// it may have saved all of them: flat over several of its axes, as dense weights beside experts
-// are, or in an order that no placement says.
+// Another mesh that predicts every chunk while the user's predicts none. If the user's predicts
+// some, it may have saved all: flat over several axes, as dense weights beside experts, or in an
+// order without placements.
 const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
   if (guesses.front().explained != 0) return nullptr;
   auto other = std::find_if(guesses.begin() + 1, guesses.end(), explains_all);
   return other == guesses.end() ? nullptr : &*other;
 }
 
-// With more axes it would be the same mesh, taken apart.
+// A guess with more axes would be the same mesh, factorised.
 std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
   auto other = std::find_if(guesses.begin() + 1, guesses.end(), [&](const MeshGuess& guess) {
     return explains_all(guess) && guess.mesh.axes.size() <= guesses.front().mesh.axes.size();
@@ -161,7 +161,7 @@ std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
   return other == guesses.end() ? std::nullopt : std::optional(other->mesh);
 }
 
-// With both numbers where it has more ranks than wrote.
+// With both numbers if it has more ranks than wrote.
 std::string named_mesh(const CheckInput& input) {
   std::int64_t ranks = ranks_seen(input, {});
   if (input.mesh->size() > ranks) return sizes_text(input, ranks) + ": it";
@@ -174,7 +174,7 @@ std::string fit_text(const MeshFit& fit) {
          " that several ranks cut: ";
 }
 
-// Without a word of the spec: the boxes that the writers hold must be those of some placements.
+// Without a spec: the boxes of the writers must match some placements.
 void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
   auto guesses = infer_meshes(input.checkpoint, {}, input.mesh, input.progress);
   const MeshGuess& given = guesses.front();
@@ -195,7 +195,7 @@ void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
   input.mesh = nullptr;
 }
 
-// Whoever wrote something, or made a file for it.
+// Ranks that wrote data or created a file.
 std::set<std::int64_t> writers_of(const Checkpoint& checkpoint) {
   std::set<std::int64_t> writers;
   for (const FileRow& file : checkpoint.files()) {
@@ -207,8 +207,8 @@ std::set<std::int64_t> writers_of(const Checkpoint& checkpoint) {
   return writers;
 }
 
-// Of ranks that hold the same, the lowest alone saves (dedup_save_to_lowest_rank): those at the
-// front of some axes, and all of those. Copies lie along the axes, and the tiles are as predicted.
+// True if the writers are the lowest of each group of replicas (dedup_save_to_lowest_rank): the
+// front ranks of some axes, completely. Copies are along axes, and boxes match.
 bool are_lowest_of_replicas(const Facts& facts) {
   const Mesh& mesh = *facts.mesh;
   if (facts.mesh_fit->explained != facts.mesh_fit->looked_at) return false;
@@ -225,7 +225,7 @@ bool are_lowest_of_replicas(const Facts& facts) {
   return lowest == static_cast<std::int64_t>(writers.size());
 }
 
-// What is not enough to take it for another mesh, and worth a word.
+// Reports weak contradictions as infos.
 void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || !facts.mesh_fit) return;
   std::int64_t ranks = ranks_seen(facts, {});
@@ -235,7 +235,7 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   };
   if (ranks == 0)
     return tell("The mesh was not used: nothing in this checkpoint says which rank wrote what.");
-  // A cause that was found already says why tiles do not lie as the mesh would have them.
+  // A found cause explains deviating chunks.
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
   });
@@ -244,7 +244,7 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_doubted =
       fit.explained * 2 < fit.looked_at || (fit.instead && fit.explained < fit.looked_at);
   if (is_doubted && !caused) {
-    // Tiles in an order that no placement says are those of the true mesh too.
+    // Even the right mesh does not explain orders without placements.
     tell(named_mesh(facts) + fit_text(fit) +
          "another mesh saved this, or in an order that no placement says.");
     findings.back().evidence.emplace_back("not explained", fit.against);

@@ -1,4 +1,4 @@
-// What the checkpoint says to the mesh that a person named (--mesh), and to those of the spec.
+// Checks the user's mesh (--mesh) and the spec's meshes against the checkpoint.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace shw {
 
-// Before any rule looks: a mesh that is too small, or that a single tensor contradicts, is told and
-// taken out of `input`, and so is the order of ranks of the spec's meshes: no rule places anything
-// by what is contradicted. Where nobody named one and the tensors agree on the order of the spec's
-// axes, ranks are counted by that, and it stands under "not judged" that nobody said so.
+// Runs before all rules. Reports and removes from `input` a mesh that is too small or that a
+// tensor contradicts, and likewise the spec's order of axes, so that no rule uses them. Without
+// --mesh an order that the tensors prove is used, and "not judged" says that nobody confirmed
+// it.
 void resolve_mesh(CheckInput& input, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// Vocabularies are padded to a multiple of this for every rank (Megatron: 128, others: 64, 16).
+// Vocabularies are padded to a multiple of this per rank (Megatron: 128, others: 64, 16).
 constexpr std::int64_t kPaddedTo = 16;
 constexpr std::int64_t kMostParts = 1024;
 
@@ -21,7 +21,7 @@ bool is_of_key(const SizeContradiction& one, std::string_view key) {
   return std::find(one.keys.begin(), one.keys.end(), key) != one.keys.end();
 }
 
-// In how many equal parts `said` is cut where one of them is `saved`; of a vocabulary padded first.
+// Number of parts if `saved` is one equal part of `said`; vocabularies are padded first.
 std::optional<std::int64_t> parts_of(std::int64_t saved, std::int64_t said, bool is_vocabulary) {
   if (saved < 1 || saved >= said) return std::nullopt;
   const std::int64_t parts = said / saved + (said % saved != 0 ? 1 : 0);
@@ -36,13 +36,13 @@ struct Parts {
   std::vector<std::string> subjects, lines;
 };
 
-// A size that is said and a smaller one that was saved; nothing more is said where they are no
+// Collects pairs of expected and smaller saved sizes; gives up if one is not a
 // part.
 class PartsFound {
  public:
   explicit PartsFound(const Checkpoint& c) : c_(c) {}
 
-  // `words`: who says it. False where it is no part of as many ranks as those before it.
+  // `words`: the source of `said`. False if the number of parts differs from earlier pairs.
   bool add(TensorId tensor, std::size_t axis, std::int64_t said, bool is_vocabulary,
            const std::string& words) {
     const ExtentsView shape = c_.shape(tensor);
@@ -65,8 +65,8 @@ class PartsFound {
   Parts parts_;
 };
 
-// Every contradiction is a part of the same number of ranks, or nothing is. Vectors (norms) are
-// whole on every tensor-parallel rank: where one of them differs, it is another model's.
+// All contradictions must be parts of the same number of ranks. Norm vectors are whole on every
+// tensor-parallel rank: if one differs, the config is of another model.
 std::optional<Parts> parts_by_config(const Checkpoint& c,
                                      const std::vector<SizeContradiction>& sizes) {
   PartsFound found(c);
@@ -78,13 +78,13 @@ std::optional<Parts> parts_by_config(const Checkpoint& c,
         return std::nullopt;
     }
   }
-  // A tensor-parallel rank has a part of heads, of the feed-forward network and of the vocabulary;
-  // one size alone, but for a vocabulary, is rather another model's.
+  // A tensor-parallel rank has parts of heads, feed-forward network and vocabulary; a single
+  // deviating size other than a vocabulary suggests another model.
   if (sizes.size() == 1 && !is_of_key(sizes.front(), "vocab_size")) return std::nullopt;
   return std::move(found).take();
 }
 
-// The same by a spec or a reference: of every tensor that has another shape one dimension is a
+// As above by a spec or reference: each deviating tensor has one dimension that is a
 // part.
 std::optional<Parts> parts_by_spec(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
@@ -107,7 +107,7 @@ std::optional<Parts> parts_by_spec(const Facts& facts) {
                    to_text(entry->shape) + " is expected"))
       return std::nullopt;
   }
-  // One tensor alone may be of another model, or lie in a shape of its own.
+  // A single tensor may be of another model or shape.
   return matrices < 2 ? std::nullopt : std::move(found).take();
 }
 

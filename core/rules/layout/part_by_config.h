@@ -1,4 +1,4 @@
-// Weights that are one rank's part of what config.json says.
+// Weights that are one rank's part of the sizes in config.json.
 #pragma once
 
 #include <vector>

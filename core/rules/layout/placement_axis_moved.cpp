@@ -17,15 +17,15 @@ namespace {
 
 using State = FamilyJudgement::State;
 
-// One tensor whose axes moved, on disk or in the loader's request.
+// A tensor with moved axes, on disk or in the spec.
 struct Moved {
   TensorId tensor{};
   AxisRelation relation;
   Extents expected;
-  const SpecEntry* entry = nullptr;  // null: deduced from siblings
-  bool by_hidden = false;            // of deduced ones
+  const SpecEntry* entry = nullptr;  // null: inferred from siblings
+  bool by_hidden = false;            // for inferred ones
   bool tie = false;                  // a plain transpose has these shapes too
-  bool in_request = false;           // the checkpoint is good, the spec is not
+  bool in_request = false;           // the checkpoint is right, the spec is wrong
 };
 
 struct Evidence {
@@ -40,7 +40,7 @@ struct Evidence {
   }
 };
 
-// Into how many parts the spec shards the shrunk axis; nothing where it has no layout.
+// Number of parts of the shrunk axis in the spec; nullopt without a layout.
 std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRelation& relation) {
   if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return std::nullopt;
   std::int64_t parts = 1;
@@ -51,14 +51,14 @@ std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRe
   return parts;
 }
 
-// As many as the factor says: what the save should have recorded.
+// True if the parts equal the factor, as the save should have recorded.
 bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
   return parts_of_shrunk(entry, relation) == relation.factor;
 }
 
-// The spec does not shard the axis on which the shards would be put together: what it asks for is
-// another shape and no other placement. A mesh of another size is the one that loads, which cuts
-// the axis into other parts.
+// True if the spec does not shard the concatenation axis: then it requests
+// another shape, not another placement. A mesh of another size is that of the
+// loader.
 bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
   auto parts = parts_of_shrunk(entry, relation);
   if (!parts) return false;
@@ -66,9 +66,9 @@ bool spec_denies(const Facts& facts, const SpecEntry& entry, const AxisRelation&
   return *parts < 2 && entry.mesh->size() > facts.ranks;
 }
 
-// Whether the way it was saved fits: by its tiles, or, consolidated, by what else speaks for it.
-// Experts are three-dimensional; of other tensors that changed their shape the spec's placements
-// must say that it was a shard that moved, and not a pack or a reshape.
+// True if the saved form fits: chunks, or other evidence for consolidated files. Experts are
+// three-dimensional; for other tensors the spec's placements must show that a shard moved, not a
+// pack or reshape.
 bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
   if (!is_consolidated(checkpoint, moved.tensor))
     return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
@@ -76,7 +76,7 @@ bool fits(const Checkpoint& checkpoint, const Moved& moved, bool by_family) {
          (moved.entry != nullptr && spec_agrees(*moved.entry, moved.relation));
 }
 
-// With a spec: exact. Which of the two is wrong, the checkpoint or the request, the siblings say.
+// With a spec: exact. The siblings decide whether checkpoint or spec is wrong.
 std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
   if (facts.spec == nullptr) return found;
@@ -102,7 +102,7 @@ std::vector<Moved> by_spec(const Facts& facts, const Evidence& evidence) {
   return found;
 }
 
-// Without: the family must be moved as one, and the tiles of each member must be cut that way.
+// Without a spec: all members of the family must have moved, and chunks must match.
 std::vector<Moved> by_siblings(const Facts& facts, const Evidence& evidence) {
   std::vector<Moved> found;
   const Checkpoint& checkpoint = facts.checkpoint;
@@ -169,7 +169,7 @@ std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
   return "[]";
 }
 
-// What the placements were and should have been, from the first tensor whose spec has them.
+// The recorded and the correct placements, from the first tensor whose spec has them.
 void take_placements(MoveGroup& group) {
   for (const Moved& moved : group.tensors) {
     if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
@@ -217,7 +217,7 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
 
 std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
-  // In the request the roles are the other way round: what is too long there seems short on disk.
+  // In the spec the roles are reversed: its too long axis looks short on disk.
   return fmt::format(
       "The checkpoint is good; the request is not: the loader asks for dim {} {} as long and dim "
       "{} {} as long, because it transposes its shards but keeps the placements from before{}.",
@@ -298,8 +298,8 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
   std::sort(all.begin(), all.end(),
             [](const Moved& a, const Moved& b) { return a.tensor < b.tensor; });
 
-  // One axis pair and one factor: one mistake. What a transpose explains as well joins a group that
-  // is certain, and is left to shape-mismatch alone.
+  // One mistake per pair of axes and factor. Ambiguous tensors join a certain group, otherwise only
+  // shape-mismatch reports them.
   using Key = std::tuple<bool, std::size_t, std::size_t, std::int64_t>;
   auto key_of = [](const Moved& moved) {
     return Key{moved.in_request, moved.relation.grown, moved.relation.shrunk,

@@ -1,6 +1,6 @@
-// S5 E2. FSDP cut what TP had cut before (StridedShard), but the boxes were recorded as if FSDP had
-// cut first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost, the tiling is
-// perfect, and only writers and spec together tell.
+// FSDP split what TP had split before (StridedShard), but the boxes were recorded as if FSDP had
+// split first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost and the tiling is
+// perfect; only writers and spec together show it.
 #include "core/facts/facts.h"
 #include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/spec_layout.h"

@@ -1,6 +1,6 @@
-// S4, the order (failures.md 5.b c, 0.7.6). Experts of all EP ranks are stacked in one key; the row
-// order depends on which axis cuts first, so a checkpoint fits one topology. The spec decides the
-// order, not a habit: nothing is said where it agrees with what lies there.
+// Experts of all EP ranks are stacked in one key. The row order depends on which axis splits first,
+// so a checkpoint fits one topology. Only the spec decides: nothing is reported if it agrees with
+// the saved order.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace shw {
 namespace {
 
-// A key that counts the experts of one rank ("weight0") stacks those of all EP ranks.
+// A key that numbers one rank's experts ("weight0") stacks those of all EP ranks.
 bool is_local_expert(std::string_view fqn) {
   return !fqn.empty() && std::isdigit(static_cast<unsigned char>(fqn.back())) != 0;
 }
 
-// The permutation of equal blocks along the one dimension that differs; nothing where the chunks
-// are no such blocks.
+// The permutation of equal blocks along the deviating dimension; nullopt if chunks are not such
+// blocks.
 std::optional<BlocksPermuted> as_blocks(const Checkpoint& c, const OtherOrder& item) {
   BlocksPermuted out{item.tensor, 0, 0, {}};
   std::optional<std::size_t> dim;
@@ -100,20 +100,20 @@ std::int64_t pieces_along(const Checkpoint& c, TensorId tensor, std::size_t dim)
   return std::unique(starts.begin(), starts.end()) - starts.begin();
 }
 
-// How the ranks of one topology stack rows along one dimension: each expert rank has an interval of
-// them, and each of its FSDP ranks an equal part of that.
+// How a topology stacks rows along one dimension: each expert rank has an interval, each of its
+// FSDP ranks an equal part of it.
 struct StackedExperts {
-  std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows a rank, ranks an interval
-  bool parts_first = true;                        // FSDP's axis cuts first
+  std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows per rank, ranks per interval
+  bool parts_first = true;                        // the FSDP axis splits first
   std::int64_t rows() const { return part * parts; }
   bool keeps_rows() const { return !parts_first || experts == 1 || parts == 1; }
-  // Of as many rows. Where neither keeps them, the first jump says both numbers: at row `part`, to
-  // `part` * `experts`.
+  // For equal numbers of rows: compares the first jump, from row `part` to `part` *
+  // `experts`.
   bool lies_as(const StackedExperts& other) const {
     if (keeps_rows() || other.keeps_rows()) return keeps_rows() == other.keeps_rows();
     return part == other.part && experts == other.experts;
   }
-  // Where row `row` lies, counted through the experts of all ranks in their order.
+  // The position of `row`, counted through the experts of all ranks.
   std::int64_t place(std::int64_t row) const {
     if (!parts_first) return row;
     std::int64_t expert = row / rows(), mine = row % rows();
@@ -122,13 +122,13 @@ struct StackedExperts {
 };
 
 struct TwoTopologies {
-  SpecEntry saved;  // the spec's entry on the mesh that a person gave
+  SpecEntry saved;  // the spec's entry on the user's mesh
   std::size_t dim = 0;
   StackedExperts on_disk, expected;
 };
 
-// The spec's axes that stack experts along one dimension: those of the experts, and one that cuts
-// each of them.
+// The spec's axes that stack experts along one dimension: the expert axis and one that splits each
+// expert.
 std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry,
                                             std::string_view fqn) {
   TwoTopologies out;
@@ -156,8 +156,8 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
   if (!parts || !order) return std::nullopt;
   const auto& was = out.saved.mesh->axes;
   const auto& asked = entry.mesh->axes;
-  // Another number of expert ranks puts other experts into a key that counts those of one rank: no
-  // order mends that. A key that holds all experts keeps them, in another order.
+  // With another number of expert ranks, keys that number one rank's experts hold other experts,
+  // which no order repairs. Keys with all experts keep them.
   if (was[*experts].size != asked[*experts].size && is_local_expert(fqn)) return std::nullopt;
   std::int64_t rows = entry.shape[*dim];
   auto cut_by = [&](const std::vector<MeshAxis>& axes) {
@@ -171,7 +171,7 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
   return out;
 }
 
-// All chunks lie as that order cuts on the mesh that was given.
+// True if all chunks match that split order on the user's mesh.
 bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool parts_first) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry& entry = two.saved;
@@ -182,7 +182,7 @@ bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool
     if (*dim != two.dim)
       order.push_back(i);
     else if (is_expert_axis(entry.mesh->axes[i].name) == parts_first)
-      stacked.push_back(i);  // cuts last
+      stacked.push_back(i);  // splits last
     else
       stacked.insert(stacked.begin(), i);
   }
@@ -198,7 +198,7 @@ bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool
   return true;
 }
 
-// Each of them is a row of the plan.
+// Each is a row of the plan.
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
 BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
@@ -211,7 +211,7 @@ BlocksPermuted between(TensorId tensor, const TwoTopologies& two, std::int64_t r
   return out;
 }
 
-// A person says which mesh saved it, the spec which one loads it: then the order is known.
+// The user's mesh saved, the spec's mesh loads: the order is known.
 void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
@@ -261,8 +261,8 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
   findings.push_back(std::move(finding));
 }
 
-// Saved by another topology than the one that the spec describes: sizes fit, the order cannot be
-// told from the chunks.
+// Saved by another topology than the spec's: sizes fit, but chunks do not tell the
+// order.
 void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& c = facts.checkpoint;
@@ -288,8 +288,8 @@ void add_other_topology(const Facts& facts, std::vector<Finding>& findings) {
     for (ChunkId chunk : c.chunks(tensor))
       regular = regular && lies_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     std::int64_t pieces = axes > 1 && regular ? pieces_along(c, tensor, dim) : 0;
-    // More pieces than the spec's ranks hold: a saver with more ranks on these axes. Fewer may be
-    // the work of a dense saver, or of a repair.
+    // More parts than the spec's ranks: a saver with more ranks on these axes. Fewer may come from
+    // a dense saver or a repair.
     if (pieces <= cut_into || entry->shape[dim] < cut_into) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
@@ -310,7 +310,7 @@ void find_locked_topologies(const Facts& facts, std::vector<Finding>& findings) 
   add_wrong_order(facts, findings);
   std::size_t before = findings.size();
   add_between_topologies(facts, findings);
-  // Where both meshes are known there is nothing left to warn of.
+  // If both meshes are known there is nothing left to warn about.
   if (findings.size() == before) add_other_topology(facts, findings);
 }
 

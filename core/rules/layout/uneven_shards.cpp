@@ -1,6 +1,6 @@
-// N12: an uneven cut that every rank described with its own size. `DTensor.from_local` without
-// `shape=` takes size * ranks for the global size and rank * size for the offset (spec/failures.md
-// 0.3): right for even shards, and for uneven ones the last shards land too early.
+// An uneven split that every rank described with its own size. `DTensor.from_local` without
+// `shape=` computes the global size as size * ranks and the offset as rank * size, which is right
+// for even shards; of uneven shards the last ones get too small offsets.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-// Shard i of N rows on W ranks as torch.chunk cuts them.
+// Rows of shard i of N rows on W ranks, as torch.chunk splits.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t ranks, std::int64_t i) {
   std::int64_t step = (rows + ranks - 1) / ranks;
   return std::clamp<std::int64_t>(rows - i * step, 0, step);
@@ -31,7 +31,8 @@ bool cuts_only(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
   return true;
 }
 
-// The true boxes, if all chunks follow the law along `dim` and each item holds what it should.
+// The correct boxes, if all chunks follow this relation along `dim` and every item has the right
+// size.
 std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
                                             const Extents& shape, std::size_t dim) {
   const Checkpoint& c = facts.checkpoint;
@@ -56,11 +57,11 @@ std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
   return begin == shape[dim] ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// Who stands where along the one axis that cuts, and into how many parts.
+// Positions along the single splitting axis, and its number of parts.
 struct Line {
   std::size_t dim = 0;
   std::int64_t ranks = 1;
-  std::vector<std::int64_t> places;  // one a chunk
+  std::vector<std::int64_t> places;  // one per chunk
 };
 std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
@@ -85,13 +86,13 @@ std::optional<Line> line_of(const Facts& facts, TensorId tensor) {
   return line;
 }
 
-// Two of those offsets came out equal and one shard was kept: the others are put where they belong.
-// Every shard that is missing must be one whose offset another one took.
+// Two offsets coincided and one shard was dropped: places the others. Every missing shard must
+// share its offset with a kept one.
 std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
                                           const Extents& shape) {
   const Checkpoint& c = facts.checkpoint;
   auto line = line_of(facts, tensor);
-  // Beyond what runs anywhere, and the arithmetic below stays inside 64 bits.
+  // Larger than any cluster, and small enough for 64-bit arithmetic below.
   if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
     return std::nullopt;
   std::int64_t step = (shape[line->dim] + line->ranks - 1) / line->ranks;
@@ -121,8 +122,8 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
   return lost ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// The same law along a dimension that the spec does not cut: shards in a row, each as long as its
-// own rows, and the true ones uneven. Beside even ones it is rule placement-axis-moved.
+// The same relation along a dim that the spec does not split: consecutive shards with uneven rows.
+// With even ones it is rule placement-axis-moved.
 struct Turned {
   Relabelled boxes;
   std::size_t grown = 0;
@@ -160,7 +161,7 @@ std::optional<Turned> turned_shards(const Facts& facts, TensorId tensor, const E
   return complete ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// Cut tensors whose tiles are wrong, which the spec names and nothing explains so far.
+// Split tensors with wrong chunks that the spec names and no finding explains.
 struct Open {
   TensorId tensor{};
   const SpecEntry* entry = nullptr;

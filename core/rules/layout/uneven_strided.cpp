@@ -1,7 +1,7 @@
-// S5 E3 and P21. A strided cut of an uneven extent: torch's generations of offsets disagree with
-// the rows that training holds (core/mesh/error_models.h). Where the recorded boxes are such
-// offsets and the items hold training's rows, they are relabelled; where only the hazard is there
-// it is told.
+// A strided split of an uneven extent: torch's generations of offsets disagree with the rows
+// that ranks hold in training (core/mesh/error_models.h). If boxes are such offsets and items
+// hold the training's rows, the chunks are relabelled; if only the hazard exists, it is
+// reported.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool is_strided(const SpecEntry& entry) {
   });
 }
 
-// Ranks on this mesh to look at before a hazard counts as none: meshes of today's clusters.
+// Ranks examined before a hazard is excluded: meshes of today's clusters.
 constexpr std::int64_t kRanks = 1 << 14;
 
 bool is_hazard(const SpecEntry& entry) {
@@ -45,14 +45,14 @@ struct Mislabelled {
   const SpecEntry* entry = nullptr;
   OffsetModel model = OffsetModel::kByIndex;
   std::vector<Box> boxes;
-  bool items_agree = false;  // every item holds as much as training's rows
+  bool items_agree = false;  // every item has the size of the training's rows
   bool items_read = false;
 };
 
 enum class Mending : std::uint8_t { kWhole, kCollided, kUndecided };
 
-// Two ranks recorded the same offset, deduplication kept one of them: every rank whose rows are
-// nowhere must be such a one, and what is there must not overlap.
+// True if two ranks recorded one offset and deduplication kept one: every rank with missing rows
+// must be such a one, and kept chunks must not overlap.
 bool has_collided(const Checkpoint& c, const Mislabelled& item) {
   const SpecEntry& entry = *item.entry;
   if (entry.mesh->size() > kRanks) return false;
@@ -73,8 +73,8 @@ bool has_collided(const Checkpoint& c, const Mislabelled& item) {
   return any;
 }
 
-// All chunks are what that generation records for their writers, and one is not what its rank
-// holds; or it was dropped for another one at the same offset.
+// Set if all chunks are what that torch generation records for their writers, and one differs from
+// what its rank holds, or was dropped for an equal offset.
 std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, const SpecEntry& entry,
                                        OffsetModel model) {
   const Checkpoint& c = facts.checkpoint;
@@ -110,7 +110,7 @@ Mending mending_of(const Checkpoint& c, const Mislabelled& item) {
   return has_collided(c, item) ? Mending::kCollided : Mending::kUndecided;
 }
 
-// Chunks that cannot all be right: they overlap, or leave something out.
+// Chunks that overlap or leave gaps, so that some must be wrong.
 bool is_torn(const Checkpoint& c, TensorId tensor) {
   std::vector<Box> boxes;
   for (ChunkId chunk : c.chunks(tensor)) {
@@ -128,7 +128,7 @@ std::optional<Mislabelled> damage(const Facts& facts, TensorId tensor, const Spe
   for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
     auto found = mislabelled(facts, tensor, entry, model);
     if (!found) continue;
-    // Boxes that tile and items that agree with them are a layout of its own, and healthy.
+    // A complete tiling with matching items is a valid layout of its own.
     if (!found->items_agree && !is_torn(facts.checkpoint, tensor)) continue;
     return found;
   }
@@ -169,7 +169,7 @@ PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
   return part;
 }
 
-// Survivors where their ranks held them; the rows of the ranks that lost are masked.
+// Places retained chunks at their ranks' boxes; rows of dropped ranks are masked.
 void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>& group,
                      Finding& finding) {
   std::vector<PartlyLost> parts;

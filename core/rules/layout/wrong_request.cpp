@@ -13,7 +13,7 @@ bool tiled(const Facts& facts, TensorId tensor) {
          facts.tilings[index_of(tensor)].tiling != Tiling::kInexact;
 }
 
-// One dimension shorter, all else equal: one rank's part.
+// One dimension shorter, otherwise equal: one rank's part.
 bool asks_for_a_part(ExtentsView asked, ExtentsView saved) {
   if (asked.size() != saved.size()) return false;
   int shorter = 0;
@@ -42,7 +42,7 @@ void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view r
     ExtentsView saved = c.shape(state.state);
     const SpecEntry* asked = facts.spec->find(c.fqn(state.state));
     const SpecEntry* parameter = facts.spec->find(c.fqn(*state.parameter));
-    // The parameter is what proves it: as saved, as asked for, and as large as the saved state.
+    // Proof: the parameter is saved as requested and has the size of the saved state.
     bool proved = parameter != nullptr && same(parameter->shape, c.shape(*state.parameter)) &&
                   same(saved, parameter->shape) && tiled(facts, state.state);
     if (asked == nullptr || !proved || !asks_for_a_part(asked->shape, saved)) continue;

@@ -1,4 +1,4 @@
-// The checkpoint is right and what the loader asks for is not: the same mistakes, made at load.
+// Correct checkpoints for which the spec (the load request) makes the known mistakes.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@ namespace shw {
 
 enum class RequestKind : std::uint8_t { kHalves, kOther };  // states of _w and _v; all others
 
-// Optimizer states that are as large as their parameter on disk, where the spec asks for less: for
-// `rule`, one warning, nothing to repair.
+// Reports optimizer states that have the size of their parameter while the spec requests less: one
+// warning of `rule` without repair.
 void add_wrong_requests(const Facts& facts, RequestKind kind, std::string_view rule,
                         std::string_view link, std::vector<Finding>& findings);
 

@@ -34,7 +34,7 @@ bool has_plain_elements(Dtype dtype) {
          dtype == Dtype::kFloat64;
 }
 
-// The axis of the adapter's matrix that is an axis of the base weight. GPT-2's weights are [in,
+// The axis of an adapter matrix that is an axis of the base weight. GPT-2's weights are [in,
 // out].
 struct SizeBeside {
   std::int64_t adapter = 0;

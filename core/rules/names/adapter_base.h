@@ -1,4 +1,4 @@
-// The sizes of an adapter's matrices beside those of the base model that --against names.
+// Compares an adapter's matrices with the sizes of the base model given by --against.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// True where the checkpoint is an adapter and the reference the model that it changes.
+// True if the checkpoint is an adapter and the reference its base model.
 bool is_adapter_of_base(const Checkpoint& checkpoint, const Checkpoint& reference);
 
 std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Checkpoint& base,

@@ -1,4 +1,4 @@
-// What adapter_config.json and the names of an adapter say of each other.
+// Contradictions between adapter_config.json and adapter tensor names.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Finding adapter_finding(std::string cause, std::vector<std::string> subjects,
   return finding;
 }
 
-// PEFT puts "base_model.model." before every name and takes the adapter's own name out.
+// PEFT prefixes all names with "base_model.model." and removes the adapter's name.
 void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::pair<TensorId, std::string>> names;
@@ -47,7 +47,7 @@ void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
     if (!is_adapter_name(fqn) && !is_doubled &&
         fqn.find(".modules_to_save.") == std::string_view::npos)
       continue;
-    // Prompts and prefixes stand under names of their own.
+    // Prompt and prefix tensors have names of their own.
     if (!lora_name(fqn) && !is_doubled) continue;
     std::string name = adapter_file_name(fqn);
     if (name == fqn) continue;
@@ -67,7 +67,7 @@ void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Rows of A and columns of B are the rank.
+// Rows of A and columns of B equal the LoRA rank.
 void report_ranks(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (adapter.config.has_other_rows || adapter.config.peft_type != "LORA") return;
@@ -92,7 +92,7 @@ void report_ranks(const Facts& facts, const Adapter& adapter, std::vector<Findin
   findings.push_back(adapter_finding(cause, std::move(subjects), details));
 }
 
-// Single ones are reported as pairs that lost a matrix (half_adapters.h).
+// Single matrices are reported as incomplete pairs (half_adapters.h).
 void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
   if (adapter.config.peft_type != "LORA") return;
   std::vector<std::string> halves;
@@ -111,7 +111,7 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
       halves, halves));
 }
 
-// Of query, key and value projections a model that has one has all three.
+// A model with one of query, key and value projections has all three.
 bool is_surely_there(const Adapter& adapter, const std::string& target) {
   constexpr auto kAttention = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
   if (std::find(kAttention.begin(), kAttention.end(), target) == kAttention.end()) return false;

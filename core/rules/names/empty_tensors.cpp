@@ -1,4 +1,4 @@
-// Checkpoints without a tensor, without a weight, or with weights that have no element.
+// Checkpoints without tensors, without weights, or with weights without elements.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ bool is_number_of_weights(Dtype dtype) {
          dtype != Dtype::kInt16 && dtype != Dtype::kUint16;
 }
 
-// Steps and counters are single numbers, states of generators are vectors of bytes or of 32 bits.
-// All else may be what the file was written for.
+// Steps and counters are single numbers, generator states are vectors of bytes or 32-bit words.
+// Anything else may be the file's purpose.
 bool could_be_weight(const Checkpoint& c, TensorId tensor) {
   const Dtype dtype = c.dtype(tensor);
   const bool is_bytes = dtype == Dtype::kUint8 || dtype == Dtype::kInt8 || dtype == Dtype::kInt32 ||
@@ -51,7 +51,7 @@ std::vector<std::string> files_read(const Checkpoint& c) {
   return files;
 }
 
-// What opening found says already why there is no tensor.
+// Opening findings already explain why there are no tensors.
 bool is_explained_by_opening(const Checkpoint& c) {
   const auto& opening = c.opening_findings();
   return std::any_of(opening.begin(), opening.end(), [](const Finding& finding) {
@@ -78,7 +78,7 @@ void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// As trainers name the states of random generators.
+// Names that trainers use for states of random generators.
 bool is_named_as_generator(std::string_view fqn) {
   constexpr auto kWords =
       std::to_array<std::string_view>({"rng", "random", "generator", "cuda", "cpu", "seed"});
@@ -86,7 +86,7 @@ bool is_named_as_generator(std::string_view fqn) {
                      [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
 }
 
-// One file of torch.save: an optimizer's or a generator's, beside which the weights lie elsewhere.
+// A torch.save file with optimizer or generator states, whose weights are elsewhere.
 void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!c.format().traits.one_piece) return;
@@ -116,19 +116,19 @@ bool is_named_as_weight(std::string_view fqn) {
   return last == "weight" || last == "bias" || fqn.find(".lora_") != std::string_view::npos;
 }
 
-// What ZeRO-3 and FSDP leave in the place of a parameter that lies with other ranks.
+// The placeholder of ZeRO-3 and FSDP for a parameter on other ranks.
 bool is_placeholder(const Checkpoint& c, TensorId tensor) {
   return c.shape(tensor).size() == 1 && c.shape(tensor)[0] == 0;
 }
 
-// As the model expects it: one of its dims is zero.
+// One of the expected dims is zero.
 bool is_expected_empty(const Facts& facts, std::string_view fqn) {
   const SpecEntry* expected = facts.spec == nullptr ? nullptr : facts.spec->find(fqn);
   return expected != nullptr && volume(expected->shape) == 0;
 }
 
-// Tensors without an element whose names say that they are weights, and placeholders where others
-// of their family have elements.
+// Weights without elements, judged by name, and placeholders where others of their family have
+// elements.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   struct Family {
@@ -146,7 +146,7 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     const std::string_view fqn = c.fqn(tensor);
     if (!is_empty_tensor(c, tensor) || parse_state_fqn(fqn) || is_expected_empty(facts, fqn))
       continue;
-    // One alone may be an odd list.
+    // A single one may be an unusual list.
     const Family& family = families[without_numbers(fqn)];
     const bool has_siblings =
         is_placeholder(c, tensor) && family.has_full && family.placeholders > 1;

@@ -1,5 +1,5 @@
-// Museum m17: the number of an expert at the end of the name of its weight, as Transformer Engine's
-// grouped layers have it, with the rest of the name as Hugging Face has it (verl #2319).
+// Expert numbers at the end of weight names, as in Transformer Engine's grouped layers, combined
+// with Hugging Face names (verl #2319).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "model.layers.0.mlp.experts.100.gate_proj.weight" of "...mlp.experts.gate_proj.weight100";
-// nothing for other names. Megatron's own (linear_fc1.weight100) are as they shall be.
+// "model.layers.0.mlp.experts.100.gate_proj.weight" for "...mlp.experts.gate_proj.weight100";
+// nullopt for other names. Megatron's own (linear_fc1.weight100) are correct.
 std::optional<std::string> likely_name(std::string_view fqn) {
   constexpr auto kOfHuggingFace = std::to_array<std::string_view>(
       {"gate_proj", "up_proj", "down_proj", "gate_up_proj", "w1", "w2", "w3"});
@@ -45,8 +45,8 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding;
   finding.rule = "expert-suffix";
-  // A program of its own may load what it saved; where files are whole tensors they are to be read
-  // by others.
+  // The saving program may load its own names; files with whole tensors are meant for
+  // others.
   finding.severity = c.format().traits.one_piece ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> likely;
   std::vector<std::pair<TensorId, std::string>> names;

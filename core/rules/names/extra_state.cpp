@@ -1,5 +1,5 @@
-// P22: Transformer Engine's _extra_state is an object in one place and a tensor in another, and its
-// length tells how many scaling factors it holds.
+// Transformer Engine's _extra_state is an object in one place and a tensor in another; its length
+// gives the number of scaling factors.
 #include <fmt/core.h>
 
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 struct SiblingCount {
   std::vector<std::string> names;
-  std::set<std::int64_t> lengths;  // elements, of tensors
+  std::set<std::int64_t> lengths;  // number of elements, for tensors
   std::size_t tensors = 0, objects = 0;
 };
 

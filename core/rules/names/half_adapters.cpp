@@ -46,7 +46,7 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
     halves.emplace_back(c.fqn(tensor));
     missing.push_back(std::move(*other));
   }
-  // Adapters that share a matrix, or have one alone, have it so everywhere.
+  // Adapter types that share matrices or have one lack it everywhere.
   if (halves.empty() || halves.size() * 2 > whole) return;
   Finding finding;
   finding.rule = kHalfPair.id;

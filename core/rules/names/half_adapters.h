@@ -1,4 +1,4 @@
-// One of the two matrices of a LoRA adapter: an adapter is their product.
+// Adapters with only one of the two LoRA matrices, whose product they need.
 #pragma once
 
 #include <vector>

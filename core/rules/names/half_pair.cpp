@@ -1,5 +1,5 @@
-// V-16: Adam keeps two moments for every parameter that it steps. A parameter with one of them
-// lost the other on the way.
+// Adam keeps two moments per stepped parameter. A parameter with only one has lost the
+// other.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ namespace {
 
 using Kinds = std::map<std::string, std::set<std::string>, std::less<>>;  // by parameter
 
-// By optimizer: another one has laws of its own.
+// Per optimizer, because another one may keep other states.
 std::map<std::string, Kinds> kinds_of(const Facts& facts) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::map<std::string, Kinds> kinds;
@@ -26,7 +26,7 @@ std::map<std::string, Kinds> kinds_of(const Facts& facts) {
       kinds[optimizer_prefix(fqn).value_or("")][std::string(path->key)].emplace(path->kind);
   };
   for (TensorId tensor : each_tensor(facts)) add(checkpoint.fqn(tensor));
-  // A state that is an object counts as there: what it holds is not looked at.
+  // A state stored as an object counts as present; its contents are not examined.
   auto objects = checkpoint.objects();
   for (const NonTensorEntry& object : each_of(objects, facts)) add(object.fqn);
   return kinds;
@@ -36,8 +36,8 @@ bool has(const std::set<std::string>& kinds, bool first, bool second) {
   return kinds.contains("exp_avg") == first && kinds.contains("exp_avg_sq") == second;
 }
 
-// What lost a moment has nothing else that those with both lack. Of another optimizer are
-// schedule-free's z, Adafactor's rows and columns, 8-bit states.
+// True if the parameter lacks a moment and has no other kinds: schedule-free's z, Adafactor's rows
+// and columns and 8-bit states belong to other optimizers.
 bool lost_one(const std::set<std::string>& kinds, const std::set<std::string>& of_whole) {
   return (has(kinds, true, false) || has(kinds, false, true)) &&
          std::includes(of_whole.begin(), of_whole.end(), kinds.begin(), kinds.end());
@@ -60,8 +60,8 @@ void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
   for (const auto& [key, set] : each_of(kinds, facts)) {
     if (lost_one(set, of_whole)) keys.push_back(key);
   }
-  // One optimizer with one moment (Lion, SGD) beside Adam for some parameters is no damage: only
-  // the exception among many is.
+  // Some parameters may use an optimizer with one moment (Lion, SGD) beside Adam; only an exception
+  // among many is damage.
   if (keys.empty() || whole < 4 || keys.size() * 4 > whole) return;
   out.whole += whole;
   for (std::string& key : keys) {

@@ -1,4 +1,4 @@
-// P11: a family of layers or experts with a number missing in its middle, or shorter than its kin.
+// A family of layers or experts with a missing number, or with fewer members than its siblings.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace shw {
 namespace {
 
-// Parts of the checkpoint's own names: of 250,000 tensors copies in trees take 0.1 s to be thrown
-// away alone.
+// Views into the checkpoint's names: freeing copies for 250,000 tensors would take 0.1
+// s.
 using Suffixes = std::vector<std::string_view>;    // in order, each once
 using Family = std::map<std::uint32_t, Suffixes>;  // by index: what its members are called
 using FamiliesByName = std::map<std::string_view, Family>;

@@ -1,4 +1,4 @@
-// The rows of the rules that look at names and at what stands beside each other by name.
+// The rows of the rules about names and companion tensors.
 #pragma once
 
 #include "core/rules/rule.h"

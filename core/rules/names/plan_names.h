@@ -1,4 +1,4 @@
-// What rules about names share: the repair that renames.
+// The rename repair, shared by rules about names.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// Renames `finding`'s tensors, with entries that are not tensors, where no two would have one name;
-// else says so in its cause.
+// Adds renames of the finding's tensors and non-tensor entries, unless two would get the same name;
+// then the cause says so.
 void plan_new_names(const Facts& facts, std::vector<std::pair<TensorId, std::string>> names,
                     Finding& finding);
 

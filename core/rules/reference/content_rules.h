@@ -1,4 +1,4 @@
-// Rules that look at where contents lie, at config.json and at the shapes of siblings.
+// Rules about the places of contents, about config.json and about sibling shapes.
 #pragma once
 
 #include "core/rules/rule.h"

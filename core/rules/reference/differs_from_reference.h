@@ -1,4 +1,4 @@
-// Tensors that hold other values than the reference, and no cause that explains it.
+// Tensors whose values differ from the reference without a known cause.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace shw {
 
 struct DifferingTensors {
   std::vector<std::string> other;
-  std::vector<std::string> ambiguous;   // its rows in another order, with equal rows among them
-  std::vector<std::string> few_values;  // its tiles at other places, of few different values
-  std::vector<std::string> unread;      // can be read here, and were compared with nothing
+  std::vector<std::string> ambiguous;   // same rows in another order, not unique
+  std::vector<std::string> few_values;  // chunks at other places with few distinct values
+  std::vector<std::string> unread;      // readable here, but not compared
   std::int64_t equal = 0, not_read = 0;
-  std::int64_t alike = 0;  // as far as the first 4 KiB of every tile go
+  std::int64_t alike = 0;  // judged by the first 4 KiB of every chunk
 };
 
-// A warning where the other tensors agree with the reference, so that it is of the same step; an
-// info where it is of another step, whose numbers are all a little different.
+// A warning if the other tensors equal the reference (same step); an info if the reference is of
+// another step, where all values differ slightly.
 Status report_differing(const Facts& facts, const DifferingTensors& differing,
                         std::vector<Finding>& findings);
 

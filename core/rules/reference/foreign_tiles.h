@@ -1,5 +1,5 @@
-// Tiles that the reference has in another tensor or nowhere, where others of the same tensors hold
-// what it has: whose they are. What finds them is in blocks_permuted.cpp.
+// Chunks whose contents the reference has in another tensor or not at all, while other chunks of
+// the tensor match. Found by blocks_permuted.cpp.
 #pragma once
 
 #include <set>
@@ -11,8 +11,8 @@
 
 namespace shw {
 
-// Tiles that hold what the reference has at a tile of another tensor, which is not in its place
-// either. Which tensors were told of.
+// Reports chunks that equal the reference's chunk of another tensor that is displaced too. Returns
+// the reported tensors.
 std::set<std::string_view> report_between(const Facts& facts, const std::vector<MovedTiles>& looked,
                                           std::vector<Finding>& findings);
 

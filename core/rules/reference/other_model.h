@@ -1,5 +1,5 @@
-// Is what a person named as the truth (--spec, --against) about this model at all? Asked before the
-// rules compare: of another model they would say a thousand things, and all of them one.
+// Detects a spec or reference of another model before the comparing rules run, which would
+// otherwise report thousands of differences.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace shw {
 
-// One finding where the spec is of another model.
+// One finding if the spec is of another model.
 std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const Spec& spec,
                                            const Progress* progress);
-// The same for a reference; `counterparts` as match_names() gave them.
+// As above for a reference; `counterparts` from match_names().
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
     std::span<const std::optional<TensorId>> counterparts, const Progress* progress);

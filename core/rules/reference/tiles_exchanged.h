@@ -1,5 +1,5 @@
-// Findings of tiles that lie where others belong; what finds them is in blocks_permuted.cpp, which
-// reads both checkpoints once for three rules.
+// Reports displaced chunks. Found by blocks_permuted.cpp, which reads both checkpoints once for
+// three rules.
 #pragma once
 
 #include <set>
@@ -13,15 +13,15 @@ namespace shw {
 
 struct MovedTiles {
   TensorId tensor{};
-  Extents expected;  // the reference's shape
+  Extents expected;  // shape in the reference
   TilePlaces places;
 };
 
-// All of kExchanged, or all of which likeness says how they lie: one finding for each pattern, with
-// a relabel. `right` hold the reference's values.
+// For kExchanged, and where correlation finds the places: one finding per pattern, with a relabel.
+// `right`: tensors that equal the reference.
 void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
                       const std::set<TensorId>& right, std::vector<Finding>& findings);
-// All of kPartly: what is known, and no remedy.
+// For kPartly: known displacements, without remedy.
 void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
                    std::vector<Finding>& findings);
 

@@ -1,4 +1,4 @@
-// Data files of two ranks that hold the same items, byte for byte: one was copied over the other.
+// Data files of two ranks with equal items: one file was copied over the other.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace shw {
 
-// From Depth::kHeaders on, by the checksums of items; files without them say nothing.
+// From Depth::kHeaders on, using item checksums; files without them are skipped.
 void report_equal_files(const Facts& facts, std::vector<Finding>& findings);
 
-// No two of its tiles are alike once they were trained. Experts may be copies of one dense layer,
-// layers on an axis of their own as well.
+// True if trained chunks of this tensor must differ: experts may be copies of a dense layer, and so
+// may layers on an axis of their own.
 bool has_tiles_that_differ(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

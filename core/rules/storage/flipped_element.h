@@ -1,5 +1,5 @@
-// Of a tile whose bytes differ from their checksum: the element of which one flipped bit would
-// explain it.
+// The element in which a single flipped bit would explain a chunk's checksum
+// mismatch.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace shw {
 struct FlippedElement {
   // "model.norm.weight [3]: -0.0131 where 0.0131 was: bit 7 of byte 81,923 of __0_0.distcp"
   std::string text;
-  double chance = 0;  // that other damage of as many bytes looks like one flipped bit
+  double chance = 0;  // probability that other damage looks like one flipped bit
 };
 
-// Nothing where no single bit would, where the record is not the tile's own elements as they are,
-// or where it is too long for this to say anything.
+// nullopt if no single bit explains it, if the record is not the chunk's verbatim elements, or if
+// it is too long to be conclusive.
 std::optional<FlippedElement> flipped_element(const Facts& facts, TensorId tensor, ChunkId chunk,
                                               const DataCheck& check);
 

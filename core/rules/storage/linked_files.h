@@ -1,4 +1,4 @@
-// Data files that are one file on disk: what one rank wrote is read as what another one did.
+// Data files that are the same file on disk, so that one rank's data is read as another's.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace shw {
 
-// For each file the first one that it is the same as, by inode; empty where each is a file of its
-// own.
+// For each file the first one with the same inode; empty if all are
+// distinct.
 std::vector<FileId> real_files(const Checkpoint& checkpoint);
 
-// Its claims lie in files of different names.
+// True if the claims of the range are in files with different names.
 bool spans_files(const Checkpoint& checkpoint, const SharedRange& range);
 
-// `ranges`: those that span files.
+// `ranges`: those that span several names.
 void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ranges,
                          std::vector<Finding>& findings);
 

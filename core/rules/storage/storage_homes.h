@@ -1,5 +1,5 @@
-// Where the bytes of a tile lie whose record names another one's: an orphaned range that holds an
-// item of its shape and dtype.
+// Searches the real bytes of a chunk whose record names another item's bytes: an unclaimed range
+// that holds an item of its shape and dtype.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace shw {
 
-// One claim of a shared range stays, the other one's bytes lie at `home`.
+// One claim of a shared range is right; the item of the other is at `home`.
 struct Home {
   ChunkId moves{};
   Claim stays;
   ItemPlace home;
 };
 
-// Orphaned ranges, and whole data files that no record names, that could hold an item.
+// Unclaimed ranges and unreferenced data files that could hold an item.
 std::vector<ItemPlace> possible_homes(const Facts& facts);
 
 class HomeFinder {
  public:
   explicit HomeFinder(const Facts& facts, const std::vector<SharedRange>& shared);
-  // All that the items themselves allow; one: it is decided. Needs headers.
+  // All assignments that the items allow; a single one is conclusive. Needs headers.
   std::vector<Home> homes_of(const SharedRange& range) const;
 
  private:
@@ -35,7 +35,7 @@ class HomeFinder {
   const Facts& facts_;
   std::vector<ItemPlace> orphans_;
   std::vector<bool> contested_;                    // by chunk
-  std::vector<std::vector<std::uint32_t>> files_;  // chunks that are not, by file, by offset
+  std::vector<std::vector<std::uint32_t>> files_;  // unambiguous chunks, by file, sorted by offset
   bool order_is_constraint_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What a tile holds, told by where it begins: enough to know that training made it.
+// Judges by the first elements of a chunk whether it holds trained values.
 #pragma once
 
 #include "core/formats/box_reader.h"
@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// Different numbers among the first 65,536 elements, zero aside; at most `most`. None where they
-// cannot be read.
+// Number of distinct non-zero values among the first 65,536 elements, at most `most`; 0 if
+// unreadable.
 std::size_t numbers_at_start(const Checkpoint& checkpoint, ChunkId chunk, std::size_t most,
                              BoxReader& reader);
 

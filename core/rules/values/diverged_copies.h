@@ -1,4 +1,4 @@
-// Copies of one tile that several ranks wrote into one checkpoint, and that are not the same.
+// Copies of one chunk, written by several ranks, that differ.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// Loading takes one of them and says nothing of the others; where each rank loads by an index of
-// its own, each gets its own.
+// Loading uses one copy and ignores the others; with an index per rank each rank loads its
+// own.
 void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

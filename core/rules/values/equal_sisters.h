@@ -1,4 +1,4 @@
-// Matrices of one module that hold the same: gate saved under up's name as well.
+// Matrices of one module with equal contents, such as gate saved as up, too.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// At depth data. Those of few values say nothing.
+// Needs depth data. Ignores tensors with few distinct values.
 Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Tiles of one tensor that hold the same bytes: one rank's part at the place of another's as well.
+// Chunks of one tensor with equal bytes: one rank's part saved in another's place.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace shw {
 
-// Findings of duplicate-content. A warning where two ranks share their tiles of two tensors or
-// more, and these are no half of the tensor's; else only said: a table may repeat itself.
+// Reports as duplicate-content: a warning if two ranks share chunks of two or more tensors that are
+// not halves; else an info, because a table may repeat itself.
 Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Parameters that an optimizer's groups name, and that have no states beside others that have.
+// Parameters in an optimizer's groups that lack states although others have them.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Copies of one tensor in files of single ranks, held against the first of them: in pieces, on
-// every core, dealt out to the members of a team.
+// Compares copies of a tensor in files of single ranks with the first copy: in pieces, on all
+// cores, divided among the ranks of a team.
 #pragma once
 
 #include <array>
@@ -18,25 +18,25 @@ struct RankCopy {
   const SideTensor* tensor = nullptr;
 };
 
-// Of one dtype that has values, and of one size.
+// Copies with values, of equal dtype and size.
 using RankCopies = std::vector<RankCopy>;
 
 struct CopyDivergence {
   std::int64_t elements = 0, differing = 0;
   std::int64_t far = 0;  // more than 1 % apart
   double largest = 0;
-  std::array<std::int64_t, 5> histogram{};  // by the steps between them (histogram_text)
+  std::array<std::int64_t, 5> histogram{};  // by distance in representable values (histogram_text)
   void join(const CopyDivergence& other);
 };
 // "12 by 1, 3 by 16 to 255 ULP"
 std::string histogram_text(const CopyDivergence& seen);
 
 struct ComparedCopies {
-  bool is_read = true;                     // to the end, all of them
-  std::vector<CopyDivergence> from_first;  // of each but the first
+  bool is_read = true;                     // all copies were read completely
+  std::vector<CopyDivergence> from_first;  // for each copy but the first
 };
 
-// By group. An error only where somebody stopped it, or where the team broke.
+// By group. Errors: cancellation, or a failure of the team.
 Result<std::vector<ComparedCopies>> compare_copies(const CheckInput& input,
                                                    const std::vector<RankCopies>& groups);
 

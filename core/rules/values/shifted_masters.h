@@ -1,5 +1,5 @@
-// Master copies whose tiles are those of their weights, shifted by one number of elements: found,
-// told and put back.
+// Masters whose chunks equal those of their weights shifted by a constant number of elements;
+// found, reported and repaired.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace shw {
 
-// By tile of the master "0" where it is its weight, "64" where it is it shifted by that much, "?"
-// else: "0,64,?". Empty where there is nothing to compare.
+// Per chunk of the master: "0" if it equals its weight, "64" if it is shifted by 64, "?" otherwise,
+// as "0,64,?". Empty if nothing can be compared.
 std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const TensorValues& masters,
                         const TensorValues& weights);
 
-// `shifts`: of each of the masters. Whether there is a shift that several of their tiles have; then
-// it is reported with all masters whose tiles it explains, which are set in `explained`.
+// `shifts`: one per master. True if several of their chunks share a shift; then reports it with all
+// masters that it explains and sets their `explained`.
 bool report_shifted_masters(const Facts& facts, const std::vector<const MasterLook*>& looks,
                             const std::vector<std::string>& shifts, std::vector<bool>& explained,
                             std::vector<Finding>& findings);

@@ -1,5 +1,5 @@
-// One data file of another step of the run: its tiles fit, its checksums hold, and only the steps
-// that lie among them tell.
+// A data file from another step of the run: boxes and checksums are valid, and only the step
+// counters in it tell.
 #pragma once
 
 #include <vector>
