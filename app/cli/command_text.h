@@ -1,5 +1,5 @@
-// The command line told to shells and to man, made from the table of verbs and the options that the
-// parser knows: what is completed and what stands in the manual is what is taken.
+// Shell completion, man page and docs/verbs.md, generated from the verb table and the parser's
+// options, so that they match what is accepted.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace shw::cli {
 
-// An option, or what stands at a place of its own.
+// An option or a positional argument.
 struct ArgumentUse {
-  std::vector<std::string> names;  // "--quiet", "-q"; of a place the one name that help has for it
+  std::vector<std::string> names;  // "--quiet", "-q"; for a positional the name in --help
   std::string value;               // "FILE", "zero|cast"; empty: a flag
   std::string text;
   bool is_required = false;
@@ -27,10 +27,10 @@ struct VerbUse {
 // In the order of the table of verbs (parse.cpp).
 std::vector<VerbUse> verb_uses();
 
-// The words that a value may be: nothing where it is free.
+// The allowed values; empty if any text is allowed.
 std::vector<std::string> choices_of(const ArgumentUse& argument);
 bool takes_path(const ArgumentUse& argument);
-// Of an option the long name, as it is typed.
+// The long name of an option.
 const std::string& long_name(const ArgumentUse& option);
 
 std::string bash_completion(const std::vector<VerbUse>& verbs);
@@ -39,17 +39,17 @@ std::string fish_completion(const std::vector<VerbUse>& verbs);
 std::string man_page(const std::vector<VerbUse>& verbs);
 std::string verbs_page(const std::vector<VerbUse>& verbs);  // docs/verbs.md
 
-// What a line of --help has no room for, by the long name of an option.
+// Text of an option that is too long for --help, by long name.
 struct OptionNote {
   const char* option;
   const char* text;
 };
 std::span<const OptionNote> option_notes();
-std::span<const OptionNote> exit_codes();  // "0" and what it means
-// What nearly all verbs take: said once.
+std::span<const OptionNote> exit_codes();  // exit codes with their meaning
+// True for options of nearly all verbs, which are documented once.
 bool is_common_option(const std::string& long_name);
 
-// "bash", "zsh", "fish", "man" or "markdown"; nothing for another word.
+// `form`: "bash", "zsh", "fish", "man" or "markdown"; nullopt otherwise.
 std::optional<std::string> command_text(std::string_view form);
 
 }  // namespace shw::cli

@@ -1,4 +1,4 @@
-// The steps that several verbs begin with, and how they end when one fails.
+// Steps and error handling shared by several verbs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ int exit_code(ErrorKind kind) {
 }
 
 Error seen_from_outside(Error error, const Options& options) {
-  // Nobody knew yet which step is meant.
+  // The step was not resolved yet.
   if (verbs::stands_for_a_step(options.checkpoint)) return error;
   std::string& file = error.place.file;
-  // The folder of the output, or one that it would lie in.
+  // The output folder, or its parent.
   bool of_output = !options.out.empty() && (file.starts_with(options.out) ||
                                             options.out.starts_with(file + "/") || file == ".");
   bool as_typed = of_output || file.empty() || file.front() == '/' || file == options.spec ||
@@ -43,7 +43,7 @@ Error seen_from_outside(Error error, const Options& options) {
                   (!options.against.empty() && file.starts_with(options.against)) ||
                   (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
   if (as_typed || options.checkpoint.empty()) return error;
-  if (options.checkpoint.ends_with("/" + file)) {  // it is the one file that was opened
+  if (options.checkpoint.ends_with("/" + file)) {  // the single file that was opened
     file = options.checkpoint;
     return error;
   }
@@ -60,16 +60,16 @@ Error seen_from_outside(Error error, const Options& options) {
 
 namespace {
 
-// Whoever stopped it waits for the prompt. What writes has put its folder in order before it says
-// that it was stopped, the terminal keeps nothing back, and a checkpoint of 250,000 tensors would
-// take a tenth of a second to be taken apart.
+// Exits without destructors: outputs are already in order, no output is
+// buffered, and destroying a checkpoint of 250,000 tensors would take 0.1
+// s.
 [[noreturn]] void leave_now(int code) {
   std::_Exit(code);
 }
 
 }  // namespace
 
-// A worker that a message names may run anywhere.
+// The named worker may run on any machine.
 Error with_places(Error error, const Context& context) {
   const std::string words = error.message.substr(0, error.message.find(" (when last heard"));
   for (std::size_t i = 0; i < context.workers.size(); ++i) {
@@ -90,7 +90,7 @@ Error with_places(Error error, const Context& context) {
 
 namespace {
 
-// Elements of the result of a repair that are zeros in the place of what is lost.
+// Number of zeros that replace lost elements in a result.
 std::int64_t zeros_in_place_of_lost(const std::vector<Finding>& remaining) {
   FilledTensor filled;
   filled.fill = "zero";
@@ -138,7 +138,7 @@ int fail_with(Context& context, const Error& met) {
 int fail_with_code(Context& context, const Error& met, int code) {
   const Error error = with_places(met, context);
   if (context.team != nullptr) {
-    // The others would wait for this one; where all fail alike nobody is waiting.
+    // Other ranks wait for this one unless all fail alike.
     context.team->stop(error);
     context.deferred_error = error;
     return code;

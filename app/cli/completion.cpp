@@ -1,4 +1,4 @@
-// Scripts by which bash, zsh and fish complete verbs, options, their values and files.
+// Completion scripts for bash, zsh and fish: verbs, options, values and files.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool takes_paths(const VerbUse& verb) {
   return std::any_of(verb.places.begin(), verb.places.end(), takes_path);
 }
 
-// One line, safe between single quotes, with `more` escaped by a backslash.
+// Quotes one line with single quotes; characters in `more` are escaped by a backslash.
 std::string quoted(std::string_view text, std::string_view more, std::string_view quote) {
   std::string out;
   for (char c : text) {
@@ -47,7 +47,7 @@ std::string quoted(std::string_view text, std::string_view more, std::string_vie
 
 // ---- bash
 
-// What stands in COMPREPLY for the value of an option.
+// The COMPREPLY expression for the value of an option.
 std::string bash_value(const ArgumentUse& option) {
   auto choices = choices_of(option);
   if (!choices.empty()) return fmt::format("_shardwright_words '{}'", joined(choices, " "));
@@ -81,8 +81,8 @@ std::vector<std::string> choices_of(const ArgumentUse& argument) {
   while (true) {
     std::size_t bar = rest.find('|');
     std::string_view word = rest.substr(0, bar);
-    word = word.substr(0, word.find('['));  // "cuda[:N]": what may follow; fish would read it
-    std::size_t colon = word.find(':');     // "from:CHECKPOINT": what comes after it is free
+    word = word.substr(0, word.find('['));  // "cuda[:N]": fish would interpret the brackets
+    std::size_t colon = word.find(':');     // "from:CHECKPOINT": any text may follow
     choices.emplace_back(colon == word.npos ? word : word.substr(0, colon + 1));
     if (bar == rest.npos) return choices;
     rest.remove_prefix(bar + 1);
@@ -150,7 +150,7 @@ std::string zsh_action(const ArgumentUse& argument) {
   return takes_path(argument) ? "_files" : " ";
 }
 
-// As _arguments reads it: '[', ']' and ':' would end a part.
+// Escapes '[', ']' and ':', which separate parts for _arguments.
 std::string zsh_text(const std::string& text) {
   return quoted(text, "[]:\\", "'\\''");
 }
@@ -158,7 +158,7 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_option(const ArgumentUse& option) {
   std::string text;
   for (const std::string& name : option.names) {
-    bool is_long = name.starts_with("--");  // "--depth=data" too
+    bool is_long = name.starts_with("--");  // also completes "--depth=data"
     text += fmt::format(" \\\n        '({}){}{}[{}]", joined(option.names, " "), name,
                         is_long && !option.value.empty() ? "=" : "", zsh_text(option.text));
     if (!option.value.empty())

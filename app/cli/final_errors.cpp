@@ -6,11 +6,11 @@
 namespace shw::cli {
 namespace {
 
-// As it is to be read on stderr.
+// Prints a report to stderr.
 void say_words(Context& context, const RankReport& report, const std::string& who) {
   Error error = *report.error;
   if (!who.empty()) {
-    // The place of one that is named here alone is told as well.
+    // A single rank's error shows its place as well.
     Error named = error;
     named.message = who + ": " + error.message;
     error.advice = with_places(std::move(named), context).advice;
@@ -19,7 +19,7 @@ void say_words(Context& context, const RankReport& report, const std::string& wh
   context.terminal.error(who.empty() ? text : who + ": " + text);
 }
 
-// The answer of a run that failed.
+// Prints the JSON answer of a failed run.
 void answer(Context& context, const RankReport& report, const std::string& who) {
   Error error = *report.error;
   if (!who.empty()) error.message = who + ": " + error.message;
@@ -27,7 +27,7 @@ void answer(Context& context, const RankReport& report, const std::string& who) 
 }
 
 void say_all(Context& context, const std::vector<std::optional<RankReport>>& by_rank) {
-  // Where the first one has its answer stdout is full.
+  // If rank 0 succeeded, stdout already has its answer.
   bool is_to_answer = context.options.json && by_rank.front() && by_rank.front()->error;
   for (const ErrorGroup& saying : group_errors(by_rank)) {
     const std::string who = saying.of_all ? std::string() : rank_list_text(saying);
@@ -52,7 +52,7 @@ void report_final_errors(Context& context, MpiSession& session, const RankReport
     say_all(context, by_rank);
   };
   const bool is_heard = session.part(packed(own), own.error.has_value(), say);
-  // What it was told is said already.
+  // A relayed error is printed by its origin.
   if (is_heard || !own.error || is_relayed_error(own.error->message)) return;
   say_words(context, own, "worker " + std::to_string(session.rank()));
 }

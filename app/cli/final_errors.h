@@ -1,4 +1,4 @@
-// What several processes have met is said once, by the first of them.
+// Reports errors of a multi-process run once, from rank 0.
 #pragma once
 
 #include "app/cli/verbs.h"
@@ -7,8 +7,8 @@
 
 namespace shw::cli {
 
-// All of a session come here at its end, each with what it met. A process that the first one does
-// not hear speaks for itself.
+// Collective, at the end of a session: each process passes its report. A process that rank 0 does
+// not hear prints its own report.
 void report_final_errors(Context& context, MpiSession& session, const RankReport& own);
 
 }  // namespace shw::cli

@@ -1,4 +1,4 @@
-// The headless program: arguments to a verb, a verb to an exit code.
+// The command line program: parses arguments, runs a verb, returns its exit code.
 #include <fmt/core.h>
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ namespace {
 struct Verb {
   const char* name;
   int (*run)(Context&);
-  bool in_several = false;  // processes, which mpirun or srun have begun
+  bool in_several = false;  // started by mpirun or srun as one of several
   int (*fail)(Context&, const Error&) = fail_with;
 };
 
@@ -62,10 +62,10 @@ constexpr Verb kHandlers[] = {
     {"diff", run_diff},
 };
 
-Progress run_progress;  // static: the signal handler has to reach it
+Progress run_progress;  // static, because the signal handler accesses it
 
-// Signals that come this soon after the first one are the same wish: timeout(1) sends each twice,
-// to the process and to its group, some microseconds apart.
+// Further signals within this time count as the same request: timeout(1) signals both the process
+// and its group, some microseconds apart.
 constexpr std::int64_t kSameWishMs = 250;
 std::atomic<std::int64_t> first_signal_ms{0};
 std::atomic<int> first_signal{0};
@@ -76,15 +76,16 @@ std::int64_t monotonic_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Of several processes.
+// of several processes
 std::atomic<bool> is_first_process{true};
-std::atomic<pid_t> first_process{0};        // where it is another one, on this machine
+std::atomic<pid_t> first_process{0};        // pid of rank 0 if it is on this machine
 std::atomic<bool> first_was_killed{false};  // before the launcher stopped all others
 std::atomic<bool> is_next_to_first{false};
-std::atomic<const std::string*> words_of_left{nullptr};  // how what is half made is gone on with
+std::atomic<const std::string*> words_of_left{
+    nullptr};  // advice for resuming, printed by the handler
 std::atomic<bool> left_was_said{false};
 
-// A folder has begun that another run can go on with.
+// True if an unfinished folder exists that another run can resume.
 bool is_half_made() {
   const Phase phase = run_progress.phase.load();
   return phase == Phase::kCopying || phase == Phase::kWritingMetadata || phase == Phase::kVerifying;
@@ -99,20 +100,20 @@ void say_that_it_stops(int signal) {
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
 }
 
-// Once: the job ends cleanly at its next look. A second wish stops the program at once.
+// The first signal cancels the job cleanly, the second ends the program at once.
 void cancel_on_signal(int signal) {
-  const int error = errno;  // of whatever was interrupted
+  const int error = errno;  // of the interrupted code
   std::int64_t first = 0;
   const std::int64_t now = monotonic_ms();
   if (!first_signal_ms.compare_exchange_strong(first, now)) {
     if (now - first < kSameWishMs) return;
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // when this handler has returned
+    ::raise(signal);  // takes effect when this handler returns
     return;
   }
   first_signal.store(signal);
-  // Whoever sends SIGTERM (a scheduler that takes the machine away), or has lost the line to it,
-  // wants to go on later.
+  // SIGTERM (a scheduler reclaims the machine) and SIGHUP mean that the run will be
+  // resumed.
   if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
   stop_requests.fetch_add(1);
   run_progress.cancelled.store(true);
@@ -131,19 +132,19 @@ void install_signal_handlers() {
   action.sa_handler = cancel_on_signal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // As nohup(1) leaves it.
+  // Ignored SIGHUP stays ignored, as nohup(1) sets it.
   struct sigaction hang_up {};
   if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &action, nullptr);
-  // A reader that leaves is an error of write(2), not the end of a repair.
+  // A closed pipe is an error of write(2) and must not end a repair.
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-  // So is a file that grows beyond what `ulimit -f` allows.
+  // Likewise a file beyond the limit of `ulimit -f`.
   sigaction(SIGXFSZ, &ignore, nullptr);
 }
 
-// Before anything is opened: which step of a run is meant, where that was left to us.
+// Resolves "newest step" paths before anything is opened.
 Status resolve_newest_steps(Context& context, Options& options) {
   SHW_TRY(auto settled, verbs::resolve_newest_steps(options, &context.progress, context.team));
   if (context.team != nullptr && context.team->rank() != 0) return {};
@@ -158,7 +159,7 @@ int run_verb(const Verb& verb, Context& context, Options& options) {
   return context.terminal.out_failed() ? kIo : code;
 }
 
-// Of several processes each would do the whole of it, and all would write to the same places.
+// Each process would do all the work and write to the same places.
 Error does_not_run_in_several(const Context& context, const Launch& launch) {
   return {ErrorKind::kUsage,
           "`" + context.options.verb + "` does not run in several processes, and " +
@@ -186,11 +187,11 @@ Error cannot_meet(const Launch& launch) {
           "mpirun inside of an allocation"};
 }
 
-// Processes that do other things would wait for each other, or take each other's words for what
-// they are not.
+// Processes with different commands would deadlock or misinterpret each other's
+// messages.
 Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   Encoder payload;
-  // Two builds of one version may lay out a result in two ways.
+  // Two builds of one version may use different layouts.
   const std::string own_build = fmt::format("{} (build {})", kProgramVersion, build_of_program());
   payload.add(own_build);
   payload.add(std::string_view(verb.name));
@@ -218,42 +219,42 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
                             name, build, team.rank(), verb.name, own_build),
                 {}, "begin all of them with the same words, of the same program");
   }
-  // As many threads on a machine as one process would have there.
+  // The processes of a machine use as many threads together as one process would.
   share_cores(on_these_cores);
   return workers;
 }
 
-// How long one process may be silent: its rounds are seconds of work on any disk.
-#ifndef SHW_PATIENCE_SECONDS  // less in programs that tests keep waiting
+// Seconds a process may be silent: its rounds are seconds of work on any disk.
+#ifndef SHW_PATIENCE_SECONDS  // shorter in test programs
 #define SHW_PATIENCE_SECONDS 120
 #endif
 constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
 
-// Where processes cannot hear each other stderr is everybody's, and stdout the first one's.
+// Without communication every process may print to stderr, and rank 0 to stdout.
 int refuse_alone(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   context.terminal.error(error_words(context, error));
   return exit_code(error.kind);
 }
 
-// What all of them know alike without a word from the others, the first one says. A launcher may
-// end all as soon as one has left: the first one gets a while.
+// Prints an error that all ranks found independently, from rank 0. Waits a while, because a
+// launcher may end all processes as soon as one exits.
 int refuse_alike(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
-  ::signal(SIGTERM, SIG_DFL);  // ended by the launcher, it has nothing to say
+  ::signal(SIGTERM, SIG_DFL);  // if the launcher ends it, nothing is printed
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   return exit_code(error.kind);
 }
 
-// To be said at the end of the session.
+// Stores the error for the end of the session.
 int keep_for_the_end(Context& context, const Error& error) {
   context.deferred_error = error;
   return exit_code(error.kind);
 }
 
-// What carries tiles between the members of a team, beside what carries their words.
+// The transports between the ranks: for chunk data, and for control messages.
 struct TileWay {
-  std::unique_ptr<Transport> control;  // outlives what it opens
+  std::unique_ptr<Transport> control;  // must outlive the transport that it opened
   ChosenTileTransport chosen;
 };
 
@@ -288,16 +289,16 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
   return done;
 }
 
-// mpirun sends SIGTERM to those that are still leaving where one has left with another code than 0:
-// they have said all, and nothing of that is to be said.
+// mpirun sends SIGTERM to the remaining processes when one exits with another code than 0:
+// everything has been reported by then, so it is ignored.
 void leave_session(MpiSession& session) {
   const bool is_stopped = is_cancelled(&run_progress);
   ::signal(SIGTERM, SIG_IGN);
   session.end(is_stopped);
 }
 
-// Of a launcher's processes one has died as a rule, and all others get a second from SIGTERM to
-// SIGKILL: less than a disk may take to come back. So the signal's handler says it.
+// If one process of a launcher dies, the others get one second between SIGTERM and SIGKILL, less
+// than a disk may take to recover. So the signal handler prints this text.
 std::string how_to_go_on(const Options& options) {
   const bool writes =
       options.verb == "repair" || options.verb == "reshard" || options.verb == "convert";
@@ -307,8 +308,8 @@ std::string how_to_go_on(const Options& options) {
          "`,\nor take it away with `shardwright resume --roll-back " + out + "`\n";
 }
 
-// Whoever stopped all of them knows why, and the first one says what is left. Where it was killed
-// itself its neighbour says that.
+// Rank 0 reports the unfinished folder. If rank 0 was killed itself, its neighbour
+// does.
 void say_what_is_left(Context& context, const Launch& launch, Error error) {
   if (left_was_said.load() && !context.options.json) error.advice = {};
   if (launch.rank == 0) {
@@ -324,7 +325,7 @@ int run_with_others(const Verb& verb, Context& context, Options& typed, const La
   is_first_process.store(launch.rank == 0);
   is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
   if (!left.empty()) words_of_left.store(&left);
-  // Nobody has to meet for that, and MPI ends a process whose launcher is gone.
+  // These verbs need no MPI, and MPI would end a process whose launcher is gone.
   if (!verb.in_several)
     return refuse_alike(context, launch, does_not_run_in_several(context, launch));
   if (!launch.can_meet) return refuse_alike(context, launch, cannot_meet(launch));
@@ -366,10 +367,10 @@ int run(Options& options) {
     if (launch.size == 1) return run_verb(verb, context, options);
     return run_with_others(verb, context, options, launch);
   }
-  return kUsage;  // the parser lets no other verb through
+  return kUsage;  // unreachable: the parser accepts known verbs only
 }
 
-// Words that cannot be understood are those of all processes as a rule, and then told once.
+// Usage errors are usually equal on all processes and then printed once.
 bool is_told_together(const EarlyExit& early, const Launch& launch) {
   if (launch.size == 1 || early.code == kClean || !launch.can_meet || !has_mpi()) return false;
   auto session = begin_mpi(launch);

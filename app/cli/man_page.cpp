@@ -1,4 +1,4 @@
-// shardwright.1: verbs and options as the command line has them, and what belongs to no verb.
+// Generates the man page from the verb table, with general sections.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ constexpr const char* kSignals =
     "stop cleanly and keep the files that are finished: resume goes on with them. So it is where a "
     "disk is full or lost.";
 
-// As roff reads it: a backslash, dashes that are typed, and lines that begin like a request.
+// Escapes text for roff: backslashes, dashes, and lines that begin like a request.
 std::string plain(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -86,7 +86,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-// Paragraphs, one a line; `between` is the request that parts them.
+// One paragraph per line; `between` is the separating request.
 std::string paragraphs(std::string_view text, const char* between) {
   std::string out;
   while (!text.empty()) {
@@ -111,7 +111,7 @@ std::string place_text(const ArgumentUse& place) {
   return place.is_required ? text : "[" + text + "]";
 }
 
-// Options that nearly all verbs take.
+// Options of nearly all verbs.
 constexpr std::string_view kOfAll[] = {"--help", "--json", "--quiet", "--color", "--threads"};
 
 std::string verb_entry(const VerbUse& verb) {
@@ -129,7 +129,7 @@ std::string verb_entry(const VerbUse& verb) {
   return text;
 }
 
-// One entry for verbs that mean the same by it.
+// An entry for verbs that share the option and its meaning.
 struct OptionEntry {
   ArgumentUse option;
   std::vector<std::string> verbs;
@@ -149,7 +149,7 @@ std::vector<OptionEntry> option_entries(const std::vector<VerbUse>& verbs) {
   return entries;
 }
 
-// `most`: so many verbs take what nearly all take, and are not named.
+// `most`: options of at least this many verbs do not list them.
 std::string option_entry(const OptionEntry& entry, std::size_t most, bool is_first) {
   const ArgumentUse& option = entry.option;
   std::string text = ".TP\n";

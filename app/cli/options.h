@@ -1,5 +1,5 @@
-// What was typed, as plain data: the parser fills it, the verbs read it. `out` is the file of
-// report too.
+// The parsed command line as plain data. `out` is also the output file of
+// report.
 #pragma once
 
 #include <cstddef>
@@ -17,29 +17,29 @@ namespace shw::cli {
 
 struct Options : VerbOptions {
   std::string verb;
-  std::string subject;  // FQN of show and map; words of ls; rule or text of explain; folder of demo
-  std::vector<std::string> names;  // of stats: FQNs and patterns
-  std::string world;               // "4:2", ranks that saved and that load
-  std::string rows;                // "4,8", of each FSDP rank: what explain foresees
+  std::string subject;  // show, map: FQN; ls: filter; explain: rule or text; demo: folder
+  std::vector<std::string> names;  // stats: FQNs and patterns
+  std::string world;               // "4:2": number of saving and loading ranks
+  std::string rows;                // explain: "4,8", rows of each FSDP rank to predict
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string format;  // of report; empty: by the name of the file
+  std::string format;  // report: format; empty: by file name
   std::string color = "auto";
-  std::size_t threads = 0;   // 0: as many as cores
-  std::size_t limit = 1000;  // values of show --values; 0 for all
+  std::size_t threads = 0;   // 0: one per core
+  std::size_t limit = 1000;  // show --values: limit; 0: all
   DeviceOptions device;
   TileTransport transport = TileTransport::kAuto;
-  std::string paths = "absolute";  // of export-hdf5
-  std::string sort;                // of ls: a column; empty: by name
+  std::string paths = "absolute";  // export-hdf5
+  std::string sort;                // ls: a column; empty: by name
   bool reverse = false;
-  std::string columns;               // of ls: "tensor,shape"; empty: all
-  std::vector<std::string> inputs;   // of check: more checkpoints than the first
-  std::vector<std::string> ignored;  // of check: ids of rules
+  std::string columns;               // ls: "tensor,shape"; empty: all
+  std::vector<std::string> inputs;   // check: further checkpoints
+  std::vector<std::string> ignored;  // check: rule ids
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;
-  bool accept_loss = false;  // of --fill: zeros in the place of what is lost are no failure
-  bool explain = false;      // of a plan: what it takes, in words
+  bool accept_loss = false;  // accept zeros for lost elements (--fill)
+  bool explain = false;      // explain the cost of a plan
   bool json = false;
   bool values = false;
   bool yes = false;
@@ -49,11 +49,11 @@ struct Options : VerbOptions {
   bool markdown = false;
 };
 
-// What ends the program before a verb runs: help, version, or a mistake.
+// Output of help, version or a usage error, before any verb runs.
 struct EarlyExit {
   int code = 0;
-  std::string out;  // for stdout
-  std::string err;  // for stderr
+  std::string out;  // to stdout
+  std::string err;  // to stderr
 };
 
 std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv);

@@ -1,4 +1,4 @@
-// What a person typed, as Options: by CLI11, whose errors are told in our words.
+// Parses the command line with CLI11 and formats its errors.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +22,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, code) || verbs::stands_for_a_step(path);
 }
 
-// `show FQN CHECKPOINT` too: whichever of the two is there on disk is the checkpoint.
+// Also accepts `show FQN CHECKPOINT`: the argument that exists on disk is the checkpoint.
 void resolve_order(Options& options) {
   if (options.verb != "show" && options.verb != "map") return;
   if (!exists(options.checkpoint) && exists(options.subject))
@@ -45,7 +45,7 @@ bool takes_value(const CLI::App& verb, std::string_view option) {
   return false;
 }
 
-// The first option that the verb does not know.
+// The first option that the verb does not have.
 std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const Typed& typed) {
   std::vector<std::string> names = option_names(verb);
   std::string_view before;
@@ -60,7 +60,7 @@ std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const T
     if (word[1] != '-') name = name.substr(0, 2);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     std::vector<std::string_view> known(names.begin(), names.end());
-    // Of a single letter every other one is as near.
+    // All single letters are equally similar, so none is suggested.
     std::string advice =
         name.size() > 2 ? did_you_mean_text(did_you_mean(name, known, 2)) : std::string();
     if (advice.empty())
@@ -71,14 +71,14 @@ std::optional<EarlyExit> unknown_option(bool json, const CLI::App& verb, const T
   return std::nullopt;
 }
 
-// "FQN: the tensor", as --help says it.
+// "FQN: the tensor", as in --help.
 std::string with_description(const CLI::App& verb, const std::string& name) {
   const CLI::Option* option = verb.get_option_no_throw(name);
   const std::string said = option == nullptr ? std::string() : option->get_description();
   return said.empty() ? name : name + ": " + said;
 }
 
-// What CLI11 found, in our words.
+// Formats a CLI11 error.
 EarlyExit refuse(bool json, const CLI::ParseError& problem, const CLI::App& app,
                  const Typed& typed) {
   std::string verb(typed.verb), message = problem.what();
@@ -97,10 +97,10 @@ EarlyExit refuse(bool json, const CLI::ParseError& problem, const CLI::App& app,
   return usage_error(json, verb + ": " + message, help);
 }
 
-// What --help is as wide as.
+// Width of --help.
 constexpr std::size_t kColumns = 80;
 
-// Paragraphs, each with an empty line before it.
+// Paragraphs, each preceded by an empty line.
 std::string paragraphs(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -111,7 +111,7 @@ std::string paragraphs(std::string_view text) {
   return out;
 }
 
-// Options in lines that fit a terminal.
+// Formats options for a terminal's width.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
@@ -133,7 +133,7 @@ void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
         app.add_subcommand(help.name, std::string(help.summary) + "\n" + paragraphs(help.details) +
                                           "\n  " + help.examples + "\n");
     add_positionals(*verb, help.name, options, words);
-    // What it prints is for a shell, and for nobody else.
+    // `completion` prints scripts only and has no further options.
     if (help.name != std::string_view("completion")) add_options(*verb, help.options, options);
     verb->callback([&options, name = help.name] { options.verb = name; });
   }
@@ -191,7 +191,7 @@ bool is_verb(std::string_view word) {
   return false;
 }
 
-// `help VERB` is `VERB --help`, and a path alone is checked.
+// `help VERB` becomes `VERB --help`; a single path becomes `check PATH`.
 std::vector<char*> as_meant(int argc, char** argv) {
   static char check[] = "check", help[] = "--help";
   std::vector<char*> words(argv, argv + argc);

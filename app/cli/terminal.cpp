@@ -33,7 +33,7 @@ bool is_dumb() {
   return term == nullptr || std::strcmp(term, "dumb") == 0;
 }
 
-// NO_COLOR wins over CLICOLOR_FORCE, --color over both (no-color.org, bixense.com/clicolors).
+// NO_COLOR overrides CLICOLOR_FORCE, --color overrides both (no-color.org, bixense.com/clicolors).
 bool wants_colour(const std::string& choice, bool is_terminal) {
   if (choice != "auto") return choice == "always";
   if (set("NO_COLOR")) return false;
@@ -41,7 +41,7 @@ bool wants_colour(const std::string& choice, bool is_terminal) {
   return is_terminal && !is_dumb();
 }
 
-// As terminals say it (github.com/termstandard/colors).
+// 24-bit colour support, as terminals announce it (github.com/termstandard/colors).
 bool shows_millions() {
   const char* said = std::getenv("COLORTERM");
   return said != nullptr &&
@@ -67,8 +67,8 @@ int columns_of(int descriptor) {
   return 100;
 }
 
-// errno of the write that failed, or 0. Another program that shares the pipe or the terminal may
-// have set it not to wait (launchers and Node.js do): then this waits until there is room.
+// Returns the errno of a failed write, or 0. Waits if another program set the shared pipe or
+// terminal to non-blocking, as launchers and Node.js do.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -87,7 +87,7 @@ int write_all(int descriptor, std::string_view text) {
 }  // namespace
 
 Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(launch.rank == 0) {
-  // Open MPI gives a process a terminal of its own, wherever what it says goes in the end.
+  // Open MPI gives each process a pseudo-terminal, wherever its output ends.
   const bool out_is_terminal = launch.by.empty() && isatty(STDOUT_FILENO) != 0;
   colour_ = !options.plain && wants_colour(options.color, out_is_terminal);
   millions_ = shows_millions();
@@ -200,10 +200,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A log of a batch job stays readable, and says that the job is alive.
+// Interval of progress lines in batch logs.
 constexpr std::chrono::seconds kHeartbeat(30);
 
-// How far the phase is, and how fast.
+// Progress and rate of the current phase.
 class PhaseClock {
  public:
   std::string text(const Progress& progress) {
@@ -221,8 +221,8 @@ class PhaseClock {
   Clock::time_point began_ = Clock::now();
 };
 
-// A line now and then, where nobody repaints one. Looks ten times a second, so that the rate is
-// that of the phase.
+// Prints a progress line from time to time. Polls ten times a second, so that the rate is that of
+// the phase.
 void beat(const Progress& progress, std::mutex& mutex, std::condition_variable& changed,
           const bool& stop) {
   PhaseClock clock;
@@ -236,7 +236,7 @@ void beat(const Progress& progress, std::mutex& mutex, std::condition_variable& 
   }
 }
 
-// Repaints ten times a second; a job of less than 300 ms never shows a line.
+// Repaints ten times a second; jobs below 300 ms show no line.
 void paint(const Progress& progress, int width, std::mutex& mutex, std::condition_variable& changed,
            const bool& stop) {
   PhaseClock clock;

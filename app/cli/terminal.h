@@ -1,4 +1,4 @@
-// Where text goes: data to stdout, talk to stderr, progress to a terminal only.
+// Output streams: data on stdout, messages on stderr, progress only on terminals.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,26 @@ namespace shw::cli {
 
 class Terminal {
  public:
-  // Of several processes only the first writes to stdout and talks.
+  // Only the first of several processes writes to stdout and prints messages.
   explicit Terminal(const Options& options, const Launch& launch = {});
 
   bool colour() const { return colour_; }      // of stdout
-  bool millions() const { return millions_; }  // of colours
-  bool must_fit() const { return must_fit_; }  // stdout is a terminal, or somebody says how wide
+  bool millions() const { return millions_; }  // 24-bit colours
+  bool must_fit() const { return must_fit_; }  // width is limited by a terminal or an option
   bool utf8() const { return utf8_; }
-  int width() const { return width_; }  // columns; 100 where nobody knows
-  bool interactive() const;             // a person can answer: stdin and stderr are terminals
+  int width() const { return width_; }  // columns; 100 if unknown
+  bool interactive() const;             // stdin and stderr are terminals
   bool talks_to_terminal() const { return err_is_terminal_; }
   bool quiet() const { return quiet_; }
 
-  // False once the reader is gone (head, a pager that was quit): nothing more needs to be made.
+  // False once the reader has closed the pipe (head, a pager): output can stop.
   bool out(std::string_view text);
-  bool out_line(std::string_view text);  // with a newline at the end, whether it had one or not
-  void say(std::string_view line);       // stderr, with a newline; not with --quiet
-  void error(std::string_view text);     // stderr, with a newline
+  bool out_line(std::string_view text);  // appends a newline if missing
+  void say(std::string_view line);       // message on stderr; not with --quiet
+  void error(std::string_view text);     // error on stderr
   // Asks on stderr and reads a line: true for "y" or "yes".
   bool ask(std::string_view question);
-  // stdout could not be written for another reason than that the reader left: exit code 4.
+  // Writing stdout failed for another reason than a closed pipe: exit code 4.
   bool out_failed() const { return out_failed_; }
 
  private:
@@ -43,12 +43,12 @@ class Terminal {
   int width_ = 100;
 };
 
-// A line on stderr that says what, how much, how fast and how long, as long as it lives; where
-// stderr is no terminal a line every 30 s, so that the log of a batch job says that it is alive.
+// A progress line on stderr with phase, amount, rate and time, while the object lives. Without a
+// terminal it prints a line every 30 s, so that batch logs show activity.
 class ProgressLine {
  public:
   ProgressLine(const Terminal& terminal, const Progress& progress);
-  ~ProgressLine();  // wipes the line
+  ~ProgressLine();  // erases the line
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
@@ -57,7 +57,7 @@ class ProgressLine {
   std::unique_ptr<State> state_;
 };
 
-// What the line says; apart, so that it can be tested.
+// The text of the progress line, separate for tests.
 std::string progress_text(Phase phase, std::uint64_t done, std::uint64_t total, bool in_bytes,
                           double seconds);
 

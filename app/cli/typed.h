@@ -1,4 +1,4 @@
-// What was typed, before the parser of options looks at it.
+// Checks of the raw command line before option parsing.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace shw::cli {
 
-// Words that begin with a dash stand before any other mistake: CLI11 would name the argument that
-// it misses because of them.
+// Unknown options are reported before other errors: CLI11 would report a missing argument
+// instead.
 struct Typed {
   std::string_view verb;
   std::vector<std::string_view> before, after;  // options before the verb, words after it
@@ -21,7 +21,7 @@ Typed typed_words(int argc, char** argv);
 
 bool asks_for_json(int argc, char** argv);
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice);
-// The first word that is no option, if it is no verb.
+// The first word that is not an option, if it is not a verb.
 std::optional<std::string> unknown_verb(int argc, char** argv);
 EarlyExit refuse_verb(bool json, const std::string& word);
 

@@ -16,8 +16,8 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
   return fail_on == "error" ? Severity::kError : Severity::kWarning;
 }
 
-// The current folder, whose shardwright.toml is read; empty where it is the checkpoint's own folder
-// or lies in it: a file of the checkpoint must not silence what is said about the checkpoint.
+// The current folder, from which shardwright.toml is read; empty inside the checkpoint's folder,
+// because a checkpoint must not silence findings about itself.
 std::string configuration_folder(const std::string& checkpoint) {
   namespace fs = std::filesystem;
   std::error_code failed;
@@ -55,13 +55,13 @@ int check_one(Context& context) {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
     context.terminal.out(context_to_text(*report, beside, style_of(context)));
   }
-  // What is certain comes first: that something else could not be read does not take it back.
+  // Findings take precedence over unreadable parts.
   if (verbs::fails(*report, *asked, fails_from(options.fail_on))) return kFindings;
   if (report->verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(*report, *asked) ? kUndecided : kClean;
 }
 
-// One of several: with its own step of a run, where that is what was said.
+// Checks one of several checkpoints; resolves its newest step if requested.
 int check_another(Context& context, const std::string& path) {
   Options options = context.options;
   options.checkpoint = path;

@@ -31,7 +31,7 @@ int list_rules(Context& context) {
   for (const Rule& rule : all_rules()) width = std::max(width, rule.id.size());
   std::string text;
   for (const Rule& rule : all_rules()) {
-    // Under the first line where the title is longer than what is left of a terminal's.
+    // On a second line if the title is too long for the terminal.
     const auto columns = static_cast<std::size_t>(style.must_fit ? style.width : 1'000);
     text += inked(style, Ink::kBold, rule.id) + std::string(width - rule.id.size() + 2, ' ') +
             wrapped(std::string(rule.title), width + 2, columns).substr(width + 2) + "\n";
@@ -40,7 +40,7 @@ int list_rules(Context& context) {
   return kClean;
 }
 
-// Up to one byte more than is read of it anyway; the end of a longer text says what happened.
+// Reads up to one byte more than is parsed; errors are at the end of long texts.
 Result<std::string> text_from_stdin() {
   std::string text;
   std::array<char, 65536> buffer{};
@@ -54,8 +54,8 @@ Result<std::string> text_from_stdin() {
   }
 }
 
-// A file or a pipe that says something within a second: `explain < log` and `... | explain` need
-// no "-". A pipe that a script left open and never writes to is not waited for.
+// True if a file or pipe has data on stdin within a second, so that `explain < log` and `... |
+// explain` work without "-". An idle open pipe is not waited for.
 bool is_text_on_stdin() {
   struct stat status = {};
   if (::fstat(STDIN_FILENO, &status) != 0) return false;
@@ -65,7 +65,7 @@ bool is_text_on_stdin() {
   return ::poll(&waited, 1, 1000) == 1 && (waited.revents & POLLIN) != 0;
 }
 
-// "coverage-gab": meant as a rule, not as an error message.
+// "coverage-gab": a mistyped rule rather than an error message.
 bool looks_like_an_id(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '_'; });
@@ -77,9 +77,9 @@ int refuse_rule(Context& context, const std::string& id) {
   return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
 }
 
-// A few of the messages that are known: all of them would push the answer off the screen.
+// A few known messages as examples.
 std::string known_messages(bool json) {
-  constexpr std::size_t kShown = 1;  // of each part of the table
+  constexpr std::size_t kShown = 1;  // per table
   std::string text;
   for (auto part :
        {name_messages(), format_messages(), byte_messages(), file_messages(), megatron_messages(),
@@ -128,7 +128,7 @@ int explain_text(Context& context, const std::string& text) {
   return kClean;
 }
 
-// What a saver with the defect will make of a split, before there is any checkpoint.
+// Predicts what a defective saver makes of a split, without a checkpoint.
 int foresee(Context& context) {
   const Options& options = context.options;
   if (options.subject != kGluSplitLocal.id)
@@ -159,7 +159,8 @@ int run_explain(Context& context) {
   }
   if (subject.empty()) return list_rules(context);
   if (const Rule* rule = find_rule(subject)) return teach(context, *rule);
-  bool known = !parse_error_text(subject).messages.empty();  // "headertoolarge"
+  bool known =
+      !parse_error_text(subject).messages.empty();  // single words such as "headertoolarge"
   if (subject != "-" && !known && looks_like_an_id(subject)) return refuse_rule(context, subject);
   if (subject != "-") return explain_text(context, subject);
   auto text = text_from_stdin();

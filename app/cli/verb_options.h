@@ -1,4 +1,4 @@
-// What each verb takes, told to CLI11: its places and its options, with the words of --help.
+// Registers the options and positionals of each verb with CLI11, with their help texts.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ class App;
 
 namespace shw::cli {
 
-// `words`: what `ls` is given behind the checkpoint.
+// `words`: receives the words after the checkpoint of `ls`.
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
-// `shape`: VerbRow::options, a letter an option.
+// `shape`: VerbRow::options, one letter per option.
 void add_options(CLI::App& verb, std::string_view shape, Options& options);
 
 }  // namespace shw::cli

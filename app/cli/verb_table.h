@@ -1,5 +1,5 @@
-// Every verb with what it takes and how it is explained: what the command line, its help and its
-// completion are made from.
+// The table of verbs: arguments and explanations, from which parser, help and completion are
+// made.
 #pragma once
 
 #include <span>
@@ -10,21 +10,21 @@ namespace shw::cli {
 
 struct VerbRow {
   const char* name;
-  // One letter an option, or a few that belong together: verb_table.cpp says which.
+  // One letter per option or group of options, defined in verb_table.cpp.
   const char* options;
   const char* summary;
   const char* examples;
-  const char* details = "";  // paragraphs, an empty line between them
+  const char* details = "";  // paragraphs, separated by empty lines
 };
 std::span<const VerbRow> verb_table();
 
-// How the verbs are told to people: what they are for, and their names parted by one space.
+// A group of verbs in help texts: its purpose, and the verb names separated by spaces.
 struct VerbGroup {
   const char* title;
   std::string_view verbs;
 };
 std::span<const VerbGroup> verb_groups();
-// The rows of a group, in its order.
+// The rows of a group in its order.
 std::vector<const VerbRow*> verbs_of(const VerbGroup& group);
 
 inline bool takes(std::string_view options, char letter) {

@@ -1,4 +1,4 @@
-// One function a verb. Each returns the exit code of the program.
+// One function per verb, which returns the exit code of the program.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@
 
 namespace shw::cli {
 
-// design 5: documented in README.md and the man page, tested in tests/app.
+// Exit codes, documented in docs/verbs.md and tested in tests/app.
 inline constexpr int kClean = 0;
 inline constexpr int kFindings = 1;
-inline constexpr int kUndecided = 2;  // or incomplete
+inline constexpr int kUndecided = 2;  // undecided or incomplete
 inline constexpr int kUsage = 3;
 inline constexpr int kIo = 4;
 
@@ -32,11 +32,11 @@ struct Context {
   const Options& options;
   Terminal& terminal;
   Progress& progress;
-  Team* team = nullptr;  // of the processes that run this verb together; null for one alone
-  std::optional<int> local_rank = {};            // of this process among those on its machine
-  std::vector<std::string> workers = {};         // of the team: "process 4711 on node-7"
-  std::optional<Error> deferred_error = {};      // what ended the verb in a team: said at the end
-  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled it; 0 without one
+  Team* team = nullptr;                   // the processes that run the verb together; null for one
+  std::optional<int> local_rank = {};     // rank on this machine
+  std::vector<std::string> workers = {};  // "process 4711 on node-7", per rank of the team
+  std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
+  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
 };
 
 int run_info(Context& context);
@@ -61,54 +61,55 @@ int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
 
-// Takes the steps of a plan; without --out into "<checkpoint><suffix>".
+// Executes the steps of a plan; the default output is "<checkpoint><suffix>".
 int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
               const std::string& suffix);
 
-// Says what the steps come to.
+// Prints a plan of steps without executing it.
 int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan plan);
 
-// Several processes have no terminal to ask at.
+// Fails for several processes, which cannot ask on a terminal.
 Status needs_yes();
 
-// As a person reads it, files named from where that one stands.
+// The error as text, with paths relative to the working directory.
 std::string error_words(const Context& context, const Error& error);
-// With where the workers run that it names.
+// Adds the locations of workers that the error names.
 Error with_places(Error error, const Context& context);
 
-// Says what went wrong, as text or as JSON, and returns the exit code that belongs to it. A member
-// of a team keeps it (Context::met), for all of them to say once.
+// Prints an error as text or JSON and returns its exit code. In a team it is stored in
+// Context::deferred_error and reported once at the end.
 int fail_with(Context& context, const Error& error);
-// The exit code of a repair by what is still wrong in its result. Zeros that --fill put where
-// elements are lost fail it, and are said with their share of the model, unless they are accepted.
+// The exit code of a repair by the findings left in its result. Zeros that --fill put in place of
+// lost elements fail the repair, with their share of the model, unless accepted.
 int code_of_result(Context& context, const Checkpoint& source,
                    const std::vector<Finding>& remaining);
-// The same of a report: what CI reads holds the error, and a signal is the exit code as in a shell.
+// As fail_with() for report: the output for CI contains the error; signals give the shell's exit
+// code.
 int fail_report(Context& context, const Error& error);
-// As fail_with(), with an exit code that only this verb has.
+// As fail_with(), with an exit code specific to this verb.
 int fail_with_code(Context& context, const Error& error, int code);
-// Files inside the checkpoint are named from where the person stands: "step_9000/.metadata".
+// Prefixes files inside the checkpoint with its path: "step_9000/.metadata".
 Error seen_from_outside(Error error, const Options& options);
 int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);
 
-// The steps that several verbs begin with.
+// Steps shared by several verbs.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);
-Result<verbs::Opened> open_all(Context& context);  // with all that the person said beside it
+Result<verbs::Opened> open_all(Context& context);  // opens checkpoint, spec and reference as given
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,
                               CountedChunks* counted = nullptr);
-// From --plan, or made from a check of the checkpoint.
+// The plan from --plan, or from a new check.
 Result<Plan> plan_now(Context& context, const verbs::Opened& opened);
-// "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n": of what was written; else nothing.
+// "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n"; empty if nothing was written.
 std::string stages_in_words(const Progress& progress);
-// Says that a result was begun by an earlier run, where it was.
+// Reports that an earlier run's work was reused.
 void print_kept(Context& context, const RepairResult& result);
-// What was said about the device, and where GPUs are found.
+// The device options of the user, with GPU detection.
 DeviceOptions device_options(const Context& context);
-// What carried tiles between processes, where that is not what always does.
+// Reports the transport between processes if it was not the default.
 void print_traffic(Context& context, const TeamTraffic& traffic);
-// Where somebody asked, or a GPU had a part in it.
+// Reports the device if one was requested or a GPU was used.
 void print_device_use(Context& context, const DeviceUse& use, const char* done = "made");
 
 }  // namespace shw::cli

@@ -1,5 +1,5 @@
-// The faces: Debian's fonts-inter and fonts-jetbrains-mono where they are installed, DejaVu where
-// they are not, imgui's own where nothing is.
+// Loads fonts: Debian's fonts-inter and fonts-jetbrains-mono, else DejaVu, else imgui's built-in
+// font.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// Fills the atlas of the current imgui context at a scale; sizes are whole pixels.
+// Builds the font atlas of the current imgui context; sizes are whole pixels.
 Fonts load_fonts(float scale);
-// Which files were found, for --version and for bug reports.
+// The font files found, for --version and bug reports.
 std::string font_report();
 
 }  // namespace shw

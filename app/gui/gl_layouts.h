@@ -1,4 +1,4 @@
-// Layouts for the programs: few tiles at once, many on a thread of their own, rasters as textures.
+// Computes layouts: small ones synchronously, large ones on a thread, rasters as textures.
 #pragma once
 
 #include <condition_variable>
@@ -16,12 +16,12 @@ namespace shw {
 
 class GlLayouts final : public Layouts {
  public:
-  // `wake` is called on the thread when a late layout is ready. Needs the GL context current in
-  // get() and in the destructor.
+  // `wake` is called on the layout thread when a layout is ready. get() and the destructor need the
+  // current GL context.
   explicit GlLayouts(std::function<void()> wake);
   ~GlLayouts() override;
   const PaintedLayout* get(int slot, const TileRequest& request) override;
-  // Waits until nothing is being laid out: pictures.
+  // Waits until all layouts are done, for screenshots.
   void wait();
   bool pending() const;
 
@@ -32,14 +32,14 @@ class GlLayouts final : public Layouts {
 
   std::function<void()> wake_;
   std::map<int, PaintedLayout> shown_;
-  std::map<std::uintptr_t, std::pair<int, int>> sizes_;  // of textures
+  std::map<std::uintptr_t, std::pair<int, int>> sizes_;  // sizes of textures
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, TileRequest> wanted_;  // the newest request of each slot
+  std::map<int, TileRequest> wanted_;  // latest request of each slot
   std::map<int, PaintedLayout> ready_;
-  std::vector<PaintedLayout> done_with_;  // the thread gives their memory back
+  std::vector<PaintedLayout> done_with_;  // freed by the layout thread
   bool working_ = false, stopping_ = false;
-  TileRequest current_ = {};  // while it works; written by the thread alone
+  TileRequest current_ = {};  // written only by the layout thread
   int current_slot_ = 0;
   std::thread thread_;
 };

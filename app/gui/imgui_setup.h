@@ -1,26 +1,26 @@
-// An imgui context as every front end of ours wants it: no ini file, our style, input by hand where
-// no window gives it.
+// Creates the imgui context of all front ends: no ini file, our style, manual input without a
+// window.
 #pragma once
 
 #include "views/frame.h"
 
 namespace shw {
 
-// Creates the context; DestroyContext ends it. `own_input`: no backend of a window system feeds it.
+// `own_input`: no window backend feeds the context. End with DestroyContext.
 void create_imgui(const Theme& theme, float scale, bool own_input);
 void apply_style(const Theme& theme, float scale);
 
-// What of the desk's look takes more than another frame: imgui's style, and letters, which are made
-// anew for another scale.
+// Style and scale, whose change rebuilds imgui's style and
+// fonts.
 struct Look {
   verbs::UiTheme theme = verbs::UiTheme::kDark;
   float scale = 0;
   friend bool operator==(const Look&, const Look&) = default;
 };
-// Between two frames, with the GL context current: `now` and `fonts` become what is wanted.
+// Applies `wanted` between two frames, with a current GL context; updates `now` and `fonts`.
 void follow_look(Look wanted, Look& now, Fonts& fonts);
 
-// Of the monitor and the person's own factor; at 6 the letters take 134 MB and 0.2 s.
+// Monitor scale times user scale; at 6 the font atlas takes 134 MB and 0.2 s.
 float total_scale(float monitor, double own);
 
 }  // namespace shw

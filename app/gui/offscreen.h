@@ -1,5 +1,5 @@
-// A picture without any window system: EGL's surfaceless platform (Mesa), a framebuffer object, and
-// the same GL backend as in the window.
+// Renders without a window system: EGL's surfaceless platform (Mesa), a framebuffer object, and the
+// window's GL backend.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct Image {
 
 class Offscreen {
  public:
-  // kUnsupported where there is no EGL or no surfaceless platform, with what to install.
+  // kUnsupported without EGL or its surfaceless platform; the error says what to install.
   static Result<std::unique_ptr<Offscreen>> create(int width, int height);
   ~Offscreen();
   Offscreen(const Offscreen&) = delete;
@@ -27,7 +27,7 @@ class Offscreen {
   // Starts imgui's GL backend; needs an imgui context.
   Status attach_imgui();
   void new_frame();
-  void render();  // the draw data of the current frame
+  void render();  // draws the current frame
   Image read() const;
 
  private:

@@ -1,10 +1,10 @@
-// When the window draws and when it sleeps.
+// Decides when the window draws and when it sleeps.
 #pragma once
 
 namespace shw {
 
-// imgui lays out what is new in up to three frames: a list that has become shorter is scrolled back
-// in the one after. Whoever slept after the first would leave it empty until the mouse moves.
+// imgui needs up to three frames for new content: a shortened list is scrolled back in the next
+// frame. Sleeping after the first frame would show an empty list until the mouse moves.
 struct Pace {
   static constexpr int kFrames = 3;
   enum class Sleep { kNot, kMoment, kUntilWoken };
@@ -13,13 +13,13 @@ struct Pace {
   bool was_busy = false;
 
   void wake() { due = kFrames; }
-  // Before each frame. What a job brought last is drawn by an idle window too.
+  // Call before each frame. An idle window also draws the last result of a job.
   Sleep next(bool busy) {
     if (was_busy && !busy) wake();
     was_busy = busy;
     return due > 0 ? Sleep::kNot : busy ? Sleep::kMoment : Sleep::kUntilWoken;
   }
-  // A job that began and ended meanwhile was never seen.
+  // Handles a job that began and ended while the window slept.
   void slept(Sleep how) {
     if (how == Sleep::kUntilWoken) wake();
   }

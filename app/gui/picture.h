@@ -1,4 +1,4 @@
-// Pictures without a window, and replay scripts.
+// Screenshots without a window, and replay scripts.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@ namespace shw {
 struct GuiOptions {
   std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
               record = {}, settings = {};
-  std::optional<verbs::UiTheme> theme = {};  // nothing: as the settings say
+  std::optional<verbs::UiTheme> theme = {};  // nullopt: according to the settings
   int width = 1440, height = 900;
-  float scale = 0;  // 0: the monitor's
+  float scale = 0;  // 0: the monitor's scale
   bool frame_times = false;
-  std::function<Gpus()> gpus = {};  // looks for them; empty: nobody can
+  std::function<Gpus()> gpus = {};  // detects GPUs; empty: no detection
 };
 
 // "1440x900".
 Status parse_size(const std::string& text, int* width, int* height);
 
-// Draws what the desktop would show into options.screenshot, after the lines of options.replay:
-// commands of the session (parse_command) and
+// Saves a screenshot to options.screenshot after running the lines of options.replay: session
+// commands (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
 //   | cache FOLDER | drop PATH

@@ -1,5 +1,5 @@
-// Keeps the settings of the desk in their file, on a thread of its own: a home on a slow server
-// must not hold a frame.
+// Saves the window's settings on a thread, so that a slow home directory does not delay
+// frames.
 #pragma once
 
 #include <condition_variable>
@@ -15,13 +15,13 @@ namespace shw {
 
 class SettingsKeeper {
  public:
-  // Reads the file, which need not be there, and says in `habits` what came of it.
+  // Reads the file, if it exists, and reports problems in `habits`.
   SettingsKeeper(std::string file, HabitsState& habits);
-  // Writes what is not yet written.
+  // Saves pending changes.
   ~SettingsKeeper();
   const verbs::UiSettings& read() const { return read_; }
-  // As they are in this frame: written once they have not changed for a moment. Why the last ones
-  // could not be; empty where they could.
+  // Call every frame; settings are saved once they have not changed for 400 ms. Returns why the
+  // last save failed, or empty.
   std::string keep(const verbs::UiSettings& settings);
 
  private:

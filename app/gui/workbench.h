@@ -1,5 +1,5 @@
-// One session, its digests made beside the frames, and the desktop drawn from them: what the window
-// and the pictures share.
+// A session with digests computed in the background, and the views drawn from them; shared by
+// window and screenshots.
 #pragma once
 
 #include <condition_variable>
@@ -28,26 +28,26 @@ class Workbench {
   ~Workbench();
 
   void open(const GuiOptions& what);
-  // Of a hand, or of a replay: a checkpoint, or a folder of them.
+  // A path dropped by the user or by a replay.
   void drop(std::string path);
   void apply(Command command) { apply(std::vector<Command>{std::move(command)}); }
   void apply(std::vector<Command> commands);
-  // Every command from now on, as a line that --replay plays.
+  // Records all further commands as lines for --replay.
   Status record_in(const std::string& file);
   void look_for_gpus_with(std::function<Gpus()> gpus) {
     session_.look_for_gpus_with(std::move(gpus));
   }
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
-  // The desk as it was left; it is kept there from now on. An empty name: nowhere.
+  // Restores the settings and keeps them in this file; empty: nowhere.
   void keep_settings_in(const std::string& file);
-  // Between ImGui::NewFrame and ImGui::Render.
+  // Call between ImGui::NewFrame and ImGui::Render.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
-  // Of what draw() has drawn last.
+  // State after the last draw().
   const std::string& title() const { return title_; }
-  // Waits until jobs, digests and layouts are done: pictures.
+  // Waits until jobs, digests and layouts are done, for screenshots.
   void settle();
-  // Something runs: draw now and then even without events.
+  // True while something runs that needs frames without events.
   bool busy() const;
 
   UiState& desk() { return ui_; }
@@ -73,7 +73,7 @@ class Workbench {
   std::shared_ptr<const Digest> digest_;
   bool stopping_ = false;
   std::thread digest_thread_;
-  Session session_;  // last: its callback uses what stands above
+  Session session_;  // must be last: its callback uses the members above
 };
 
 }  // namespace shw

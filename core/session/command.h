@@ -1,5 +1,5 @@
-// What a person can ask for, as data: a click, a key, a line of a replay and the headless program
-// mean the same thing.
+// Commands as data: clicks, keys, replay lines and the command line use the same
+// ones.
 #pragma once
 
 #include <cassert>
@@ -20,7 +20,7 @@ struct OpenCommand {
   std::string spec = {};  // these three may be empty
   std::string against = {};
   std::string mesh = {};    // "dp=4,tp=2"
-  std::string tensor = {};  // to be selected; may be empty, and need not be there
+  std::string tensor = {};  // tensor to select; may be empty or missing
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};
@@ -29,14 +29,14 @@ struct MeshCommand {
   std::string text;  // "dp=4,tp=2"; empty: as inferred
 };
 struct PlanCommand {
-  std::string fill = {};  // for what is lost: "zero", "cast", "from:CHECKPOINT"; empty: as advised
+  std::string fill = {};  // "zero", "cast", "from:CHECKPOINT"; empty: as advised
 };
 struct RepairCommand {
   ApplyOptions options;
 };
 struct VerifyCommand {};
 struct UndoCommand {};
-// The job of a verb ("compare"), or all that runs where none is named.
+// Cancels the job of a verb ("compare"), or all jobs if none is named.
 struct CancelCommand {
   std::string verb = {};
 };
@@ -56,9 +56,9 @@ struct SortCommand {
   SortKey key = SortKey::kRecorded;
   bool descending = false;
 };
-// One step of the plan, and all that go with it.
+// Switches one step of the plan and its dependent steps.
 struct StepCommand {
-  std::size_t step = 0;  // from 0
+  std::size_t step = 0;  // counted from 0
   bool on = false;
 };
 struct PlanUndoCommand {};
@@ -74,63 +74,63 @@ struct LoadPlanCommand {
 };
 struct DryRunCommand {};
 struct TargetCommand {
-  std::string path = {};  // where a repair would go; empty: the default
+  std::string path = {};  // output folder; empty: the default
 };
-// Of what a stopped or killed repair left: goes on with it, or takes it away.
+// Continues or removes what a stopped or killed repair left.
 struct ResumeCommand {
   std::string folder;
 };
 struct RollBackCommand {
   std::string folder;
 };
-struct CommitCommand {};  // a repair in place stays: undo is given up
-// Bytes of a file, with what they are: closed, those of the selected tile, of a place, or a step.
+struct CommitCommand {};  // accepts a repair in place and gives up its undo data
+// Shows bytes of a file: of the selected tile, at a place, one step on; or closes the view.
 struct BytesCommand {
   enum class Go : std::uint8_t { kClose, kTile, kFinding, kAt, kNext, kPrevious };
   Go go = Go::kTile;
-  std::string file = {};  // of kAt; empty: the one that is looked at
+  std::string file = {};  // for kAt; empty: the current file
   std::uint64_t at = 0;
 };
-// Numbers of the selected tensor.
+// Shows values of the selected tensor.
 struct ValuesCommand {
   bool close = false;
   verbs::ValuesAsk ask = {};
 };
-// A folder is listed, and what lies in it looked at.
+// Lists a folder and examines its entries.
 struct BrowseCommand {
-  std::string folder;  // "~/runs/"; empty: where the program runs
+  std::string folder;  // "~/runs/"; empty: the working directory
 };
-// Back (-1) or forward (1) through what was opened and selected.
+// Moves back (-1) or forward (1) in the history of opened checkpoints and selected tensors.
 struct GoCommand {
   int step = -1;
 };
-// What is open against another checkpoint.
+// Compares the open checkpoint with another one.
 struct CompareCommand {
   std::string path;
-  bool data = false;  // every value too
+  bool data = false;  // also compares values
 };
 struct DifferenceCommand {
   std::size_t index = 0;
 };
-// What an error message can mean.
+// Explains an error message.
 struct ExplainErrorCommand {
   std::string text;
 };
-// A page about what is open and selected.
+// Saves a report about the open checkpoint.
 struct ReportCommand {
-  std::string path = {};  // a file, or a folder; empty: beside the checkpoint
+  std::string path = {};  // a file or folder; empty: beside the checkpoint
 };
-// The demo, made in a folder and opened.
+// Creates the demo checkpoint and opens it.
 struct DemoCommand {
   std::string folder;
 };
-// What the numbers of each tile of a tensor are like, tile after tile, until all are looked at or
-// another tensor is selected.
+// Computes statistics for each tile of a tensor, until all are done or another tensor is
+// selected.
 struct TileValuesCommand {
   bool stop = false;
   std::string fqn = {};  // empty: the selected one
 };
-// Likewise: held at its next step, and let go on.
+// Pauses the job of a verb or all jobs at their next step, or resumes them.
 struct PauseCommand {
   std::string verb = {};
 };
@@ -147,18 +147,18 @@ using Command =
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
                  ContinueCommand>;
 
-// The command as the one that its row says it is.
+// The command as type C, as guaranteed by its row.
 template <class C>
 const C& as(const Command& command) {
   assert(std::holds_alternative<C>(command));
   return *std::get_if<C>(&command);
 }
 
-// What becomes of the snapshot.
+// A modification of the snapshot.
 using Change = std::function<void(Snapshot&)>;
 
-// The same checkpoint again, or another one that belongs to it (the repaired one), with all that
-// the person said beside it.
+// Reopens the checkpoint, or opens a related one (the repaired one), with the same
+// options.
 OpenCommand open_again(const Snapshot& snapshot, const std::string& path);
 
 }  // namespace shw

@@ -68,7 +68,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     s.options.depth = depth;
     s.report = report;
     s.plan = nullptr;
-    // What a person has edited is kept for the plan that is made anew.
+    // A user's edits stay available after a new plan is made.
     bool edited = s.edits != nullptr && s.edits->all.size() > 1;
     if (edited && s.repaired == nullptr) s.edits_before = s.edits;
     s.edits = nullptr;
@@ -82,7 +82,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   };
 }
 
-// What the person says about the ranks changes what the rules may conclude: the old report goes.
+// The mesh changes what rules conclude, so the report is dropped.
 Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
   const std::string& text = as<MeshCommand>(command).text;
   std::optional<Mesh> mesh;

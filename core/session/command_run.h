@@ -1,4 +1,4 @@
-// The rows' other halves, pure functions of what is there: see commands.h.
+// The functions that execute commands; see commands.h.
 #pragma once
 
 #include "core/base/progress.h"
@@ -22,12 +22,12 @@ Result<Change> run_resume(const Snapshot& before, const Command& command, Progre
 Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_commit(const Snapshot& before, const Command& command, Progress* progress);
 
-// Beside another checkpoint (compare_run.cpp).
+// Handlers of comparisons; defined in compare_run.cpp.
 Result<Change> run_compare(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> select_difference(const Snapshot& before, const Command& command,
                                  Progress* progress);
 
-// On the plan (plan_run.cpp).
+// Handlers for commands that edit the plan; defined in plan_run.cpp.
 tl::unexpected<Error> not_planned();
 void put_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);
 Result<Change> run_step(const Snapshot& before, const Command& command, Progress* progress);

@@ -26,7 +26,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-// Cuts " keyword REST" off the end of `text`; empty where it is not there.
+// Removes " keyword REST" from the end of `text` and returns REST; empty if absent.
 std::string take_last(std::string_view& text, std::string_view keyword) {
   std::string mark = " " + std::string(keyword) + " ";
   std::size_t at = text.rfind(mark);
@@ -87,7 +87,7 @@ std::string print_plan(const Command& command) {
   return c.fill.empty() ? "" : "fill " + c.fill;
 }
 
-// "device cuda:1 out PATH": what it is made on comes first, since a path may hold anything.
+// "device cuda:1 out PATH": options first, because a path may contain anything.
 std::optional<Command> parse_repair(std::string_view rest) {
   RepairCommand repair;
   constexpr std::string_view kDevice = "device ";

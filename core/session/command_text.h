@@ -1,4 +1,4 @@
-// The rows' text halves: see commands.h.
+// Parsing and printing of commands; see commands.h.
 #pragma once
 
 #include <optional>
@@ -20,13 +20,13 @@ std::optional<Command> parse_finding(std::string_view rest);
 std::optional<Command> parse_filter(std::string_view rest);
 std::optional<Command> parse_sort(std::string_view rest);
 
-// Of a comparison (compare_run.cpp).
+// Text of comparisons; defined in compare_run.cpp.
 std::optional<Command> parse_compare(std::string_view rest);
 std::optional<Command> parse_difference(std::string_view rest);
 std::string print_compare(const Command& command);
 std::string print_difference(const Command& command);
 
-// Of the plan (plan_text.cpp).
+// Text of plan commands; defined in plan_text.cpp.
 std::optional<Command> parse_step(std::string_view rest);
 std::optional<Command> parse_edit_plan(std::string_view rest);
 std::optional<Command> parse_save_plan(std::string_view rest);

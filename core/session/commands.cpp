@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// A command that is its verb alone.
+// A command without arguments.
 template <class C>
 std::optional<Command> parse_bare(std::string_view rest) {
   if (!rest.empty()) return std::nullopt;
@@ -22,7 +22,7 @@ std::string print_nothing(const Command&) {
   return {};
 }
 
-// "cancel", "cancel compare": of the job of a verb, or of all.
+// "cancel", "cancel compare": true if the word is a verb.
 bool is_verb(std::string_view word);
 template <class C>
 std::optional<Command> parse_of_verb(std::string_view rest) {

@@ -1,4 +1,4 @@
-// All that a person can do, one table row each.
+// The table of commands, one row each.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace shw {
 
-// Who carries it out.
+// The thread that executes a command.
 enum class Lane : std::uint8_t {
-  kNow,         // the caller, at once: a change of the selection
+  kNow,         // the caller, at once: changes of the selection
   kJob,         // the thread of long jobs, in order
-  kQuick,       // the same, told only where it takes longer than a person notices
-  kList,        // the thread of the list: only the last filter and the last order matter
-  kConcurrent,  // a thread of its own, beside the long job: it only reads
-  kLook,        // the thread that looks into files: of each kind only the last one matters
+  kQuick,       // as kJob, but shown only if it takes noticeably long
+  kList,        // the list thread: only the latest filter and sort order matter
+  kConcurrent,  // a thread of its own, concurrent with the long job: only reads
+  kLook,        // the thread for file contents: only the latest of each kind matters
 };
 
 struct CommandRow {
-  std::string_view verb;   // the first word of its text form
-  std::string_view form;   // "check [metadata|headers|data]": what a person may type
-  std::string_view title;  // "Checking": what the job bar says; empty where it takes no time
+  std::string_view verb;   // first word of the text form
+  std::string_view form;   // syntax: "check [metadata|headers|data]"
+  std::string_view title;  // "Checking", for the job bar; empty for instant commands
   Lane lane;
-  // What stands after the verb; nothing where it cannot be read.
+  // Parses the text after the verb; nullopt if invalid.
   std::optional<Command> (*parse)(std::string_view rest);
   std::string (*print)(const Command& command);
-  // Pure: from what is there to what becomes of it. Null for cancel, filter, sort, go, pause and
-  // continue, which are the session's own. One of Lane::kLook fails only when it is stopped: what
-  // is wrong is what it saw.
+  // A pure function from a snapshot to its change. Null for cancel, filter, sort, go, pause and
+  // continue, which the session handles. A Lane::kLook command fails only if cancelled; other
+  // errors are part of its result.
   Result<Change> (*run)(const Snapshot& before, const Command& command, Progress* progress);
 };
 
@@ -46,8 +46,8 @@ const CommandRow& row_of(const Command& command);
 std::string to_text(const Command& command);
 Result<Command> parse_command(std::string_view line);
 
-// After a check that found something: the plan that the next action reviews, and the tensors that
-// are concerned. Empty where nothing is to be done.
+// Commands after a check with findings: make the plan, and list the affected tensors. Empty if
+// nothing is to be done.
 std::vector<Command> follow_up(const Snapshot& snapshot);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What is open, held against another checkpoint: what it does, and its text.
+// Comparison with another checkpoint: execution and text.
 #include <charconv>
 
 #include "core/compare/compare.h"
@@ -29,7 +29,7 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   };
 }
 
-// The tensor is selected along, where what is open has it.
+// Also selects the tensor in the open checkpoint, if it exists.
 Result<Change> select_difference(const Snapshot& before, const Command& command, Progress*) {
   std::size_t index = as<DifferenceCommand>(command).index;
   if (before.compared == nullptr || index >= before.compared->difference.tensors.size())

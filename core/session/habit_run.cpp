@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// On one line: a break is "\n", a backslash is two.
+// Message on one line, with \n for breaks and \\ for backslashes.
 std::optional<Command> parse_explain_error(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   std::string text;

@@ -1,5 +1,5 @@
-// The rows' other halves of what the desk does beside a checkpoint: an error message explained, a
-// report, the demo. See commands.h.
+// Commands that do not depend on a checkpoint: explaining an error message, saving a report, the
+// demo. See commands.h.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ Result<Change> run_report(const Snapshot& before, const Command& command, Progre
 
 std::optional<Command> parse_demo(std::string_view rest);
 std::string print_demo(const Command& command);
-// Made, and opened with its spec.
+// Creates the demo and opens it with its spec.
 Result<Change> run_demo(const Snapshot& before, const Command& command, Progress* progress);
 
 }  // namespace shw

@@ -4,8 +4,8 @@ namespace shw {
 
 void History::note(const Visit& now) {
   if (going_to_) {
-    // The tensor may be gone, or another one is selected by what is found: it is there all the
-    // same.
+    // The tensor may be missing or replaced by a finding's: the move has arrived
+    // anyway.
     if (visits_[*going_to_].same_checkpoint(now)) {
       at_ = *going_to_;
       if (visits_[at_].fqn.empty() || visits_[at_].fqn == now.fqn) going_to_.reset();
@@ -17,7 +17,7 @@ void History::note(const Visit& now) {
     return;
   }
   if (visits_[at_] == now) return;
-  // A checkpoint as it was opened, before any of its tensors was looked at, is no place of its own.
+  // A checkpoint without a selected tensor is not a separate entry.
   bool same = visits_[at_].same_checkpoint(now);
   if (same && (visits_[at_].fqn.empty() || visits_[at_].fqn == now.fqn || now.fqn.empty())) {
     if (!now.fqn.empty()) visits_[at_] = now;

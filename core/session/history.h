@@ -1,5 +1,5 @@
-// Where somebody has been: checkpoints and tensors, so that one step back leads to the source of
-// what was repaired. A pure value; the session notes every change in it.
+// The history of opened checkpoints and selected tensors, so that one step back leads from a result
+// to its source. A plain value, updated by the session.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace shw {
 
 struct Visit {
-  std::string path, spec, against, mesh, fqn;  // fqn: empty while no tensor is selected
+  std::string path, spec, against, mesh, fqn;  // fqn: empty if no tensor is selected
   bool same_checkpoint(const Visit& other) const {
     return path == other.path && spec == other.spec && against == other.against;
   }
@@ -21,12 +21,12 @@ struct Visit {
 
 class History {
  public:
-  // What is on the screen now. A step back or forward that has arrived is no new visit.
+  // Records the current view, unless it is the arrival of a go().
   void note(const Visit& now);
   bool can_go(int step) const;
-  // Where a step leads, and that it is under way; nothing where there is none.
+  // Starts a move and returns its target; nullopt if there is none.
   std::optional<Visit> go(int step);
-  // It did not arrive.
+  // The move failed.
   void stay() { going_to_.reset(); }
   const Visit* now() const { return visits_.empty() ? nullptr : &visits_[at_]; }
 
@@ -39,7 +39,7 @@ class History {
   std::optional<std::size_t> going_to_;
 };
 
-// Nothing while nothing is open.
+// nullopt if nothing is open.
 std::optional<Visit> visit_of(const Snapshot& snapshot);
 
 }  // namespace shw

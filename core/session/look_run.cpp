@@ -17,7 +17,7 @@ bool has_file(const Checkpoint& checkpoint, const std::string& path) {
   return checkpoint.directory()->stat(path).kind == EntryKind::kFile;
 }
 
-// Of a finding about a file: the first of its records that do not lie in it.
+// For a finding about a file: the first item outside of it.
 std::optional<ChunkId> cut_off_in(const Checkpoint& checkpoint, const Finding& finding) {
   if (finding.subjects.empty() || checkpoint.find(finding.subjects[0])) return std::nullopt;
   for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
@@ -59,7 +59,7 @@ Result<verbs::BytesWindow> look_at_bytes(const Snapshot& before, const BytesComm
   if (wanted.go == Go::kAt) return go(file, wanted.at, before.chunk);
   std::optional<std::uint64_t> step;
   if (now != nullptr) step = wanted.go == Go::kNext ? now->next : now->previous;
-  if (!step && now != nullptr) return *now;  // the first or the last record
+  if (!step && now != nullptr) return *now;  // at the first or last record
   return go(file, step.value_or(0), std::nullopt);
 }
 
@@ -139,7 +139,7 @@ Result<Change> run_browse(const Snapshot& before, const Command& command, Progre
 
 namespace {
 
-// Whose tiles are asked for; nothing once another one is selected: nobody waits for them any more.
+// The tensor whose tiles are requested; nullopt if another one was selected meanwhile.
 std::optional<TensorId> tensor_asked_for(const Snapshot& snapshot, const TileValuesCommand& asked) {
   if (snapshot.checkpoint == nullptr || asked.stop || !snapshot.tensor) return std::nullopt;
   if (asked.fqn.empty()) return snapshot.tensor;
@@ -147,7 +147,7 @@ std::optional<TensorId> tensor_asked_for(const Snapshot& snapshot, const TileVal
   return tensor == snapshot.tensor ? tensor : std::nullopt;
 }
 
-// Beyond this the other tensors' are forgotten: 80 MB.
+// Above this other tensors' statistics are dropped: 80 MB.
 constexpr std::size_t kMostTilesKept = 2'000'000;
 
 void keep_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> values) {

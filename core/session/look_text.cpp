@@ -16,7 +16,7 @@ constexpr std::array<std::pair<Go, std::string_view>, 5> kGoes{{{Go::kTile, ""},
 
 }  // namespace
 
-// "at OFFSET" stands last, so that a path may hold any word.
+// "at OFFSET" is last, so that a path may contain any word.
 std::optional<Command> parse_byte_look(std::string_view rest) {
   for (auto [go, word] : kGoes) {
     if (rest == word) return BytesCommand{go};

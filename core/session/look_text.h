@@ -1,4 +1,4 @@
-// The rows' text halves of those commands that look into files: see commands.h.
+// Parsing and printing of commands that show file contents; see commands.h.
 #pragma once
 
 #include <optional>

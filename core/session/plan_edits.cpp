@@ -27,7 +27,7 @@ Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* repor
   if (auto possible = check_in_place(*opened.checkpoint, plan); !possible)
     edit.not_in_place = possible.error();
   edit.hash = plan_hash(*opened.checkpoint, plan);
-  // A tile takes about 100 bytes of text at least.
+  // A tile takes at least 100 bytes of text.
   if (tiles_of(plan) * 100 < kEditableBytes) {
     edit.json = plan_to_json(*opened.checkpoint, plan);
     if (edit.json.size() > kEditableBytes) edit.json.clear();
@@ -69,7 +69,7 @@ StepsOff same_steps_off(const PlanEdit& before, const Plan& plan) {
   for (const Operation& step : plan.operations)
     out.push_back(off.contains({step.kind, step.rule, step.subjects}));
   std::vector<std::size_t> together = steps_together(plan);
-  for (std::size_t i = 0; i < out.size(); ++i) {  // one thing is off as a whole
+  for (std::size_t i = 0; i < out.size(); ++i) {  // dependent steps are switched together
     for (std::size_t j = 0; j < out.size(); ++j) {
       if (out[i] && together[i] == together[j]) out[j] = true;
     }

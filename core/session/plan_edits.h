@@ -1,5 +1,5 @@
-// What a person has made of a plan, edit by edit: immutable values, so that undo and redo only look
-// at another one.
+// The edit history of a plan as immutable values, so that undo and redo only move an
+// index.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 namespace shw {
 
 inline constexpr std::size_t kKeptEdits = 100;
-inline constexpr std::size_t kEditableBytes = 64 * 1024;  // of a plan's text in the window
+inline constexpr std::size_t kEditableBytes = 64 * 1024;  // limit of a plan's text in the window
 
 struct PlanEdit {
   std::string what;                   // "step 2 off: relabel 64 tiles"
-  std::shared_ptr<const Plan> whole;  // with all its steps
-  StepsOff off;                       // by step of it
-  std::shared_ptr<const Plan> plan;   // without those: what is carried out
-  std::optional<Error> not_in_place;  // why that cannot be done in place
+  std::shared_ptr<const Plan> whole;  // with all steps
+  StepsOff off;                       // by step of `whole`
+  std::shared_ptr<const Plan> plan;   // without switched-off steps: the plan to execute
+  std::optional<Error> not_in_place;  // why it cannot be executed in place
   std::string fill;                   // VerbOptions::fill
-  std::string file = {};              // where this very plan is saved; empty: nowhere
+  std::string file = {};              // file with exactly this plan; empty: none
   std::string hash = {};
-  std::string json = {};  // for the window; empty where it is too long to be edited there
+  std::string json = {};  // for the text editor; empty if too long
 };
 
-// The one that stands, and those around it. Never empty.
+// All edits and the current one; never empty.
 struct PlanEdits {
   std::vector<std::shared_ptr<const PlanEdit>> all;
   std::size_t now = 0;
@@ -39,15 +39,15 @@ struct PlanEdits {
   bool can_redo() const { return now + 1 < all.size(); }
 };
 
-// `report`: what the plan was made of; null for one from elsewhere.
+// `report`: the basis of the plan; null for plans from elsewhere.
 Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* report,
                            std::shared_ptr<const Plan> whole, StepsOff off, std::string what);
-// After `before` (null: none), what could be redone is gone.
+// Appends after `before` (may be null) and drops the edits that could be redone.
 std::shared_ptr<const PlanEdits> with_edit(const PlanEdits* before, PlanEdit edit);
-// The one that stands is saved there.
+// Marks the current edit as saved to a file.
 std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::string& file);
 
-// Steps of `plan` that are the same as ones that are off in `before`.
+// Steps of `plan` that equal steps switched off in `before`.
 StepsOff same_steps_off(const PlanEdit& before, const Plan& plan);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What becomes of a snapshot when a person works on its plan.
+// Commands that edit a plan.
 #include <fmt/core.h>
 
 #include "core/io/store.h"
@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// What is carried out already is not changed any more.
+// An executed plan cannot be edited.
 Status check_editable(const Snapshot& snapshot) {
   if (snapshot.edits == nullptr) return not_planned();
   if (snapshot.repaired == nullptr) return {};
@@ -21,7 +21,7 @@ tl::unexpected<Error> not_planned() {
   return fail(ErrorKind::kUsage, "no repair is planned: check, and plan what was found");
 }
 
-// The plan that stands is what everybody else looks at.
+// Sets the current plan for all other code.
 void put_edits(Snapshot& s, std::shared_ptr<const PlanEdits> edits) {
   const PlanEdit& edit = edits->edit();
   s.plan = edit.plan;
@@ -103,7 +103,7 @@ Result<Change> run_save_plan(const Snapshot& before, const Command& command, Pro
   std::string path = verbs::expanded_path(as<SavePlanCommand>(command).path);
   SHW_CHECK(verbs::save_plan(posix_store(), opened_in(before), before.options, *before.plan, path));
   return [path, saved = before.edits](Snapshot& s) {
-    if (s.edits != saved) return;  // it was edited meanwhile: that one is not saved
+    if (s.edits != saved) return;  // it was edited meanwhile
     s.edits = with_file(*saved, path);
     s.options.plan = path;
   };

@@ -1,4 +1,4 @@
-// The text halves of what a person does with a plan: see command_text.h.
+// Parsing and printing of plan commands; see command_text.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// "3 off": steps are counted from 1, as they are shown.
+// "3 off": steps are counted from 1, as displayed.
 std::optional<Command> parse_step(std::string_view rest) {
   std::size_t step = 0;
   auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), step);
@@ -26,7 +26,7 @@ std::optional<Command> parse_edit_plan(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   return EditPlanCommand{std::string(rest)};
 }
-// On one line: a break in JSON is a blank, and in its strings there is none.
+// JSON on one line: line breaks become blanks.
 std::string print_edit_plan(const Command& command) {
   std::string text = as<EditPlanCommand>(command).json;
   std::replace_if(

@@ -1,4 +1,4 @@
-// What becomes of a snapshot when a repair is carried out, gone on with, or taken back.
+// Executes, resumes and undoes repairs.
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// What came out, looked at as the source was.
+// Opens and checks the result like the source.
 Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progress* progress) {
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;
@@ -23,7 +23,7 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
   auto left = std::make_shared<const std::vector<Finding>>(std::move(wrong));
   auto list = std::make_shared<const verbs::CertificateList>(std::move(certificate));
   return [after, repaired, left, list, in_place, edits = before.edits](Snapshot& s) {
-    if (edits != nullptr) put_edits(s, edits);  // the plan that was carried out
+    if (edits != nullptr) put_edits(s, edits);  // the executed plan
     s.repaired = repaired;
     s.certificate = list;
     s.after = after;
@@ -65,7 +65,7 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   return [target](Snapshot& s) { s.target = target; };
 }
 
-// What lies there afterwards is another checkpoint: it is opened and checked as the first one was.
+// The restored checkpoint is opened and checked.
 Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
   SHW_CHECK(verbs::undo(before.options.checkpoint));
   SHW_TRY(Change opened, run_open(before, open_again(before, before.options.checkpoint), progress));

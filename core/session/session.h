@@ -1,6 +1,6 @@
-// One person's work on one checkpoint. A Command is all that a person can do; Session::apply is the
-// only thing that changes anything; a Snapshot is what the threads hand each other and what the
-// views draw.
+// One user's work on one checkpoint. Commands are the only input, Session::apply the
+// only mutator; immutable Snapshots are exchanged between threads and drawn by the
+// views.
 #pragma once
 
 #include <array>
@@ -24,21 +24,21 @@ struct JobState {
   std::uint64_t done = 0, total = 0;
   bool in_bytes = false;
   double seconds = 0;        // since the job began
-  bool stopping = false;     // somebody has asked it to stop
-  bool paused = false;       // held until somebody lets it go on; the times stand still
+  bool stopping = false;     // cancellation was requested
+  bool paused = false;       // paused; times stand still
   double phase_seconds = 0;  // since the phase was first seen
-  bool past_proof = false;   // the result is proved and looked at
-  // What the threads have spent their time on, all of them together.
+  bool past_proof = false;   // the result is proved and is now being checked
+  // Share of the stages in the threads' time.
   struct StageShare {
     std::uint64_t bytes = 0;
     double seconds = 0;
   };
   std::array<StageShare, kStages> stages = {};
-  std::size_t threads = 0;  // that share them
-  bool looking = false;     // beside it, into a file: how many of how many elements
+  std::size_t threads = 0;  // number of threads
+  bool looking = false;     // reading file contents: progress in elements
   std::uint64_t looked = 0, to_look = 0;
   std::string_view verb = {};  // of its command
-  bool writes = false;         // into files that stay
+  bool writes = false;         // writes persistent files
 };
 
 class Session {
@@ -46,25 +46,25 @@ class Session {
   Session();
   ~Session();  // cancels and waits
 
-  // Carries a command out. Cheap ones at once; opening, checking, planning and repairing on a
-  // thread of the session's own, in order; what only reads (a proof, a comparison, a look at every
-  // byte) on one each beside it; filtering and looks into files on two more. Never blocks.
+  // Executes a command. Cheap ones immediately; opening, checking, planning and repairing on one
+  // thread in order; read-only jobs (proof, comparison, data check) on a thread each; filter and
+  // file contents on two more. Never blocks.
   void apply(Command command);
-  // Commands that were given for each other's results (open, then check): none is left standing
-  // when one before it fails, however soon that is.
+  // Commands that depend on each other (open, then check): if one fails, the following are
+  // dropped.
   void apply(std::vector<Command> commands);
-  // What was opened is kept in a file, with its last verdict: read now, written after each check.
+  // Keeps opened checkpoints and their last verdict in a file: read now, written after each check.
   void remember_in(std::string file);
-  // How GPUs are looked for; without it every repair is made on the CPU.
+  // Sets the GPU detection; without it repairs use the CPU.
   void look_for_gpus_with(std::function<Gpus()> gpus);
-  // Waits until nothing is left to do, or what there is has been paused: the headless program,
-  // tests, screenshots.
+  // Waits until all commands are done or paused, for the command line, tests and
+  // screenshots.
   void wait();
 
   std::shared_ptr<const Snapshot> snapshot() const;
   JobState job() const;                           // the long job
-  std::vector<JobState> concurrent_jobs() const;  // those that only read, in the order they began
-  // Called on any thread after a snapshot was published; the window wakes up on it.
+  std::vector<JobState> concurrent_jobs() const;  // read-only jobs in start order
+  // Called on any thread after a snapshot was published.
   void on_change(std::function<void()> callback);
 
  private:

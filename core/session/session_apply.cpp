@@ -1,4 +1,4 @@
-// What a command is given to, and what is carried out at once.
+// Entry point of commands, and immediate execution.
 #include "core/session/session.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Inside of one checkpoint at once; another one is opened, and checked as any other.
+// Within a checkpoint at once; another checkpoint is opened and checked.
 void Session::State::go(int step) {
   std::optional<Visit> to, from;
   {
@@ -30,7 +30,7 @@ void Session::State::go(int step) {
     changed.notify_all();
 }
 
-// False for the long ones, which wait for their turn.
+// False for long commands, which are queued.
 bool Session::State::apply_now(const Command& command) {
   switch (row_of(command).lane) {
     case Lane::kJob:
@@ -130,7 +130,7 @@ void Session::look_for_gpus_with(std::function<Gpus()> gpus) {
 
 void Session::wait() {
   State& state = *state_;
-  if (!state.look_thread.joinable()) return;  // the system refused a thread: nothing is done
+  if (!state.look_thread.joinable()) return;  // no thread available: ignored
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] {
     bool rests = state.job ? state.job->progress->paused.load() : state.jobs.empty();

@@ -1,5 +1,5 @@
-// The long jobs: one after the other where each is given for the result of the one before, and
-// beside them what only reads.
+// Long jobs in sequence, and concurrent read-only
+// jobs.
 #include <algorithm>
 #include <iterator>
 
@@ -24,7 +24,7 @@ std::string title_of(const Command& command) {
   return title;
 }
 
-// What only reads, and of which there is something to see while it does.
+// True for read-only commands whose progress can be shown meanwhile.
 bool stands_beside(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
   bool looks_deeper =
@@ -32,7 +32,7 @@ bool stands_beside(const Command& command, const Snapshot& snapshot) {
   return looks_deeper || row_of(command).lane == Lane::kConcurrent;
 }
 
-// The files that the others read are written.
+// True if it writes files that concurrent jobs read.
 bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
   auto is_open = [&](const std::string& folder) {
     return verbs::expanded_path(folder) == verbs::expanded_path(snapshot.options.checkpoint);
@@ -43,7 +43,7 @@ bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
   return std::holds_alternative<UndoCommand>(command);
 }
 
-// Files that stay when it is stopped.
+// True if partial results stay after cancellation.
 bool writes_files(const Command& command) {
   return std::holds_alternative<RepairCommand>(command) ||
          std::holds_alternative<ResumeCommand>(command) ||
@@ -51,7 +51,7 @@ bool writes_files(const Command& command) {
          std::holds_alternative<UndoCommand>(command);
 }
 
-// Whether it has nothing to do with what the running job is about to bring.
+// True if it does not depend on the result of the running job.
 bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
                           std::holds_alternative<DryRunCommand>(command);
@@ -61,7 +61,7 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
-// What was looked at is still what the person looks at.
+// True if the user still looks at what the command was given for.
 bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& command) {
   if (now.checkpoint != before.checkpoint) return false;
   if (std::holds_alternative<VerifyCommand>(command)) return now.repaired == before.repaired;
@@ -126,16 +126,16 @@ JobState RunningJob::state() {
   return job;
 }
 
-// False where it failed: what was asked for after it was meant for its result.
+// False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
-  // The old checkpoint stays until the new one is there, and for good where it cannot be opened.
+  // The old checkpoint stays until the new one is open, or if opening fails.
   auto before = now();
   const auto* open = std::get_if<OpenCommand>(&command);
   if (open != nullptr && before->checkpoint == nullptr)
     publish([&](Snapshot& s) { s.options.checkpoint = open->path; });
   bool repairs = std::holds_alternative<RepairCommand>(command) ||
                  std::holds_alternative<ResumeCommand>(command);
-  // What is finished when it is stopped stays, and can be gone on with.
+  // Finished files stay after cancellation and can be resumed.
   if (repairs && progress != nullptr) progress->keeps = true;
   auto change = row_of(command).run(*now(), command, progress);
   if (!change) {
@@ -150,17 +150,17 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
     return false;
   }
   publish(*change);
-  // Terms like finding:* look at the report.
+  // Filter terms like finding:* depend on the report.
   if (row_of(command).lane == Lane::kJob) want_list();
   if (std::holds_alternative<CheckCommand>(command)) remember();
   if (now()->checkpoint != before->checkpoint) {
     std::lock_guard lock(mutex);
-    for (RunningJob& other : concurrent) other.cancel();  // nobody looks at theirs any more
+    for (RunningJob& other : concurrent) other.cancel();  // their results are obsolete
   }
   return true;
 }
 
-// On a thread of its own, which ends with it.
+// Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
   publish([](Snapshot& s) { s.error.reset(); });
@@ -195,21 +195,21 @@ void Session::State::begin_concurrent(Command command) {
   auto mine = concurrent.emplace(concurrent.end(), std::move(command));
   auto run = [this, mine, before = snapshot] { run_concurrent_command(mine, before); };
   if (start_thread(mine->thread, run)) return;
-  jobs.push_back(std::move(mine->command));  // then it waits for its turn
+  jobs.push_back(std::move(mine->command));  // queued instead
   concurrent.erase(mine);
 }
 
-// By the thread of long jobs alone, and at the end: one that has ended may be the one that asks.
+// Called by the thread of long jobs and at the end: an ended thread cannot join itself.
 void Session::State::join_ended() {
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(mutex);
     threads.swap(ended);
   }
-  for (std::thread& thread : threads) thread.join();  // past all that takes time
+  for (std::thread& thread : threads) thread.join();  // returns quickly: their work is done
 }
 
-// What waits for the result of another waits in a row; what does not begins at once.
+// Dependent commands are queued in sequence; others start at once.
 void Session::State::queue(std::deque<Command> commands) {
   {
     std::lock_guard lock(mutex);
@@ -253,7 +253,7 @@ void Session::State::run_jobs() {
     {
       std::lock_guard lock(mutex);
       if (!done) jobs.clear();
-      next_is_held = progress->paused && !jobs.empty();  // it came to its end before it was held
+      next_is_held = progress->paused && !jobs.empty();  // ended before it could pause
       job.reset();
     }
     publish([](Snapshot&) {});
@@ -273,7 +273,7 @@ void Session::State::cancel(const std::string& verb) {
   for (std::size_t kind = 0; kind < looks.size(); ++kind) {
     if (!verb.empty() && command_table()[kind].verb != verb) continue;
     if (look_kind == kind) look_progress->cancel();
-    looks[kind].reset();  // one that goes on may stand between two of its steps
+    looks[kind].reset();  // a continued look may be between two steps
   }
 }
 
@@ -288,7 +288,7 @@ void Session::State::each_job(const std::string& verb, void (RunningJob::*what)(
   changed.notify_all();
 }
 
-// A file that cannot be written is not worth a word: nothing of the work depends on it.
+// Errors are ignored, because nothing depends on this file.
 void Session::State::remember() {
   auto snapshot_now = now();
   if (recent_file.empty() || snapshot_now->report == nullptr) return;

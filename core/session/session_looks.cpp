@@ -1,4 +1,4 @@
-// What answers at once what a person asks while jobs run: the list, and looks into files.
+// The list and file contents, which respond while jobs run.
 #include <algorithm>
 
 #include "core/session/look_run.h"
@@ -11,7 +11,7 @@ void Session::State::want_list() {
   {
     std::lock_guard lock(mutex);
     list_wanted = true;
-    list_progress->cancel();  // a running one works on an older text
+    list_progress->cancel();  // a running one uses an older text
   }
   changed.notify_all();
 }
@@ -55,7 +55,7 @@ void Session::State::run_list() {
       if (order) {
         publish([&](Snapshot& s) {
           if (s.checkpoint != before->checkpoint)
-            return;  // another one was opened meanwhile: its own list is on the way
+            return;  // another checkpoint was opened: its own list follows
           s.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(*order));
           s.filter = text;
         });
@@ -87,7 +87,7 @@ void Session::State::run_looks() {
       progress = look_progress;
       before = snapshot;
     }
-    // What was opened meanwhile has its own files: the look is dropped with what it looked at.
+    // Dropped if another checkpoint was opened meanwhile.
     auto change = row_of(command).run(*before, command, progress.get());
     if (change)
       publish([&](Snapshot& s) {

@@ -1,7 +1,7 @@
-// What a Session keeps, shared by its threads. One thread for the long jobs, in order; one for each
-// job that only reads and stands beside them; one for the list (filter and sort), so that typing
-// never waits for a repair; one that looks into files. All publish new snapshots; nobody ever waits
-// for them but wait().
+// The state of a Session, shared by its threads: one for long jobs in order, one
+// per concurrent read-only job, one for the list (filter and sort), so that typing
+// never waits, and one for file contents. All publish new snapshots; only wait()
+// blocks.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace shw {
 
-// A job that is under way. Its clock stands still while it is paused.
+// A running job. Its clock stops while it is paused.
 struct RunningJob {
   using Clock = std::chrono::steady_clock;
   Command command;
@@ -26,13 +26,13 @@ struct RunningJob {
   bool is_quick = false;
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
   Clock::time_point begin = Clock::now(), pause_begin = begin;
-  // Of the phase that was seen last, by those who ask.
+  // begin of the phase seen last, for callers of job()
   Clock::time_point phase_begin = begin;
   Phase seen_phase = Phase::kIdle;
   bool seen_proof = false;
 
-  std::thread thread = {};   // of one that stands beside
-  bool is_replaced = false;  // by a newer one of its kind: nobody waits for it
+  std::thread thread = {};   // of a concurrent job
+  bool is_replaced = false;  // replaced by a newer job of its kind
 
   explicit RunningJob(Command what);
   Clock::time_point now() const { return progress->paused ? pause_begin : Clock::now(); }
@@ -49,28 +49,28 @@ struct Session::State {
   std::function<void()> callback;
   bool stopping = false;
 
-  std::deque<Command> jobs;          // that wait
+  std::deque<Command> jobs;          // waiting
   std::optional<RunningJob> job;     // on the thread of long jobs
-  bool next_is_held = false;         // one that was paused when it ended: the next one goes on held
+  bool next_is_held = false;         // the last job ended while paused: the next one starts paused
   std::list<RunningJob> concurrent;  // a thread each
-  std::vector<std::thread> ended;    // of jobs that stood beside, not yet joined
+  std::vector<std::thread> ended;    // threads of ended concurrent jobs, not yet joined
 
   History history;
-  std::string recent_file;  // empty: nothing is remembered
+  std::string recent_file;  // empty: not kept
 
   std::string filter;
   SortCommand sort;
   bool list_wanted = false, list_running = false;
   std::shared_ptr<Progress> list_progress = std::make_shared<Progress>();
 
-  std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // the newest of a kind
+  std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // latest of each kind
   std::size_t look_kind = 0;
   bool look_running = false;
   std::shared_ptr<Progress> look_progress = std::make_shared<Progress>();
 
   std::thread job_thread, list_thread, look_thread;
 
-  // Every change to the snapshot goes through here; `change` works on a copy.
+  // Applies `change` to a copy of the snapshot and publishes it; the only way to change it.
   template <class Make>
   void publish(Make change) {
     std::function<void()> notify;
@@ -96,25 +96,25 @@ struct Session::State {
     publish([&](Snapshot& s) { s.error = std::move(error); });
   }
 
-  // The long jobs, and what stands beside them (session_jobs.cpp).
+  // Long and concurrent jobs (session_jobs.cpp).
   void run_jobs();
   void queue(std::deque<Command> commands);
   bool run_command(const Command& command, Progress* progress);
-  void begin_concurrent(Command command);  // under the lock
+  void begin_concurrent(Command command);  // requires the lock
   void run_concurrent_command(std::list<RunningJob>::iterator mine,
                               const std::shared_ptr<const Snapshot>& before);
   void join_ended();
-  // Of one verb, or of all where it is empty.
+  // Cancels the jobs of a verb; empty: all.
   void cancel(const std::string& verb);
   void each_job(const std::string& verb, void (RunningJob::*what)());
   void look_at_what_is_left(const Command& command);
   void remember();
 
-  // What is cheap (session_apply.cpp).
+  // Immediate commands (session_apply.cpp).
   bool apply_now(const Command& command);
   void go(int step);
 
-  // The list, and looks into files (session_looks.cpp).
+  // List and file contents (session_looks.cpp).
   void run_list();
   void run_looks();
   void want_list();

@@ -1,4 +1,4 @@
-// What the threads hand each other and what the views draw: immutable, a new one for every change.
+// Immutable state shared between threads and views; every change makes a new one.
 #pragma once
 
 #include <cstddef>
@@ -27,80 +27,81 @@
 
 namespace shw {
 
-// What a look into a file has brought.
+// Result of showing bytes.
 struct BytesLook {
   std::optional<verbs::BytesWindow> window;
-  std::optional<Error> error;  // why there is none
+  std::optional<Error> error;  // why there are none
 };
 
 struct ValuesLook {
   std::optional<verbs::SliceValues> values;
-  std::optional<verbs::SideBySideValues> side_by_side;  // where another checkpoint is compared with
+  std::optional<verbs::SideBySideValues> side_by_side;  // if a comparison is open
   std::optional<Error> error;                           // why there are none
 };
 
-// An error message, and what it can mean.
+// An error message with its possible meanings.
 struct ExplainedText {
   std::string text;
   Explanation explanation;
-  std::string nearest;  // where nothing is known about it: a message that is; may be empty
+  std::string nearest;  // the most similar known message; may be empty
 };
-// Of the tensors whose tiles were looked at; each may be a part of its tiles.
+// By tensor: statistics of tiles, possibly incomplete.
 using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>>;
 
 struct Snapshot {
   std::uint64_t revision = 0;
-  VerbOptions options;  // by the person: what was opened, beside what, and how it is to be filled
-  std::shared_ptr<const Checkpoint> checkpoint;  // null until opened
-  std::shared_ptr<const Spec> spec;              // null without
-  std::shared_ptr<const Checkpoint> reference;   // what it is held against; null without
-  bool is_against_itself = false;  // what it was to be held against is itself: nothing is held
-  std::optional<Mesh> mesh;        // what the person said about the ranks
-  // Newer steps that RUN/@latest-complete left alone: "step_10000: files are gone".
+  VerbOptions options;                           // of the user: checkpoint, references, fill
+  std::shared_ptr<const Checkpoint> checkpoint;  // null: not opened
+  std::shared_ptr<const Spec> spec;              // may be null
+  std::shared_ptr<const Checkpoint> reference;   // may be null
+  bool is_against_itself =
+      false;                 // the given reference is the checkpoint itself, so it is not used
+  std::optional<Mesh> mesh;  // given by the user
+  // Newer steps skipped by RUN/@latest-complete: "step_10000: files are gone".
   std::vector<std::string> passed_over;
-  std::shared_ptr<const CheckReport> report;      // null until checked
-  std::shared_ptr<const Plan> plan;               // null until planned
-  std::shared_ptr<const PlanEdits> edits;         // of the plan; null until planned
-  std::function<Gpus()> gpus;                     // looks for them; empty: nobody can
-  std::shared_ptr<const PlanEdits> edits_before;  // of a plan that a later check took away
-  std::optional<Error> not_in_place;             // of a plan: why it cannot be carried out in place
-  std::shared_ptr<const RepairOutlook> outlook;  // of the plan; null until asked for
-  std::shared_ptr<const verbs::RepairTarget> target;  // where it would go; null until looked at
-  bool can_undo = false;  // what is open was repaired in place, and that is not committed
-  std::shared_ptr<const RepairResult> repaired;               // null until applied
+  std::shared_ptr<const CheckReport> report;          // null: not checked
+  std::shared_ptr<const Plan> plan;                   // null: not planned
+  std::shared_ptr<const PlanEdits> edits;             // edits of the plan
+  std::function<Gpus()> gpus;                         // detects GPUs; empty: no detection
+  std::shared_ptr<const PlanEdits> edits_before;      // edits of a plan that a later check removed
+  std::optional<Error> not_in_place;                  // why the plan cannot run in place
+  std::shared_ptr<const RepairOutlook> outlook;       // forecast of the plan; null: not requested
+  std::shared_ptr<const verbs::RepairTarget> target;  // output folder; null: not examined
+  bool can_undo = false;                              // repaired in place and not committed
+  std::shared_ptr<const RepairResult> repaired;       // null: not applied
   std::shared_ptr<const verbs::CertificateList> certificate;  // of `repaired`
-  std::shared_ptr<const Checkpoint> after;                    // the repaired checkpoint, opened
-  // What is still found above info in it, as deep as the report looked; null until applied.
+  std::shared_ptr<const Checkpoint> after;                    // the opened result
+  // Findings above info in the result, at the depth of the report; null: not applied.
   std::shared_ptr<const std::vector<Finding>> still_wrong;
   std::shared_ptr<const VerifyReport> verified;
   std::shared_ptr<const std::vector<std::uint32_t>>
-      order;  // tensors that the filter lets through, sorted; null: all, as recorded
+      order;  // filtered and sorted tensors; null: all, as recorded
   std::string filter;
-  // Beside another checkpoint; null until asked for.
+  // The comparison with another checkpoint; null: not requested.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;                            // as the person named it
-  std::optional<std::size_t> difference;                // selected, index into its tensors
+  std::string compared_with;                            // as the user named it
+  std::optional<std::size_t> difference;                // selected index in its tensors
   std::optional<TensorId> tensor;                       // selected
   std::optional<ChunkId> chunk;                         // selected tile
-  std::optional<std::size_t> finding;                   // selected, index into report->findings
-  std::optional<Error> error;                           // of the last command that failed
-  std::shared_ptr<const BytesLook> bytes;               // null: nobody looks at bytes
-  std::shared_ptr<const ValuesLook> values;             // likewise
-  std::shared_ptr<const TileValuesOf> tile_values;      // null: no tensor's were
-  std::shared_ptr<const verbs::FolderListing> folder;   // null: nobody looks for a checkpoint
-  std::shared_ptr<const verbs::RecentPlaces> recent;    // null: nothing is remembered
-  std::shared_ptr<const ExplainedText> explained;       // null: no message was pasted
-  std::shared_ptr<const verbs::WrittenReport> written;  // the last one; null until asked for
+  std::optional<std::size_t> finding;                   // selected index in report->findings
+  std::optional<Error> error;                           // of the last failed command
+  std::shared_ptr<const BytesLook> bytes;               // null: not shown
+  std::shared_ptr<const ValuesLook> values;             // null: not shown
+  std::shared_ptr<const TileValuesOf> tile_values;      // null: none
+  std::shared_ptr<const verbs::FolderListing> folder;   // null: browser is closed
+  std::shared_ptr<const verbs::RecentPlaces> recent;    // null: not kept
+  std::shared_ptr<const ExplainedText> explained;       // null: no message pasted
+  std::shared_ptr<const verbs::WrittenReport> written;  // the last report; null: none
   bool can_go_back = false, can_go_forward = false;
 };
 
-// What is known of a tensor's tiles; null: nothing.
+// Statistics of a tensor's tiles; null: none.
 const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tensor);
 
-// Nothing is open: what is left of a snapshot when another checkpoint is opened.
+// The snapshot without a checkpoint, for opening another one.
 Snapshot blank(const Snapshot& before);
 
-// As the verbs take it.
+// Converts to the arguments of verbs.
 verbs::Opened opened_in(const Snapshot& snapshot);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// A repair of a checkpoint of which data files are gone or cut off, where a person says what shall
-// stand in the place of what lay there (--fill): a plan of steps that keeps all else.
+// Repair of a checkpoint with missing or truncated data files when the user gives a fill (--fill):
+// a plan of steps that keeps everything else.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace shw::verbs {
 
-// Nothing where every item lies in its file, or nobody said what to fill with: that files are gone
-// is then told, for who can bring them back. Of a moment that lost elements those of the other one
-// are given up too; entries that are no tensors, in which nothing can be filled, are left behind.
+// nullopt if no data is missing or no fill is given; findings then report the missing files. If a
+// moment loses elements, those of the other moment are dropped too; non-tensor entries cannot be
+// filled and are left out.
 Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
                                                            const std::string& fill,
                                                            Progress* progress);

@@ -1,4 +1,4 @@
-// A certificate as a list that a person can read: what became of every tensor.
+// The contents of a certificate as a list: the result for every tensor.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace shw::verbs {
 
-// The gravest first. Of one that lost elements the rest may have moved as well.
+// Most severe first; a tensor with losses may also have moved.
 enum class TensorFate : std::uint8_t {
   kLost,
-  kDamaged,  // it was before: TensorCertificate::damage
+  kDamaged,  // before the repair: TensorCertificate::damage
   kCast,
   kMoved,
   kRelabelled,
@@ -34,15 +34,15 @@ struct FateRow {
 struct CertificateList {
   std::string path;
   bool lossless = true;
-  bool sealed = true;         // false: it is not what was written
-  std::vector<FateRow> rows;  // by fate, in the order of the certificate
+  bool sealed = true;         // false: modified after writing
+  std::vector<FateRow> rows;  // by fate, then in certificate order
   std::size_t count[kFates] = {};
-  std::vector<std::string> entries = {};  // that are no tensors and say what others said
+  std::vector<std::string> entries = {};  // non-tensor entries that hold another entry's value
   std::vector<std::string> dropped = {};
 };
 
 CertificateList list_of(const Certificate& certificate, const std::string& path);
-// Of a folder that a repair made.
+// Reads the certificate of a repaired folder.
 Result<CertificateList> certificate_of(const std::string& folder);
 
 }  // namespace shw::verbs

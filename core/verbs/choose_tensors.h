@@ -1,4 +1,4 @@
-// Tensors by the names that a person typed.
+// Selects tensors by names that the user typed.
 #pragma once
 
 #include <span>
@@ -10,19 +10,19 @@
 
 namespace shw {
 
-// The tensor that was named, or an error that says which names are near.
+// The named tensor, or an error with similar names.
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn);
 
-// Has *, ? or [: matches_pattern() is asked.
+// True if it contains *, ? or [, so that matches_pattern() is used.
 bool is_pattern(const std::string& name);
 
-// The tensor that was named, or the only one that a pattern or the words of a filter (filter.h)
-// fit.
+// The named tensor, or the only one that matches a pattern or filter
+// (filter.h).
 Result<TensorId> find_one_tensor(const Checkpoint& checkpoint, const std::string& words);
 
-// Those that are named, or fit a pattern or the words of a filter, each once, in natural order; all
-// where nothing is named. An error where a name or a pattern fits none. A name that is there is
-// never a pattern.
+// Tensors that match names, patterns or filters, each once, in natural order; all if
+// `names` is empty. An error if one matches nothing. An existing name is never treated as a
+// pattern.
 Result<std::vector<TensorId>> choose_tensors(const Checkpoint& checkpoint,
                                              std::span<const std::string> names);
 

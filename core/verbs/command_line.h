@@ -1,5 +1,5 @@
-// The command that says at a terminal what was done here: what messages, reports and the desktop
-// suggest.
+// The command line equivalent to an action, as shown in messages, reports and the
+// desktop.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// "shardwright check step_9000 --spec spec.json": quoted for a shell, with every option that the
-// verb takes and that was given. Knows info, check, plan, repair, verify, undo, report and gui.
+// "shardwright check step_9000 --spec spec.json": shell-quoted, with all given options of the verb.
+// Supports info, check, plan, repair, verify, undo, report and gui.
 std::string command_line(std::string_view verb, const VerbOptions& verb_options);
 
 }  // namespace shw

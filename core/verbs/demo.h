@@ -1,5 +1,5 @@
-// The checkpoint that the project was born from (NeMo AutoModel #1691), made anew: a mixture of
-// experts that 64 ranks saved, its expert weights recorded with the placements from before a
+// The demo reproduces NeMo AutoModel #1691: a mixture-of-experts checkpoint saved
+// by 64 ranks, with expert weights recorded under placements from before a
 // transpose.
 #pragma once
 
@@ -16,9 +16,9 @@ struct Demo {
   std::string spec;        // DIR/spec.json
 };
 
-// Makes both in `folder`, which is made where it is missing; a demo that lies there is replaced,
-// anything else of that name is refused (kUsage). Files are sparse: about 60 MB of disk. The same
-// bytes every time.
+// Creates checkpoint and spec in `folder`, which is created if missing. Replaces an old demo,
+// refuses anything else of that name (kUsage). Sparse files, about 60 MB of disk; deterministic
+// bytes.
 Result<Demo> make_demo(const std::string& folder, Progress* progress = nullptr);
 
 }  // namespace shw

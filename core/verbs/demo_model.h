@@ -1,5 +1,5 @@
-// What the demo's tensors are and where their tiles lie, worked out from the recipe; writing them
-// is demo.cpp's.
+// Tensors and chunks of the demo, computed from the recipe; demo.cpp writes
+// them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace shw {
 
 struct DemoTile {
-  Box recorded;  // what .metadata says; its sizes are those of the item
+  Box recorded;  // in .metadata; sizes are those of the item
   std::uint32_t writer = 0;
 };
 
@@ -22,19 +22,19 @@ enum class DemoValues : std::uint8_t { kWeights, kNumber, kMean, kSquare };
 struct DemoTensor {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
-  Extents recorded;  // the shape in .metadata
+  Extents recorded;  // shape in .metadata
   std::vector<DemoTile> tiles;
   std::vector<PathPart> path;
-  // What the spec says.
+  // Values in the spec.
   Extents expected;
-  const Mesh* mesh = nullptr;  // of the model below
+  const Mesh* mesh = nullptr;  // points into DemoModel
   std::vector<Placement> placements;
   std::string role;
-  // What stands in it. The two moments of a parameter are made from the same gradients: those of
-  // tensor `gradients`.
+  // Kind of values. The moments of a parameter are computed from the gradients of tensor
+  // `gradients`.
   DemoValues values = DemoValues::kWeights;
   std::size_t gradients = 0;
-  std::int64_t number = 0;  // of kNumber
+  std::int64_t number = 0;  // for kNumber
 };
 
 struct DemoModel {
@@ -43,7 +43,7 @@ struct DemoModel {
   std::vector<DemoTensor> tensors;
 };
 
-// `recipe` is assets/demo.json. The tensors point to the model's own meshes: fill it in place.
+// `recipe` is assets/demo.json. Tensors point into the model's meshes, so it must not be moved.
 Status read_demo_model(std::string_view recipe, DemoModel& model);
 
 std::string demo_spec_json(const DemoModel& model);

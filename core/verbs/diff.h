@@ -1,4 +1,4 @@
-// Two checkpoints held against each other.
+// Compares two checkpoints.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct ComparedCheckpoints {
   CheckpointDifference difference;
 };
 
-// Errors about B name its files from where the person stands.
+// Errors about B show paths relative to the working directory.
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
                                  const CompareOptions& options, Progress* progress = nullptr);
 

@@ -1,4 +1,4 @@
-// export-hdf5: a checkpoint as an HDF5 file that maps it.
+// export-hdf5: an HDF5 file that maps a checkpoint.
 #pragma once
 
 #include "core/hdf5_view/export_hdf5.h"
@@ -6,8 +6,8 @@
 
 namespace shw::verbs {
 
-// `options.out` may be empty: CHECKPOINT.h5. It never lies in the checkpoint. What a check finds
-// is told with the tensors that it names.
+// Empty `options.out`: CHECKPOINT.h5. Never inside the checkpoint. Findings of a check are added to
+// their tensors.
 Result<Exported> export_hdf5(const Opened& opened, const VerbOptions& verb_options,
                              ExportOptions options, Progress* progress = nullptr);
 

@@ -20,26 +20,26 @@
 
 namespace shw {
 
-// Where it looks. Null: at all tensors, at their names as they are.
+// Optional inputs; null: all tensors, unfolded names.
 struct FilterHelp {
   const FoldedNames* names = nullptr;
-  const std::vector<std::uint32_t>* among = nullptr;  // no other tensor passes
+  const std::vector<std::uint32_t>* among = nullptr;  // restricts the result
 };
-// Indices of the tensors that pass, in recorded order; nothing if cancelled. `report` may be null.
+// Indices of matching tensors in recorded order; an error if cancelled. `report` may be null.
 Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
                                                   const CheckReport* report, std::string_view text,
                                                   Progress* progress, const FilterHelp& help = {});
-// The filter with "~" before its words, terms as they are; empty where it has no word that lacks
+// The filter with "~" before each word, for a second attempt; empty if all words have
 // it.
 std::string letters_instead(std::string_view text);
-// Whatever passes `text` passes `before`: it was typed on.
+// True if `text` extends `before`, so that its matches are a subset.
 bool is_narrower(std::string_view text, std::string_view before);
 
-// A term that is none ("dytpe:bf16"), or whose value is none ("rank:x", "finding:nosuch"), as a
-// usage error with what was probably meant: for a line that is complete.
+// kUsage for an unknown term ("dytpe:bf16") or value ("rank:x", "finding:nosuch"), with a
+// suggestion; for complete lines.
 Status check_filter(const Checkpoint& checkpoint, std::string_view text);
 
-// Entries that are no tensors, by their index: those whose name has all words; a term fits none.
+// Indices of matching non-tensor entries: names with all words; terms match none.
 std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::string_view text);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// The names of all tensors in lower case, for what is typed letter by letter.
+// All tensor names in lower case, for incremental search.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace shw {
 
-// A bit for each letter and digit, and a few for the rest, of all characters, case ignored.
+// A bit set of the letters, digits and groups of other characters in a text, ignoring case.
 std::uint64_t signs_of(std::string_view text);
 
-// Every name in lower case, one after the other: a word is looked for in all of them at once,
-// 250,000 names are one text of 12 MB and not as many places in memory.
+// All names in one text: a word is searched in 250,000 names as one text of 12 MB, which is faster
+// than in separate strings.
 struct FoldedNames {
   std::string text;
-  std::vector<std::size_t> begin;     // of each, and where the last one ends
-  std::vector<std::uint16_t> shared;  // of each: with how many characters the one before begins too
-  std::vector<std::uint64_t> signs;   // of each: which characters it holds, some of them together
+  std::vector<std::size_t> begin;     // begin of each name, plus the end
+  std::vector<std::uint16_t> shared;  // length of the prefix shared with the previous name
+  std::vector<std::uint64_t> signs;   // signs_of() each name
   std::string_view of(std::uint32_t tensor) const {
     return std::string_view(text).substr(begin[tensor], begin[tensor + 1] - begin[tensor] - 1);
   }
-  // So many characters, or more, begin the name of the second and that of the first before it.
+  // Length of the prefix shared by two names.
   std::size_t shared_front(std::uint32_t first, std::uint32_t second) const;
 };
 FoldedNames fold_names(const Checkpoint& checkpoint);
 
-// The tensors whose name has the word, which is in lower case: by one look through the text.
+// Tensors whose names contain the lower-case word, with one pass over the text.
 std::vector<std::uint32_t> names_with(const FoldedNames& names, const std::string& word);
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// Rules whose findings a person does not want to hear of: --ignore RULE, and `ignore = ["RULE"]` in
-// shardwright.toml or under [tool.shardwright] of pyproject.toml, of the folder that one stands in.
-// Never of the checkpoint's folder: what lies there must not silence what is said about it.
+// Ignored rules: --ignore RULE, and `ignore = ["RULE"]` in shardwright.toml or under
+// [tool.shardwright] in pyproject.toml of the working directory. Never from the checkpoint's
+// folder, which must not silence findings about itself.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace shw::verbs {
 
-// `ignore` in a text of TOML, under `section` (empty: before the first section). Strings in a list,
-// over one line or several; all else is passed over. kUsage where the list does not end.
+// The `ignore` list in TOML text under `section` (empty: before the first section). Lists of
+// strings on one or several lines; other content is skipped. kUsage if the list does not end.
 Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::string_view section,
                                                  const std::string& source);
-// What was typed, and what the files in `folder` say (empty: no file is read), each once. kUsage
-// for a rule that does not exist.
+// Ignored rules from options and from files in `folder` (empty: none), without duplicates. kUsage
+// for unknown rules.
 Result<std::vector<std::string>> ignored_rules(const std::vector<std::string>& typed,
                                                const std::string& folder);
 
-// Takes findings of these rules out. What was found and ignored then stands under what was not
-// judged, with its count, so that the verdict says no more than it may.
+// Removes findings of these rules and adds their number to what was not judged, so that the verdict
+// stays honest.
 void ignore_findings(CheckReport& report, const std::vector<std::string>& rules);
 
 }  // namespace shw::verbs

@@ -1,4 +1,4 @@
-// What can be opened, as a person is told of it.
+// The supported formats for display.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace shw::verbs {
 
 struct KnownFormat {
   std::string_view title;  // "PyTorch DCP"
-  std::string_view sign;   // what a folder of it is told by: ".metadata"
+  std::string_view sign;   // identifying content: ".metadata"
 };
-// One a title, in the order in which folders are asked.
+// One per title, in the order of recognition.
 std::vector<KnownFormat> known_formats();
 
 }  // namespace shw::verbs

@@ -11,18 +11,18 @@
 
 namespace shw {
 
-// Every letter begins a part of the name ("layers", "3", "down") or stands behind the one before.
-// All ways to read a name are followed at once, a bit for each letter that was found.
+// Every letter begins a part of the name ("layers", "3", "down") or follows the previous match. All
+// alternatives are tracked together, with one bit per matched letter.
 class LettersInOrder {
  public:
   explicit LettersInOrder(std::string_view letters);
   enum class Kind : std::uint8_t { kOther, kLetter, kDigit };
-  // What is known of a name behind some of its characters.
+  // State after a prefix of a name.
   struct Seen {
     std::uint64_t anywhere = 0, here = 0;
     Kind before = Kind::kOther;
   };
-  // Reads one more; whether all letters are found.
+  // Advances by one character; true if all letters have matched.
   bool read(char c, Seen& seen) const {
     const Sign& sign = signs_[static_cast<unsigned char>(c)];
     bool begins = sign.kind != seen.before || sign.kind == Kind::kOther;
@@ -38,7 +38,7 @@ class LettersInOrder {
 
  private:
   static constexpr std::size_t kMost = 64;
-  // Of a character: what it is, and which of the letters.
+  // Class of a character, and the letters that it matches.
   struct Sign {
     Kind kind = Kind::kOther;
     std::uint64_t places = 0;
@@ -47,8 +47,8 @@ class LettersInOrder {
   std::array<Sign, 256> signs_{};
 };
 
-// The same of one name after the other. A name that lacks one of them is not read. Neighbours begin
-// alike ("model.layers.17.experts.3."), so it goes on where a name leaves the one read before.
+// Matches many names: names without a required letter are skipped, and matching resumes at the
+// prefix shared with the previous name ("model.layers.17.experts.3.").
 class LettersInNames {
  public:
   LettersInNames(std::string_view letters, const FoldedNames& names)
@@ -60,12 +60,12 @@ class LettersInNames {
   std::uint64_t signs_;
   const FoldedNames& names_;
   std::uint32_t last_ = 0;
-  std::size_t read_ = 0;                    // characters of the last one
-  bool found_ = false;                      // all letters, in them
-  std::vector<LettersInOrder::Seen> seen_;  // behind each of them
+  std::size_t read_ = 0;                    // length of the last name read
+  bool found_ = false;                      // all letters matched within it
+  std::vector<LettersInOrder::Seen> seen_;  // state after each of its characters
 };
 
-// Case ignored.
+// Ignores case.
 bool has_letters_in_order(std::string_view name, std::string_view letters);
 
 }  // namespace shw

@@ -1,6 +1,6 @@
-// A path may stand for the newest step of a run, as scripts that start training want it:
-// "runs/llama/@latest", "runs/llama/@latest-complete", also with what lies below each step behind
-// it ("runs/llama/@latest/model"). Three trainers in one summer took the newest folder though its
+// Paths for the newest step of a run: "runs/llama/@latest", "runs/llama/@latest-complete",
+// optionally with a subfolder ("runs/llama/@latest/model"). Three trainers took the newest folder
+// although its save had not finished (vllm/speculators #739, RLinf #1469, VeOmni #1172).
 // save had not finished (vllm/speculators #739, RLinf #1469, VeOmni #1172).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace shw::verbs {
 
-// A folder of that very name is meant itself, where there is one.
+// A folder with exactly that name takes precedence.
 bool stands_for_a_step(std::string_view path);
 
 struct NewestStep {
@@ -23,17 +23,17 @@ struct NewestStep {
   std::vector<std::string> passed_over;  // "step_10000: files are gone", newest first
 };
 
-// Steps are the folders (or files of torch.save, safetensors) whose names end in a number and are
-// alike but for their numbers, those of them that hold a checkpoint deciding which; the greatest
-// is the newest. @latest is that one, whatever became of its save. @latest-complete is the newest
-// that opens and of which nothing is missing by its metadata: every file is there and long enough,
-// the tiles fill their tensors once. No byte of a tensor is read for it. Errors: kUnsupported where
-// there is no step, or steps of several names, or no complete one, with why each was passed over;
-// those of listing.
+// Steps are folders (or torch.save and safetensors files) whose names end in a
+// number and differ only in numbers; the pattern is that of those with a checkpoint.
+// @latest is the greatest step, complete or not. @latest-complete is the greatest
+// that opens and has all data by its metadata: files exist and are long enough,
+// chunks tile their tensors. Reads no tensor data. Errors: kUnsupported without
+// steps, with several patterns, or without a complete step (with reasons); errors of
+// listing.
 Result<NewestStep> newest_step(const std::string& path, Progress* progress = nullptr);
 
-// In all that was said: CHECKPOINT, --against, --fill from:CHECKPOINT. All members of a team take
-// the first one's, however many steps are saved meanwhile.
+// Resolves CHECKPOINT, --against and --fill from:CHECKPOINT. The ranks of a team use rank 0's
+// result, even if steps are saved meanwhile.
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team = nullptr);
 

@@ -1,4 +1,4 @@
-// What a person says beside the verb: the same for the headless program, the desktop and a replay.
+// Options of verbs, shared by command line, desktop and replay.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ struct VerbOptions {
   std::string spec;            // --spec FILE
   std::string against;         // --against CHECKPOINT
   std::string mesh;            // --mesh dp=4,tp=2
-  std::optional<Depth> depth;  // --depth, --data; nothing: the default of the checkpoint's size
+  std::optional<Depth> depth;  // --depth, --data; nullopt: default by checkpoint size
   std::string fill;            // --fill zero | cast | from:CHECKPOINT; empty: as advised
-  std::string plan;            // --plan FILE; empty: made from what is found
+  std::string plan;            // --plan FILE; empty: made from findings
   std::string out;             // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;       // --in-place
-  std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries that do not come along
+  std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries not to copy
   std::string placements = {};              // --placements FILE; empty: Shard(0) on the first axis
   std::string to = {};                      // --to dcp | safetensors | torch
   std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own
-  std::string baseline = {};                // --baseline FILE: a former answer of check --json
-  std::string policy = {};                  // --policy FILE: what is required
+  std::string baseline = {};                // --baseline FILE: an earlier check --json
+  std::string policy = {};                  // --policy FILE: requirements
   std::uint64_t memory = kDefaultMemory;    // --memory BYTES
 
   bool operator==(const VerbOptions&) const = default;

@@ -1,4 +1,4 @@
-// Where a verb may leave the file that it makes.
+// Checks where a verb may write its output file.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace shw::verbs {
 
-// Refuses (kUsage) a place inside of what was opened, or under whatever name a file of it. Of one
-// file that was opened alone the folder around it is not the checkpoint.
+// Refuses (kUsage) places inside the opened checkpoint and its files under any name. For a
+// checkpoint of one file the surrounding folder is allowed.
 Status check_output_place(const Opened& opened, const VerbOptions& options, const std::string& out);
 
-// The same where nothing could be opened, by the names alone.
+// As above by names only, if nothing could be opened.
 Status check_output_apart(const std::string& checkpoint, const std::string& out);
 
 }  // namespace shw::verbs

@@ -1,5 +1,5 @@
-// Small files of the person's own (what was opened before, how the desk is set up): read by anybody
-// while they are written, and written by anybody.
+// Small files of the user (recent checkpoints, settings), which several processes may read and
+// write concurrently.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace shw::verbs {
 inline constexpr std::uint64_t kMostOwnBytes = 1 << 20;
 
 // "HOME/shardwright/NAME" with HOME from the XDG variable, else "$HOME/OTHERWISE/shardwright/NAME";
-// empty where neither is said.
+// empty if neither is set.
 std::string own_file(const char* xdg, const char* home, std::string_view otherwise,
                      std::string_view name);
-// All of it. kIo where it cannot be read, kDamaged where it is larger than kMostOwnBytes.
+// The whole file. kIo if unreadable, kDamaged if larger than kMostOwnBytes.
 Result<std::string> read_own_file(const std::string& file);
 // Under another name first, then renamed: somebody who reads meanwhile sees the old or the new.
 // Folders that are missing are made on the way.
