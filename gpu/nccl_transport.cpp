@@ -139,7 +139,7 @@ class NcclTransport final : public Transport {
   Status announce(NcclPiece& piece);
   std::optional<Error> receive(const WaitStep& step);
   Status give(const std::vector<NcclPiece*>& group);
-  Status tell_go();
+  Status announce_go();
   Status look_at_group(bool is_ready);
 
   Transport& control_;
@@ -301,10 +301,10 @@ Status NcclTransport::give(const std::vector<NcclPiece*>& group) {
   }
   if (!moves.empty()) SHW_CHECK(comm_.post(moves, stage_->stream()));
   group_ = group;
-  return tell_go();
+  return announce_go();
 }
 
-Status NcclTransport::tell_go() {
+Status NcclTransport::announce_go() {
   for (NcclPiece* piece : group_) {
     if (piece->leads)
       SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));

@@ -111,7 +111,7 @@ __device__ __forceinline__ void add_to_words(unsigned int* words, Wide value, st
 
 // The counts of one thread that are not flushed yet.
 template <int kBytes, class Steps>
-struct Meeting {
+struct ThreadCounts {
   static constexpr SumWords kOf = sum_words(kBytes);
   // Sum of at most 256 elements: 55 + 8 bits, or 84 + 8.
   using Sum = std::conditional_t<kBytes <= 4, std::uint64_t, Wide>;
@@ -132,21 +132,21 @@ struct Meeting {
     }
     const std::uint32_t now = number.slot + (number.negative ? slots_of(Steps::shape) : 0);
     if (now != slot) {
-      tell_count();
+      flush_count();
       slot = now;
       run = 0;
     }
     ++run;
     if (!number.is_finite) return;
     if (number.power / 32 != group) {
-      tell_sums();
+      flush_sums();
       group = number.power / 32;
     }
     add_magnitude(number.magnitude, number.power % 32, number.negative);
   }
-  __device__ __forceinline__ void tell() {
-    tell_count();
-    tell_sums();
+  __device__ __forceinline__ void flush() {
+    flush_count();
+    flush_sums();
   }
 
  private:
@@ -167,10 +167,10 @@ struct Meeting {
                      (shift == 0 ? 0 : static_cast<std::uint64_t>(whole >> (128 - 2 * shift)));
     }
   }
-  __device__ __forceinline__ void tell_count() {
+  __device__ __forceinline__ void flush_count() {
     if (run != 0) add_room(counts + slot, run);
   }
-  __device__ __forceinline__ void tell_sums() {
+  __device__ __forceinline__ void flush_sums() {
     unsigned int* to = sums + group * kOf.all();
     if (plus != 0) add_to_words<kOf.magnitude>(to, plus, 0);
     if (minus != 0) add_to_words<kOf.magnitude>(to + kOf.magnitude, minus, 0);
@@ -228,8 +228,8 @@ __device__ __forceinline__ void add_to_table(std::uint64_t* table, const unsigne
 }
 
 // Reduces the maximum over all threads into the table.
-__device__ __forceinline__ void tell_greatest(std::uint64_t own, std::uint64_t* room,
-                                              std::uint64_t* table) {
+__device__ __forceinline__ void reduce_maximum(std::uint64_t own, std::uint64_t* room,
+                                               std::uint64_t* table) {
   store_room(room + threadIdx.x, own);
   for (std::uint32_t half = kNumberThreads / 2; half != 0; half /= 2) {
     __syncthreads();
@@ -255,12 +255,12 @@ __global__ void __launch_bounds__(kNumberThreads) count_numbers(DeviceSlab slab)
   with_numbers<kBytes>(job.from, [&](auto steps) {
     using Steps = decltype(steps);
     constexpr NumberPlaces kPlaces = places_of(Steps::shape, kBytes);
-    Meeting<kBytes, Steps> met{counts, sums};
-    each_of_item<kBytes>(slab, job, item, [&](std::uint64_t bits) { met.add(bits); });
-    met.tell();
+    ThreadCounts<kBytes, Steps> counts_of_thread{counts, sums};
+    each_of_item<kBytes>(slab, job, item, [&](std::uint64_t bits) { counts_of_thread.add(bits); });
+    counts_of_thread.flush();
     std::uint64_t* table = slab.numbers + job.target;
-    tell_greatest(met.not_least, keys, table + kPlaces.least);
-    tell_greatest(met.greatest, keys + kNumberThreads, table + kPlaces.greatest);
+    reduce_maximum(counts_of_thread.not_least, keys, table + kPlaces.least);
+    reduce_maximum(counts_of_thread.greatest, keys + kNumberThreads, table + kPlaces.greatest);
     __syncthreads();
     add_to_table(table + kPlaces.counts, counts, kPlaces.sums - kPlaces.counts);
     add_to_table(table + kPlaces.sums, sums, kPlaces.end - kPlaces.sums);

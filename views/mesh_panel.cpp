@@ -160,7 +160,7 @@ void draw_axes(Frame& frame, UiState& state, Column& column) {
   column.y += frame.px(32);
 }
 
-void say_mesh(Frame& frame, UiState& state, const std::string& text) {
+void emit_mesh(Frame& frame, UiState& state, const std::string& text) {
   std::optional<Depth> depth;
   if (frame.snapshot.report != nullptr) depth = frame.snapshot.report->depth;
   frame.emit(MeshCommand{text});
@@ -195,9 +195,9 @@ void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
   };
   if (can &&
       (place("mesh/use", "Use this mesh", ButtonStyle::kPrimary) || frame.pressed({Key::kEnter})))
-    say_mesh(frame, state, state.mesh_text);
+    emit_mesh(frame, state, state.mesh_text);
   if (frame.snapshot.mesh && place("mesh/forget", "Infer it again", ButtonStyle::kPlain))
-    say_mesh(frame, state, "");
+    emit_mesh(frame, state, "");
   if (place("mesh/close", "Close", ButtonStyle::kPlain)) state.mesh_open = false;
 }
 

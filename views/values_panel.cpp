@@ -81,7 +81,7 @@ std::string place_text(const SliceValues& values, std::int64_t row, std::int64_t
   return to_text(ExtentsView(index));
 }
 
-void tell_cell(Frame& frame, const SliceValues& values, std::int64_t r, std::int64_t c) {
+void show_cell_tooltip(Frame& frame, const SliceValues& values, std::int64_t r, std::int64_t c) {
   const ValueCell& cell = values.cells[static_cast<std::size_t>(r * values.cell_columns + c)];
   auto edge = [](std::int64_t at, std::int64_t cells, std::int64_t of) {
     return static_cast<std::int64_t>(
@@ -135,8 +135,9 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
     if (!(ask == values.ask)) frame.emit(ValuesCommand{false, std::move(ask)});
   }
   if (!frame.stable)
-    tell_cell(frame, values, static_cast<std::int64_t>(row * static_cast<double>(values.cell_rows)),
-              static_cast<std::int64_t>(column * static_cast<double>(values.cell_columns)));
+    show_cell_tooltip(frame, values,
+                      static_cast<std::int64_t>(row * static_cast<double>(values.cell_rows)),
+                      static_cast<std::int64_t>(column * static_cast<double>(values.cell_columns)));
 }
 
 namespace {

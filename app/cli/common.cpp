@@ -63,7 +63,7 @@ namespace {
 // Exits without destructors: outputs are already in order, no output is
 // buffered, and destroying a checkpoint of 250,000 tensors would take 0.1
 // s.
-[[noreturn]] void leave_now(int code) {
+[[noreturn]] void exit_without_cleanup(int code) {
   std::_Exit(code);
 }
 
@@ -147,7 +147,8 @@ int fail_with_code(Context& context, const Error& met, int code) {
     context.terminal.out_line(error_to_json(error));
   else
     context.terminal.error(error_words(context, error));
-  if (error.kind == ErrorKind::kCancelled) leave_now(context.terminal.out_failed() ? kIo : code);
+  if (error.kind == ErrorKind::kCancelled)
+    exit_without_cleanup(context.terminal.out_failed() ? kIo : code);
   return code;
 }
 

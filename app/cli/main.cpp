@@ -34,7 +34,7 @@ namespace {
 struct Verb {
   const char* name;
   int (*run)(Context&);
-  bool in_several = false;  // started by mpirun or srun as one of several
+  bool supports_several_processes = false;  // started by mpirun or srun as one of several
   int (*fail)(Context&, const Error&) = fail_with;
 };
 
@@ -66,7 +66,7 @@ Progress run_progress;  // static, because the signal handler accesses it
 
 // Further signals within this time count as the same request: timeout(1) signals both the process
 // and its group, some microseconds apart.
-constexpr std::int64_t kSameWishMs = 250;
+constexpr std::int64_t kSameRequestMs = 250;
 std::atomic<std::int64_t> first_signal_ms{0};
 std::atomic<int> first_signal{0};
 
@@ -81,20 +81,20 @@ std::atomic<bool> is_first_process{true};
 std::atomic<pid_t> first_process{0};        // pid of rank 0 if it is on this machine
 std::atomic<bool> first_was_killed{false};  // before the launcher stopped all others
 std::atomic<bool> is_next_to_first{false};
-std::atomic<const std::string*> words_of_left{
+std::atomic<const std::string*> resume_text{
     nullptr};  // advice for resuming, printed by the handler
 std::atomic<bool> left_was_said{false};
 
 // True if an unfinished folder exists that another run can resume.
-bool is_half_made() {
+bool has_unfinished_folder() {
   const Phase phase = run_progress.phase.load();
   return phase == Phase::kCopying || phase == Phase::kWritingMetadata || phase == Phase::kVerifying;
 }
 
-void say_that_it_stops(int signal) {
+void print_stopping(int signal) {
   static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
-  const std::string* left = words_of_left.load();
-  const bool stays = signal != SIGINT && left != nullptr && is_half_made();
+  const std::string* left = resume_text.load();
+  const bool stays = signal != SIGINT && left != nullptr && has_unfinished_folder();
   left_was_said.store(stays);
   const std::string_view words = stays ? std::string_view(*left) : kStopping;
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
@@ -106,7 +106,7 @@ void cancel_on_signal(int signal) {
   std::int64_t first = 0;
   const std::int64_t now = monotonic_ms();
   if (!first_signal_ms.compare_exchange_strong(first, now)) {
-    if (now - first < kSameWishMs) return;
+    if (now - first < kSameRequestMs) return;
     ::signal(signal, SIG_DFL);
     ::raise(signal);  // takes effect when this handler returns
     return;
@@ -120,7 +120,7 @@ void cancel_on_signal(int signal) {
   const pid_t of_first = first_process.load();
   if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
   const bool is_to_tell = is_next_to_first.load() && first_was_killed.load();
-  if (is_first_process.load() || is_to_tell) say_that_it_stops(signal);
+  if (is_first_process.load() || is_to_tell) print_stopping(signal);
   errno = error;
 }
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free &&
@@ -231,7 +231,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
 constexpr std::chrono::seconds kPatience(SHW_PATIENCE_SECONDS);
 
 // Without communication every process may print to stderr, and rank 0 to stdout.
-int refuse_alone(Context& context, const Launch& launch, const Error& error) {
+int fail_without_team(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   context.terminal.error(error_words(context, error));
   return exit_code(error.kind);
@@ -239,7 +239,7 @@ int refuse_alone(Context& context, const Launch& launch, const Error& error) {
 
 // Prints an error that all ranks found independently, from rank 0. Waits a while, because a
 // launcher may end all processes as soon as one exits.
-int refuse_alike(Context& context, const Launch& launch, const Error& error) {
+int fail_equally(Context& context, const Launch& launch, const Error& error) {
   if (launch.rank == 0) return fail_with(context, error);
   ::signal(SIGTERM, SIG_DFL);  // if the launcher ends it, nothing is printed
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -247,7 +247,7 @@ int refuse_alike(Context& context, const Launch& launch, const Error& error) {
 }
 
 // Stores the error for the end of the session.
-int keep_for_the_end(Context& context, const Error& error) {
+int defer_error(Context& context, const Error& error) {
   context.deferred_error = error;
   return exit_code(error.kind);
 }
@@ -272,15 +272,15 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
   MpiOptions options;
   options.stopped = &run_progress.cancelled;
   auto transport = session.transport(options);
-  if (!transport) return keep_for_the_end(context, transport.error());
+  if (!transport) return defer_error(context, transport.error());
   const char* machine = std::getenv(kMachineVariable);
   TransportTeam team(**transport, kPatience, machine != nullptr ? machine : this_machine());
   auto workers = agree_on_verb(team, verb);
-  if (!workers) return keep_for_the_end(context, workers.error());
+  if (!workers) return defer_error(context, workers.error());
   context.workers = std::move(*workers);
   context.local_rank = launch.local_rank;
   auto way = open_tile_way(session, context);
-  if (!way) return keep_for_the_end(context, way.error());
+  if (!way) return defer_error(context, way.error());
   Transport* nccl = way->chosen.nccl.get();
   team.send_tiles_by(nccl, nccl == nullptr ? "mpi" : "nccl", way->chosen.why);
   context.team = &team;
@@ -291,7 +291,7 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
 
 // mpirun sends SIGTERM to the remaining processes when one exits with another code than 0:
 // everything has been reported by then, so it is ignored.
-void leave_session(MpiSession& session) {
+void end_session(MpiSession& session) {
   const bool is_stopped = is_cancelled(&run_progress);
   ::signal(SIGTERM, SIG_IGN);
   session.end(is_stopped);
@@ -299,7 +299,7 @@ void leave_session(MpiSession& session) {
 
 // If one process of a launcher dies, the others get one second between SIGTERM and SIGKILL, less
 // than a disk may take to recover. So the signal handler prints this text.
-std::string how_to_go_on(const Options& options) {
+std::string resume_advice(const Options& options) {
   const bool writes =
       options.verb == "repair" || options.verb == "reshard" || options.verb == "convert";
   const std::string out = printable(options.verb == "resume" ? options.checkpoint : options.out);
@@ -310,7 +310,7 @@ std::string how_to_go_on(const Options& options) {
 
 // Rank 0 reports the unfinished folder. If rank 0 was killed itself, its neighbour
 // does.
-void say_what_is_left(Context& context, const Launch& launch, Error error) {
+void print_unfinished_folder(Context& context, const Launch& launch, Error error) {
   if (left_was_said.load() && !context.options.json) error.advice = {};
   if (launch.rank == 0) {
     fail_with(context, error);
@@ -321,29 +321,29 @@ void say_what_is_left(Context& context, const Launch& launch, Error error) {
 }
 
 int run_with_others(const Verb& verb, Context& context, Options& typed, const Launch& launch) {
-  const std::string left = how_to_go_on(context.options);
+  const std::string left = resume_advice(context.options);
   is_first_process.store(launch.rank == 0);
   is_next_to_first.store(launch.rank != 0 && launch.local_rank == 1);
-  if (!left.empty()) words_of_left.store(&left);
+  if (!left.empty()) resume_text.store(&left);
   // These verbs need no MPI, and MPI would end a process whose launcher is gone.
-  if (!verb.in_several)
-    return refuse_alike(context, launch, does_not_run_in_several(context, launch));
-  if (!launch.can_meet) return refuse_alike(context, launch, cannot_meet(launch));
+  if (!verb.supports_several_processes)
+    return fail_equally(context, launch, does_not_run_in_several(context, launch));
+  if (!launch.can_meet) return fail_equally(context, launch, cannot_meet(launch));
   auto session = begin_mpi(launch);
-  if (!session && !has_mpi()) return refuse_alike(context, launch, session.error());
-  if (!session) return refuse_alone(context, launch, session.error());
+  if (!session && !has_mpi()) return fail_equally(context, launch, session.error());
+  if (!session) return fail_without_team(context, launch, session.error());
   int code = kUsage;
   if (auto there = check_all_are_there(**session, launch); !there) {
-    code = refuse_alone(context, launch, there.error());
+    code = fail_without_team(context, launch, there.error());
   } else {
     code = run_in_team(verb, context, typed, launch, **session);
     if (!is_cancelled(&run_progress))
       report_final_errors(context, **session, {context.deferred_error});
     else if (context.deferred_error)
-      say_what_is_left(context, launch, *context.deferred_error);
+      print_unfinished_folder(context, launch, *context.deferred_error);
   }
-  words_of_left.store(nullptr);
-  leave_session(**session);
+  resume_text.store(nullptr);
+  end_session(**session);
   return code;
 }
 
@@ -371,7 +371,7 @@ int run(Options& options) {
 }
 
 // Usage errors are usually equal on all processes and then printed once.
-bool is_told_together(const EarlyExit& early, const Launch& launch) {
+bool is_printed_once(const EarlyExit& early, const Launch& launch) {
   if (launch.size == 1 || early.code == kClean || !launch.can_meet || !has_mpi()) return false;
   auto session = begin_mpi(launch);
   if (!session || !check_all_are_there(**session, launch)) return false;
@@ -382,13 +382,13 @@ bool is_told_together(const EarlyExit& early, const Launch& launch) {
   RankReport own{Error{ErrorKind::kUsage, "the words cannot be understood"},
                  options.json ? early.out : early.err};
   report_final_errors(context, **session, own);
-  leave_session(**session);
+  end_session(**session);
   return true;
 }
 
-int leave_early(const EarlyExit& early) {
+int print_early_exit(const EarlyExit& early) {
   const Launch launch = launch_of_this_process();
-  if (is_told_together(early, launch)) return early.code;
+  if (is_printed_once(early, launch)) return early.code;
   Terminal terminal(Options{}, launch);
   if (!early.out.empty()) terminal.out(early.out);
   if (!early.err.empty()) terminal.error(early.err);
@@ -403,5 +403,5 @@ int main(int argc, char** argv) {
   install_signal_handlers();
   auto parsed = parse_arguments(argc, argv);
   if (auto* options = std::get_if<Options>(&parsed)) return run(*options);
-  return leave_early(std::get<EarlyExit>(parsed));
+  return print_early_exit(std::get<EarlyExit>(parsed));
 }

@@ -18,7 +18,7 @@ namespace shw::cli {
 namespace {
 
 // A deeper look, or one that knows more, may find what is to be repaired.
-void tell_what_was_looked_at(Context& context, const CheckReport& report) {
+void print_depth_note(Context& context, const CheckReport& report) {
   const TextOptions options = text_options(context);
   std::string words = "No finding (depth " + std::string(name(report.depth)) + ").";
   if (!report.unjudged.empty())
@@ -38,7 +38,7 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
   }
   SHW_TRY(CheckReport report, check_now(context, opened));
   SHW_TRY(Plan plan, verbs::plan(opened, report, options.fill, &context.progress, context.team));
-  if (plan.empty() && plan.undecided.empty()) tell_what_was_looked_at(context, report);
+  if (plan.empty() && plan.undecided.empty()) print_depth_note(context, report);
   if (plan.checkpoint.empty()) plan.checkpoint = options.checkpoint;
   return plan;
 }
@@ -46,7 +46,7 @@ Result<Plan> plan_now(Context& context, const verbs::Opened& opened) {
 namespace {
 
 // A repair that only writes .metadata in another form mends nothing that was wrong.
-bool mends(const Plan& plan) {
+bool repairs_anything(const Plan& plan) {
   return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
     return one.kind != OperationKind::kRewriteMetadata;
   });
@@ -98,7 +98,7 @@ Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::O
 
 // Of files that are not there, as long as nobody said what shall stand in the place of what lay
 // in them.
-void tell_how_to_go_without(Context& context, const verbs::Opened& opened) {
+void print_fill_advice(Context& context, const verbs::Opened& opened) {
   if (!context.options.fill.empty()) return;
   const auto steps = verbs::plan_dropping_missing_data(opened, "zero", &context.progress);
   if (!steps || !*steps) return;
@@ -133,10 +133,10 @@ int run_plan(Context& context) {
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.say(
           "\nNothing was written. Carry it out:  " + command_line("repair", context.options) +
-          (mends(*plan) ? "" : " --in-place"));
+          (repairs_anything(*plan) ? "" : " --in-place"));
     else if (!plan->empty())
       context.terminal.say("\nNothing was written, and nothing can be before every file is there.");
-    if (!check_all_reachable(checkpoint)) tell_how_to_go_without(context, *opened);
+    if (!check_all_reachable(checkpoint)) print_fill_advice(context, *opened);
   }
   // What nothing here mends is a finding that stays.
   return plan->undecided.empty() ? kClean : kFindings;
@@ -209,7 +209,7 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
                      : result.damage.empty() ? "what is lost stands in the certificate"
                                              : "what was damaged before or is lost stands in the "
                                                "certificate";
-  if (!mends(plan)) {
+  if (!repairs_anything(plan)) {
     return wrong == 0 ? inked(style, Ink::kGreen, "metadata written anew") + ", " + loss
                       : inked(style, Ink::kRed, "not repaired") +
                             ": the metadata was written anew, and nothing that is wrong was mended";
@@ -219,8 +219,8 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
 }
 
 // What is still wrong is said first.
-void tell_result(Context& context, const Plan& plan, const RepairResult& result,
-                 const std::vector<Finding>& remaining) {
+void print_result(Context& context, const Plan& plan, const RepairResult& result,
+                  const std::vector<Finding>& remaining) {
   if (context.options.json) {
     context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
     return;
@@ -272,8 +272,8 @@ int run_repair(Context& context) {
   if (!plan) return fail_with(context, plan.error());
   if (plan->empty()) return nothing_to_repair(context, *plan);
   // A sound checkpoint is not copied to have its metadata in another form.
-  if (!mends(*plan) && plan->undecided.empty() && options.plan.empty() && options.out.empty() &&
-      !options.in_place)
+  if (!repairs_anything(*plan) && plan->undecided.empty() && options.plan.empty() &&
+      options.out.empty() && !options.in_place)
     return nothing_but_metadata(context);
   ApplyOptions wanted{options.out, options.in_place, options.checkpoint};
   wanted.memory = options.memory;
@@ -299,7 +299,7 @@ int run_repair(Context& context) {
                               context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
-  tell_result(context, *plan, *result, *remaining);
+  print_result(context, *plan, *result, *remaining);
   return code_of_result(context, *opened->checkpoint, *remaining);
 }
 

@@ -80,8 +80,8 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
               {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
 }
 
-void tell_written(Context& context, const RepairResult& result,
-                  const std::vector<Finding>& remaining) {
+void print_written(Context& context, const RepairResult& result,
+                   const std::vector<Finding>& remaining) {
   if (context.options.json) {
     context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
     return;
@@ -131,7 +131,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
     return verbs::still_wrong(bare, result->output, options.depth, &context.progress, context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
-  tell_written(context, *result, *remaining);
+  print_written(context, *result, *remaining);
   return code_of_result(context, *opened.checkpoint, *remaining);
 }
 

@@ -38,19 +38,19 @@ class OffscreenHarness {
  public:
   static Result<std::unique_ptr<OffscreenHarness>> create(const GuiOptions& options) {
     SHW_TRY(auto screen, Offscreen::create(options.width, options.height));
-    std::unique_ptr<OffscreenHarness> studio(new OffscreenHarness);
-    studio->monitor_ = options.scale > 0 ? options.scale : 1;
-    studio->screen_ = std::move(screen);
-    create_imgui(dark_theme(), studio->monitor_, true);
-    studio->has_imgui_ = true;
-    SHW_CHECK(studio->screen_->attach_imgui());
-    studio->bench_ = std::make_unique<Workbench>(nullptr);
-    studio->bench_->look_for_gpus_with(options.gpus);
+    std::unique_ptr<OffscreenHarness> harness(new OffscreenHarness);
+    harness->monitor_ = options.scale > 0 ? options.scale : 1;
+    harness->screen_ = std::move(screen);
+    create_imgui(dark_theme(), harness->monitor_, true);
+    harness->has_imgui_ = true;
+    SHW_CHECK(harness->screen_->attach_imgui());
+    harness->bench_ = std::make_unique<Workbench>(nullptr);
+    harness->bench_->look_for_gpus_with(options.gpus);
     // A picture is the same on every desk: it has the person's settings only where they are asked
     // for.
-    studio->bench_->keep_settings_in(options.settings);
-    if (options.theme) studio->bench_->desk().habits.settings.theme = *options.theme;
-    return studio;
+    harness->bench_->keep_settings_in(options.settings);
+    if (options.theme) harness->bench_->desk().habits.settings.theme = *options.theme;
+    return harness;
   }
   ~OffscreenHarness() {
     bench_.reset();
@@ -125,18 +125,18 @@ Status usage(const std::string& line) {
   return fail(ErrorKind::kUsage, "cannot carry out the replay line \"" + line + "\"");
 }
 
-Status play_slice(OffscreenHarness& studio, const std::string& line) {
+Status play_slice(OffscreenHarness& harness, const std::string& line) {
   std::size_t space = line.find(' ', 6);
   auto dim = number<std::size_t>(line.substr(6, space - 6));
   auto at = space == line.npos ? std::nullopt : number<std::int64_t>(line.substr(space + 1));
-  Extents& position = studio.bench().desk().map.slice.at;
+  Extents& position = harness.bench().desk().map.slice.at;
   if (!dim || !at || *dim >= position.size() || *at < 0) return usage(line);
   position[*dim] = *at;
   return {};
 }
 
-Status play_line(OffscreenHarness& studio, const std::string& line) {
-  UiState& desk = studio.bench().desk();
+Status play_line(OffscreenHarness& harness, const std::string& line) {
+  UiState& desk = harness.bench().desk();
   auto rest = [&](std::string_view word) { return line.substr(word.size()); };
   if (line == "wait") return {};
   if (line == "open-plan") {
@@ -144,7 +144,7 @@ Status play_line(OffscreenHarness& studio, const std::string& line) {
   } else if (line == "explain") {
     desk.explain_open = true;
   } else if (line.starts_with("recent ")) {
-    studio.bench().remember_in(rest("recent "));
+    harness.bench().remember_in(rest("recent "));
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
   } else if (line.starts_with("cache ")) {
@@ -152,7 +152,7 @@ Status play_line(OffscreenHarness& studio, const std::string& line) {
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {
-    return studio.shoot(rest("screenshot "));
+    return harness.shoot(rest("screenshot "));
   } else if (line.starts_with("hover tile ")) {
     auto chunk = number<std::uint32_t>(rest("hover tile "));
     if (!chunk) return usage(line);
@@ -162,54 +162,54 @@ Status play_line(OffscreenHarness& studio, const std::string& line) {
     if (!factor || !(*factor >= 1 && *factor <= 1e7)) return usage(line);
     desk.map.zoom = *factor;
   } else if (line.starts_with("slice ")) {
-    return play_slice(studio, line);
+    return play_slice(harness, line);
   } else if (line.starts_with("key ")) {
     KeyPress key = parse_key(rest("key "));
     if (key.key == Key::kNone) return usage(line);
-    studio.frame({&key, 1});
+    harness.frame({&key, 1});
   } else if (line.starts_with("click ")) {
-    if (!studio.click(rest("click "))) return usage(line);
+    if (!harness.click(rest("click "))) return usage(line);
   } else if (line.starts_with("point ")) {
-    if (!studio.point(rest("point "))) return usage(line);
+    if (!harness.point(rest("point "))) return usage(line);
   } else if (line.starts_with("where ")) {
     // For a test that drives the window with a real mouse: the middle of a named item.
-    auto found = studio.bench().marks().items.find(rest("where "));
-    if (found == studio.bench().marks().items.end()) return usage(line);
+    auto found = harness.bench().marks().items.find(rest("where "));
+    if (found == harness.bench().marks().items.end()) return usage(line);
     ImVec4 box = found->second;
     std::printf("%.0f %.0f\n", static_cast<double>((box.x + box.z) / 2),
                 static_cast<double>((box.y + box.w) / 2));
   } else if (line.starts_with("drop ")) {
-    studio.bench().drop(rest("drop "));
+    harness.bench().drop(rest("drop "));
   } else if (line.starts_with("type ")) {
     ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
   } else {
     SHW_TRY(auto command, parse_command(line));
     if (std::holds_alternative<FilterCommand>(command))
       desk.filter = std::get<FilterCommand>(command).text;
-    studio.bench().apply(std::move(command));
+    harness.bench().apply(std::move(command));
   }
   return {};
 }
 
-Status play(OffscreenHarness& studio, const std::string& path) {
+Status play(OffscreenHarness& harness, const std::string& path) {
   std::ifstream script(path);
   if (!script) return fail(ErrorKind::kIo, "cannot read the replay script", {path});
   std::string line;
   for (int at = 1; std::getline(script, line); ++at) {
     if (line.empty() || line[0] == '#') continue;
-    if (auto played = play_line(studio, line); !played) {
+    if (auto played = play_line(harness, line); !played) {
       Error error = played.error();
       if (error.place.file.empty()) error.place.file = fmt::format("{}:{}", path, at);
       return tl::unexpected<Error>(std::move(error));
     }
-    studio.settle();
+    harness.settle();
   }
   return {};
 }
 
-void measure(OffscreenHarness& studio) {
+void measure(OffscreenHarness& harness) {
   std::vector<double> times;
-  for (int i = 0; i < 300; ++i) times.push_back(studio.frame() * 1e3);
+  for (int i = 0; i < 300; ++i) times.push_back(harness.frame() * 1e3);
   std::sort(times.begin(), times.end());
   std::fprintf(stderr,
                "frame build on the CPU: median %.2f ms, p95 %.2f ms, worst %.2f ms of %zu\n",
@@ -238,14 +238,14 @@ Status parse_size(const std::string& text, int* width, int* height) {
 }
 
 Status take_pictures(const GuiOptions& options) {
-  SHW_TRY(auto studio, OffscreenHarness::create(options));
-  if (!options.record.empty()) SHW_CHECK(studio->bench().record_in(options.record));
-  if (!options.checkpoint.empty()) studio->bench().open(options);
-  studio->settle();
-  if (!options.replay.empty()) SHW_CHECK(play(*studio, options.replay));
-  if (!options.screenshot.empty()) SHW_CHECK(studio->shoot(options.screenshot));
-  if (options.frame_times) measure(*studio);
-  auto snapshot = studio->bench().snapshot();
+  SHW_TRY(auto harness, OffscreenHarness::create(options));
+  if (!options.record.empty()) SHW_CHECK(harness->bench().record_in(options.record));
+  if (!options.checkpoint.empty()) harness->bench().open(options);
+  harness->settle();
+  if (!options.replay.empty()) SHW_CHECK(play(*harness, options.replay));
+  if (!options.screenshot.empty()) SHW_CHECK(harness->shoot(options.screenshot));
+  if (options.frame_times) measure(*harness);
+  auto snapshot = harness->bench().snapshot();
   if (snapshot->checkpoint == nullptr && snapshot->error)
     return tl::unexpected<Error>(*snapshot->error);  // the picture shows it; the exit code says it
   return {};

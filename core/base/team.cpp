@@ -34,7 +34,7 @@ class Movement {
   explicit Movement(std::size_t members) : seen_(members) {}
 
   // Text about the last heartbeats, added to the error for a process that has gone silent.
-  std::string words() const {
+  std::string heartbeat_text() const {
     constexpr std::size_t kMostTold = 8;
     std::string gathered;
     for (std::size_t i = 0; i < std::min(seen_.size(), kMostTold); ++i) {
@@ -121,12 +121,13 @@ Status stopped_work(std::future<Status>& work, Progress* progress, const Error& 
   return tl::unexpected<Error>(why);
 }
 
-Status not_heard(Error error, const Movement& movement) {
+Status explain_silence(Error error, const Movement& movement) {
   // If a process reported why it stopped, the progress of the others explains nothing.
-  const bool was_told =
+  const bool has_reason =
       error.kind == ErrorKind::kCancelled || error.message.find(" stopped: ") != std::string::npos;
-  if (const std::string words = movement.words(); !was_told && !words.empty())
-    error.message += " (when last heard, " + words + ")";
+  if (const std::string heartbeat_text = movement.heartbeat_text();
+      !has_reason && !heartbeat_text.empty())
+    error.message += " (when last heard, " + heartbeat_text + ")";
   return tl::unexpected<Error>(std::move(error));
 }
 
@@ -142,7 +143,7 @@ Status beat_until_done(Team& team, const HeartbeatTask& task, std::future<Status
     auto gathered = team.allgather(encode_heartbeat(own, task), task.step);
     // The others may have left already, once they received this process's error.
     if (!gathered && own && !*own) return *own;
-    if (!gathered) return not_heard(std::move(gathered).error(), movement);
+    if (!gathered) return explain_silence(std::move(gathered).error(), movement);
     SHW_TRY(DecodedHeartbeats decoded, decode_heartbeats(*gathered, task, movement));
     const Error* why = decoded.stopped ? &*decoded.stopped : nullptr;
     if (!decoded.took_news) why = &decoded.took_news.error();
@@ -190,8 +191,8 @@ Result<Bytes> find_share(const ScatterMapTask& work, std::size_t first, IndexRan
   return message.take();
 }
 
-Status hear_share(const ScatterMapTask& work, std::size_t first, IndexRange share,
-                  std::size_t member, const std::string& agreed, BytesView message) {
+Status receive_results(const ScatterMapTask& work, std::size_t first, IndexRange share,
+                       std::size_t member, const std::string& agreed, BytesView message) {
   Decoder payload(message);
   SHW_TRY(std::string theirs, payload.text());
   if (theirs != agreed) {
@@ -219,7 +220,7 @@ Status do_round(Team& team, const ScatterMapTask& work, std::size_t first, std::
   SHW_CHECK(run_with_heartbeat(team, task));
   SHW_TRY(auto gathered, team.allgather(std::move(own), work.step));
   for (std::size_t member = 0; member < team.size(); ++member)
-    SHW_CHECK(hear_share(work, first, shares[member], member, agreed, gathered[member]));
+    SHW_CHECK(receive_results(work, first, shares[member], member, agreed, gathered[member]));
   return {};
 }
 
@@ -269,15 +270,15 @@ std::vector<IndexRange> partition_by_cost(std::span<const std::uint64_t> costs,
   double all = 0;
   for (std::uint64_t cost : costs) all += static_cast<double>(cost) + 1;
   std::vector<IndexRange> shares(members);
-  double dealt = 0;
+  double task = 0;
   std::size_t at = 0;
   for (std::size_t member = 0; member < members; ++member) {
     const double until = all * static_cast<double>(member + 1) / static_cast<double>(members);
     shares[member].first = at;
     // An item belongs to the process whose range contains the middle of the item's cost.
     while (at < costs.size() &&
-           (member + 1 == members || dealt + (static_cast<double>(costs[at]) + 1) / 2 < until))
-      dealt += static_cast<double>(costs[at++]) + 1;
+           (member + 1 == members || task + (static_cast<double>(costs[at]) + 1) / 2 < until))
+      task += static_cast<double>(costs[at++]) + 1;
     shares[member].last = at;
   }
   return shares;
@@ -293,18 +294,18 @@ Result<std::vector<std::string>> map_across_ranks(Team* team, const MapTask& wor
     }));
     return found;
   }
-  ScatterMapTask dealt{work.step, work.costs, {}, {}, work.progress, work.budget};
-  dealt.find = [&](std::size_t i) -> Result<Bytes> {
+  ScatterMapTask task{work.step, work.costs, {}, {}, work.progress, work.budget};
+  task.find = [&](std::size_t i) -> Result<Bytes> {
     if (is_cancelled(work.progress)) return cancelled_error();
-    SHW_TRY(std::string words, work.find(i));
-    auto bytes = std::as_bytes(std::span(words));
+    SHW_TRY(std::string heartbeat_text, work.find(i));
+    auto bytes = std::as_bytes(std::span(heartbeat_text));
     return Bytes(bytes.begin(), bytes.end());
   };
-  dealt.receive = [&](std::size_t i, BytesView words) -> Status {
-    found[i].assign(reinterpret_cast<const char*>(words.data()), words.size());
+  task.receive = [&](std::size_t i, BytesView heartbeat_text) -> Status {
+    found[i].assign(reinterpret_cast<const char*>(heartbeat_text.data()), heartbeat_text.size());
     return {};
   };
-  SHW_CHECK(scatter_map_allgather(*team, dealt));
+  SHW_CHECK(scatter_map_allgather(*team, task));
   return found;
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kAsBytes = "//";
 constexpr std::string_view kHexLetters = "0123456789abcdef";
 
-bool stands_for_itself(unsigned char byte) {
+bool needs_no_escape(unsigned char byte) {
   return byte > 0x20 && byte < 0x7F && byte != '\\';
 }
 
@@ -19,7 +19,7 @@ std::optional<std::string> bytes_of(std::string_view text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\\') {
-      if (!stands_for_itself(static_cast<unsigned char>(text[i]))) return std::nullopt;
+      if (!needs_no_escape(static_cast<unsigned char>(text[i]))) return std::nullopt;
       bytes.push_back(text[i]);
       continue;
     }
@@ -89,7 +89,7 @@ std::string text_of_name(std::string_view name) {
   std::string text(kAsBytes);
   for (char letter : name) {
     auto byte = static_cast<unsigned char>(letter);
-    if (stands_for_itself(byte)) {
+    if (needs_no_escape(byte)) {
       text.push_back(letter);
       continue;
     }

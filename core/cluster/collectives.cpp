@@ -18,7 +18,7 @@ std::span<std::byte> bytes_of(std::uint64_t& number) {
 
 // Reports an error of this rank to the other ranks, and returns it.
 template <class T>
-Result<T> told(Transport& transport, Error error) {
+Result<T> abort_with(Transport& transport, Error error) {
   transport.abort(error);
   return tl::unexpected<Error>(std::move(error));
 }
@@ -57,7 +57,7 @@ Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint6
     const std::uint64_t size = sizes[static_cast<std::size_t>(peer)];
     auto sum = checked_add(all, size);
     if (!sum || *sum > most)
-      return told<std::vector<Bytes>>(transport, too_much(step, peer, size, most));
+      return abort_with<std::vector<Bytes>>(transport, too_much(step, peer, size, most));
     all = *sum;
   }
   for (int peer = 0; peer < transport.size(); ++peer) {
@@ -104,7 +104,7 @@ Result<Bytes> broadcast(Transport& transport, int root, BytesView own, std::uint
 Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_each,
                                     std::uint64_t most, const WaitStep& step) {
   if (to_each.size() != static_cast<std::size_t>(transport.size())) {
-    return told<std::vector<Bytes>>(
+    return abort_with<std::vector<Bytes>>(
         transport, {ErrorKind::kUsage, fmt::format("in `{}` there are {} messages for {} workers",
                                                    step.name, to_each.size(), transport.size())});
   }
@@ -133,7 +133,7 @@ Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
     if (peer == transport.rank()) continue;
     const Bytes& message = come[static_cast<std::size_t>(peer)];
     if (message.size() != bytes.size()) {
-      return told<std::vector<std::uint64_t>>(
+      return abort_with<std::vector<std::uint64_t>>(
           transport, wrong_size_error(step, peer, bytes.size(), message.size() > bytes.size()));
     }
     for (std::size_t i = 0; i < values.size(); ++i) {

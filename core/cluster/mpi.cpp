@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 // Tag of the note that a stopping rank sends to all others, on a communicator of its own.
 constexpr int kNoteTag = 1;
 // Tags of the final reports, which are sent when the transports may have ended already.
-constexpr int kWordsTag = 2, kHeardTag = 3;
+constexpr int kReportTag = 2, kConfirmTag = 3;
 // How long messages in flight may take after an error, and the other ranks at the end.
 constexpr auto kAftermath = 1s;
 constexpr auto kFarewell = 5s;
@@ -258,18 +258,18 @@ class OpenedMpi final : public MpiSession {
     return std::make_unique<MpiTransport>(data, notes, rank_, size_, options);
   }
 
-  bool part(Bytes own, bool has_words, const Say& say) override {
-    if (rank_ != 0) return is_heard(std::move(own), has_words);
-    std::vector<std::optional<Bytes>> words(static_cast<std::size_t>(size_));
-    words[0] = std::move(own);
-    hear_others(words);
-    say(words);
-    is_one_missing_ = std::any_of(words.begin(), words.end(),
-                                  [](const auto& heard) { return !heard.has_value(); });
+  bool part(Bytes own, bool has_report, const Say& say) override {
+    if (rank_ != 0) return send_report(std::move(own), has_report);
+    std::vector<std::optional<Bytes>> reports(static_cast<std::size_t>(size_));
+    reports[0] = std::move(own);
+    receive_reports(reports);
+    say(reports);
+    is_one_missing_ = std::any_of(reports.begin(), reports.end(),
+                                  [](const auto& received) { return !received.has_value(); });
     for (int worker = 1; worker < size_; ++worker) {
-      if (!words[static_cast<std::size_t>(worker)]) continue;
+      if (!reports[static_cast<std::size_t>(worker)]) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(nullptr, 0, MPI_BYTE, worker, kHeardTag, MPI_COMM_WORLD, &request);
+      MPI_Isend(nullptr, 0, MPI_BYTE, worker, kConfirmTag, MPI_COMM_WORLD, &request);
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
     return true;
@@ -291,39 +291,39 @@ class OpenedMpi final : public MpiSession {
   }
 
  private:
-  void hear_others(std::vector<std::optional<Bytes>>& words) const {
+  void receive_reports(std::vector<std::optional<Bytes>>& reports) const {
     const auto deadline = Clock::now() + kFarewell;
     Pause pause;
     for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline && !is_stopped();) {
       int there = 0, count = 0;
       MPI_Status status{};
-      if (MPI_Iprobe(MPI_ANY_SOURCE, kWordsTag, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
+      if (MPI_Iprobe(MPI_ANY_SOURCE, kReportTag, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
         return;
       if (there == 0) {
         pause.take();
         continue;
       }
       MPI_Get_count(&status, MPI_BYTE, &count);
-      Bytes heard(static_cast<std::size_t>(std::max(count, 0)));
-      if (MPI_Recv(heard.data(), count, MPI_BYTE, status.MPI_SOURCE, kWordsTag, MPI_COMM_WORLD,
+      Bytes received(static_cast<std::size_t>(std::max(count, 0)));
+      if (MPI_Recv(received.data(), count, MPI_BYTE, status.MPI_SOURCE, kReportTag, MPI_COMM_WORLD,
                    MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return;
-      words[static_cast<std::size_t>(status.MPI_SOURCE)] = std::move(heard);
+      reports[static_cast<std::size_t>(status.MPI_SOURCE)] = std::move(received);
       --missing;
     }
   }
 
   // Rank 0 may come here as late as the allowed silence, and then formats the reports.
-  bool is_heard(Bytes own, bool has_words) {
-    said_ = std::move(own);
+  bool send_report(Bytes own, bool has_report) {
+    report_ = std::move(own);
     MPI_Request saying = MPI_REQUEST_NULL, hearing = MPI_REQUEST_NULL;
-    if (MPI_Isend(said_.data(), static_cast<int>(said_.size()), MPI_BYTE, 0, kWordsTag,
+    if (MPI_Isend(report_.data(), static_cast<int>(report_.size()), MPI_BYTE, 0, kReportTag,
                   MPI_COMM_WORLD, &saying) != MPI_SUCCESS)
       return false;
     MPI_Request_free(&saying);
     // A rank without a report waits for the others only in end().
-    if (!has_words) return true;
-    if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kHeardTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
+    if (!has_report) return true;
+    if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kConfirmTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
       return false;
     const auto deadline = Clock::now() + 2 * kFarewell;
     Pause pause;
@@ -343,7 +343,7 @@ class OpenedMpi final : public MpiSession {
 
   const int rank_, size_;
   const std::atomic<bool>* stopped_ = nullptr;  // MpiOptions::stopped
-  Bytes said_;                                  // kept until the send completes
+  Bytes report_;                                // kept until the send completes
   bool is_one_missing_ = false;
 };
 

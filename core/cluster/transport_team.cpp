@@ -7,21 +7,23 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostWords = std::uint64_t{4} << 30;  // limit of all messages of one step
+constexpr std::uint64_t kMostMessageBytes = std::uint64_t{4}
+                                            << 30;  // limit of all messages of one step
 
 }  // namespace
 
 Result<std::vector<Bytes>> TransportTeam::allgather(Bytes own, const std::string& step) {
-  return gather_all(transport_, std::move(own), kMostWords,
-                    {fmt::format("{}, round {}", step, ++told_), patience_});
+  return gather_all(transport_, std::move(own), kMostMessageBytes,
+                    {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 
 Result<std::vector<Bytes>> TransportTeam::exchange(std::vector<Bytes> to_each,
                                                    const std::string& step) {
   for (std::size_t member = 0; member < to_each.size(); ++member)
     traffic_.bytes += member == rank() ? 0 : to_each[member].size();
-  return shw::exchange(tiles_ == nullptr ? transport_ : *tiles_, std::move(to_each), kMostWords,
-                       {fmt::format("{}, round {}", step, ++told_), patience_});
+  return shw::exchange(tiles_ == nullptr ? transport_ : *tiles_, std::move(to_each),
+                       kMostMessageBytes,
+                       {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 
 void TransportTeam::send_tiles_by(Transport* tiles, std::string by, std::string why) {

@@ -29,7 +29,7 @@ class TransportTeam final : public Team {
   Transport& transport_;
   std::chrono::milliseconds patience_;
   std::string machine_;
-  std::size_t told_ = 0;
+  std::size_t rounds_ = 0;
   Transport* tiles_ = nullptr;
   TeamTraffic traffic_;
 };

@@ -1,4 +1,4 @@
-// Names that one checkpoint has alone: which of them are one tensor under two names.
+// Pairs names that only one checkpoint has with renamed tensors of the other.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace shw {
 
 struct RenamedPair {
   TensorPair tensor;
-  bool by_hash = false;  // the hashes are equal; the elements could not be compared
+  bool by_hash = false;  // equal hashes; elements could not be compared
 };
 
-// Pairs of a tensor of A and one of B with the same dtype, shape and elements, each tensor at most
-// once. Equal hashes propose a pair, and its elements are then compared to the bit. Of several that
-// hold the same elements (all zeros, say) those with the likest names.
+// Pairs of a tensor of A and one of B with equal dtype, shape and elements, each used once. Equal
+// hashes propose a pair, then elements are compared bit by bit. Among several with equal elements
+// (all zeros, say) the most similar names are paired.
 Result<std::vector<RenamedPair>> find_renamed(const BothCheckpoints& both,
                                               const std::vector<TensorId>& only_a,
                                               const std::vector<TensorId>& only_b,

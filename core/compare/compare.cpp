@@ -49,7 +49,7 @@ class Comparison {
   void finalize();
   void finalize(const Matched& matched);
   void choose_verdict();
-  void say_unjudged();
+  void note_unexamined();
 
   BothCheckpoints both_;
   const CompareOptions& options_;
@@ -357,7 +357,7 @@ void Comparison::choose_verdict() {
   out_.verdict = different ? Sameness::kDifferent : open ? Sameness::kUndecided : Sameness::kSame;
 }
 
-void Comparison::say_unjudged() {
+void Comparison::note_unexamined() {
   if (unproved_ != 0)
     out_.unjudged.push_back({"values of " + plural(unproved_, "tensor"), "--data"});
   if (entries_open_ != 0)
@@ -391,7 +391,7 @@ Result<CheckpointDifference> Comparison::run() {
   SHW_CHECK(look_at_entries());
   doubt_openings();
   finalize();
-  say_unjudged();
+  note_unexamined();
   choose_verdict();
   if (is_cancelled(progress_)) return cancelled_error();
   return std::move(out_);

@@ -22,7 +22,7 @@ struct CompareOptions {
   std::uint64_t memory = kDefaultMemory;
 };
 
-// An error where somebody stopped it; what cannot be read is in the answer.
+// Errors: cancellation; unreadable data is part of the result.
 Result<CheckpointDifference> compare_checkpoints(const Checkpoint& a, const Checkpoint& b,
                                                  const CompareOptions& options, Progress* progress);
 

@@ -1,5 +1,5 @@
-// Tensors whose items are not what was written, by their own checksums: two copies that are damaged
-// alike are not the same tensor.
+// Tensors whose items fail their own checksums: equal damage on both sides does not make two
+// tensors equal.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace shw {
 
-// By tensor, how its first damaged item is damaged. Items of a format without checksums are not
-// read. An error only where it was cancelled.
+// By tensor: a description of the first damaged item. Items without checksums are not read. Errors:
+// cancellation.
 Result<std::map<TensorId, std::string>> damaged_items(const Checkpoint& checkpoint,
                                                       const std::vector<TensorId>& tensors,
                                                       Progress* progress);

@@ -29,7 +29,7 @@
 
 namespace shw {
 
-// In the order in which a person wants to hear of them.
+// In display order.
 enum class DifferenceKind : std::uint8_t {
   kMissing,
   kAdded,
@@ -47,26 +47,26 @@ std::string_view name(DifferenceKind kind);  // "missing"
 enum class Sameness : std::uint8_t { kSame, kDifferent, kUndecided };
 std::string_view name(Sameness verdict);
 
-// What one of the two records of a tensor.
+// A tensor's record in one checkpoint.
 struct TensorSide {
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
   std::uint32_t tiles = 0;
-  std::int64_t missing = 0;  // elements in no tile
-  std::int64_t filled = 0;   // elements that a repair put there
+  std::int64_t missing = 0;  // elements in no chunk
+  std::int64_t filled = 0;   // elements filled by a repair
 };
 
 struct FirstDifference {
   Extents index;
-  std::string a, b;  // as `show --values` writes them
+  std::string a, b;  // formatted as by `show --values`
 };
 
-// Of elements that both have and that could be read.
+// Of elements that exist and are readable on both sides.
 struct ValueDifference {
   std::uint64_t compared = 0;
-  std::uint64_t unread = 0;  // could not be read, of one or both
+  std::uint64_t unread = 0;  // unreadable on at least one side
   ElementDifference elements;
-  bool by_value = false;  // the dtypes differ: 1.0 is 1.0 in both, and bits are not spoken of
+  bool by_value = false;  // dtypes differ: compared by value, not by bits
   std::optional<double> cosine;
   std::optional<FirstDifference> first;
 };
@@ -74,17 +74,17 @@ struct ValueDifference {
 struct TensorDifference {
   std::string fqn;
   DifferenceKind kind = DifferenceKind::kUndecided;
-  std::optional<TensorSide> a = {}, b = {};    // nothing: it has no such tensor
-  bool retiled = false;                        // beside another kind too
-  std::string other = {};                      // renamed: its name in the other one
-  std::optional<ValueDifference> values = {};  // where elements were looked at
-  std::optional<bool> same_elements = {};      // reshaped: the same row-major, or not
-  std::vector<std::string> why = {};           // undecided: sentences
-  std::optional<Error> error = {};             // the first of what could not be read
-  char error_in = 'a';                         // whose file it is
+  std::optional<TensorSide> a = {}, b = {};    // nullopt: no such tensor
+  bool retiled = false;                        // also set for other kinds
+  std::string other = {};                      // renamed: the other name
+  std::optional<ValueDifference> values = {};  // if elements were compared
+  std::optional<bool> same_elements = {};      // reshaped: equal elements in row-major order
+  std::vector<std::string> why = {};           // undecided: reasons
+  std::optional<Error> error = {};             // the first read error
+  char error_in = 'a';                         // the side of that file
 };
 
-// An entry that is no tensor.
+// A non-tensor entry that differs.
 struct EntryDifference {
   std::string fqn;
   DifferenceKind kind = DifferenceKind::kUndecided;  // missing, added, values, undecided

@@ -71,7 +71,7 @@ std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDiffer
 }
 
 // What reading met says more than what the metadata let expect.
-void tell_error(const Matched& matched, TensorDifference& told) {
+void set_read_error(const Matched& matched, TensorDifference& told) {
   bool in_b = !matched.a.error;
   const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
   if (matched.seen && matched.seen->error) {
@@ -115,7 +115,7 @@ JudgedMatch judge(const BothCheckpoints& both, const Matched& matched, Hiding hi
   const auto hidden = may_be_hidden(both, matched, hides, is_incomplete);
   told.why = reasons_of(matched, apart);
   told.why.insert(told.why.end(), hidden.begin(), hidden.end());
-  tell_error(matched, told);
+  set_read_error(matched, told);
   const std::optional<DifferenceKind> kind = kind_of(matched, told, is_incomplete, !hidden.empty());
   told.fqn = both.a.fqn(one);
   if (kind) told.kind = *kind;

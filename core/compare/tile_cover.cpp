@@ -15,7 +15,7 @@ bool is_before(const Box& a, const Box& b) {
   return std::pair(a.offsets, a.sizes) < std::pair(b.offsets, b.sizes);
 }
 
-std::optional<Error> bytes_gone(const Checkpoint& checkpoint, TensorId tensor) {
+std::optional<Error> missing_data_error(const Checkpoint& checkpoint, TensorId tensor) {
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     std::string_view why = missing_data_reason(checkpoint, chunk);
     if (why.empty()) continue;
@@ -55,7 +55,7 @@ std::vector<Box> sorted_tiles(const Checkpoint& checkpoint, TensorId tensor) {
 
 TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   TileCover cover;
-  cover.error = bytes_gone(checkpoint, tensor);
+  cover.error = missing_data_error(checkpoint, tensor);
   if (size_of(checkpoint.dtype(tensor)) == 0 && !cover.error)
     cover.error = Error{ErrorKind::kUnsupported, "the tensor's dtype is not known",
                         Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};

@@ -79,7 +79,7 @@ class PartFinder {
 
   // In the order of the parts: neighbours are read one after the other.
   template <class Visit>
-  void each_met(const Box& box, Visit visit) {
+  void each_intersecting(const Box& box, Visit visit) {
     met_.clear();
     if (!nodes_.empty()) gather(0, box);
     std::sort(met_.begin(), met_.end());
@@ -182,7 +182,7 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
   std::vector<OwnPart> left = parts_of(both.a, tensor.a, a), right = parts_of(both.b, tensor.b, b);
   PartFinder finder(right);
   for (const OwnPart& part : left) {
-    finder.each_met(part.box, [&](const OwnPart& met, Box common) {
+    finder.each_intersecting(part.box, [&](const OwnPart& met, Box common) {
       bool all = part.is_all && met.is_all;
       std::uint32_t box = all ? kAllShared : add_box(pairs, std::move(common));
       pairs.pairs.push_back({part.chunk, met.chunk, box, PairOf::kBoth});

@@ -30,7 +30,7 @@
 namespace shw {
 namespace {
 
-struct Making {
+struct RunState {
   Store& store;
   FolderRun& run;
   const ProveFolder& prove;
@@ -48,7 +48,7 @@ struct Making {
   std::unique_ptr<SourceChecksumVerifier> sums{};  // verifies what is read
   bool is_written = false;                         // all files written, the proof is next
   bool is_published = false;
-  bool went_on = false;   // resumed an earlier run
+  bool resumed = false;   // resumed an earlier run
   TeamTraffic traffic{};  // of the team
   DeviceUse device{};
 
@@ -80,52 +80,53 @@ MostRights rights_of_inputs(const FolderRun& run) {
 }
 
 // The files that this rank copies.
-IndexRange own_copies(const Making& making) {
-  const FolderRun& run = making.run;
-  if (making.team == nullptr) return {0, run.copied.size()};
+IndexRange own_copies(const RunState& run_state) {
+  const FolderRun& run = run_state.run;
+  if (run_state.team == nullptr) return {0, run.copied.size()};
   std::vector<std::uint64_t> sizes;
-  for (const Entry& entry : run.copied) sizes.push_back(making.has(entry.path) ? 0 : entry.size);
-  return partition_by_cost(sizes, making.team->size())[making.team->rank()];
+  for (const Entry& entry : run.copied) sizes.push_back(run_state.has(entry.path) ? 0 : entry.size);
+  return partition_by_cost(sizes, run_state.team->size())[run_state.team->rank()];
 }
 
-Status note_done(Making& making, const DurableFile& file) {
-  return making.team == nullptr ? making.journal->add(file) : making.team_journal->add(file);
+Status note_done(RunState& run_state, const DurableFile& file) {
+  return run_state.team == nullptr ? run_state.journal->add(file)
+                                   : run_state.team_journal->add(file);
 }
 
-Status copy_files(Making& making, IndexRange own) {
-  const FolderRun& run = making.run;
+Status copy_files(RunState& run_state, IndexRange own) {
+  const FolderRun& run = run_state.run;
   return parallel_for(own.last - own.first, [&](std::size_t i) -> Status {
-    if (is_cancelled(making.progress)) return cancelled_error();
+    if (is_cancelled(run_state.progress)) return cancelled_error();
     const Entry& file = run.copied[own.first + i];
-    if (making.has(file.path)) return {};
-    auto passing = making.copied_items.watch(file.path, 0, file.size);
-    SHW_CHECK(making.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
-                                       passing ? &*passing : nullptr, making.progress));
-    return note_done(making, {file.path, file.size});
+    if (run_state.has(file.path)) return {};
+    auto passing = run_state.copied_items.watch(file.path, 0, file.size);
+    SHW_CHECK(run_state.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
+                                          passing ? &*passing : nullptr, run_state.progress));
+    return note_done(run_state, {file.path, file.size});
   });
 }
 
-Status copy_in_team(Making& making, IndexRange own) {
-  TeamJournal& journal = *making.team_journal;
-  HeartbeatTask task{"copy files", [&] { return copy_files(making, own); }, making.progress};
+Status copy_in_team(RunState& run_state, IndexRange own) {
+  TeamJournal& journal = *run_state.team_journal;
+  HeartbeatTask task{"copy files", [&] { return copy_files(run_state, own); }, run_state.progress};
   task.news = [&] { return journal.news(); };
   task.receive = [&](std::size_t member, BytesView news) { return journal.receive(member, news); };
-  return run_with_heartbeat(*making.team, task);
+  return run_with_heartbeat(*run_state.team, task);
 }
 
 // Bytes of this rank's work.
-std::uint64_t bytes_to_make(const Making& making, IndexRange copies) {
-  const FolderRun& run = making.run;
+std::uint64_t bytes_to_make(const RunState& run_state, IndexRange copies) {
+  const FolderRun& run = run_state.run;
   std::uint64_t bytes = 0, made = 0;
   for (std::size_t i = copies.first; i < copies.last; ++i) bytes += run.copied[i].size;
   for (const OutputCopy& copy : run.laid_out.copies) made += copy.length;
   for (const MadeTile& tile : run.laid_out.made) made += tile.length;
-  return bytes + made / (making.team == nullptr ? 1 : making.team->size());
+  return bytes + made / (run_state.team == nullptr ? 1 : run_state.team->size());
 }
 
 // Items in files that are copied whole or in ranges.
-CopyHasher items_to_watch(const Making& making) {
-  const FolderRun& run = making.run;
+CopyHasher items_to_watch(const RunState& run_state) {
+  const FolderRun& run = run_state.run;
   if (run.outputs.source == nullptr) return {};
   std::vector<std::string> paths;
   for (const Entry& entry : run.copied) paths.push_back(entry.path);
@@ -135,46 +136,53 @@ CopyHasher items_to_watch(const Making& making) {
   return CopyHasher(*run.outputs.source, paths);
 }
 
-Status make_files(Making& making) {
-  const FolderRun& run = making.run;
-  const IndexRange copies = own_copies(making);
-  making.copied_items = items_to_watch(making);
-  if (making.progress != nullptr) {
-    making.progress->begin(Phase::kCopying, bytes_to_make(making, copies), true);
-    const std::uint64_t members = making.team == nullptr ? 1 : making.team->size();
-    for (const DurableFile& file : making.noted.files) making.progress->add(file.size / members);
+Status make_files(RunState& run_state) {
+  const FolderRun& run = run_state.run;
+  const IndexRange copies = own_copies(run_state);
+  run_state.copied_items = items_to_watch(run_state);
+  if (run_state.progress != nullptr) {
+    run_state.progress->begin(Phase::kCopying, bytes_to_make(run_state, copies), true);
+    const std::uint64_t members = run_state.team == nullptr ? 1 : run_state.team->size();
+    for (const DurableFile& file : run_state.noted.files)
+      run_state.progress->add(file.size / members);
   }
   std::vector<bool> there;
-  for (const LaidOut::File& file : run.laid_out.files) there.push_back(making.has(file.path));
-  const FileWriting with{run,          making.shares,  making.executors,
-                         there,        *making.folder, making.copied_items,
-                         *making.sums, making.progress};
-  if (making.team != nullptr) {
-    making.team_journal = std::make_unique<TeamJournal>(*making.team, making.journal.get());
-    SHW_CHECK(copy_in_team(making, copies));
-    SHW_TRY(making.made, write_in_team(with, *making.team_journal));
-    SHW_CHECK(making.sums->share(*making.team));
-    add_noted_elements(run.laid_out, making.noted.files, making.made);
-    SHW_TRY(making.traffic, traffic_of_all(*making.team));
-    SHW_TRY(making.device, use_of_all(*making.team, making.executors.use()));
+  for (const LaidOut::File& file : run.laid_out.files) there.push_back(run_state.has(file.path));
+  const FileWriting with{run,
+                         run_state.shares,
+                         run_state.executors,
+                         there,
+                         *run_state.folder,
+                         run_state.copied_items,
+                         *run_state.sums,
+                         run_state.progress};
+  if (run_state.team != nullptr) {
+    run_state.team_journal =
+        std::make_unique<TeamJournal>(*run_state.team, run_state.journal.get());
+    SHW_CHECK(copy_in_team(run_state, copies));
+    SHW_TRY(run_state.made, write_in_team(with, *run_state.team_journal));
+    SHW_CHECK(run_state.sums->share(*run_state.team));
+    add_noted_elements(run.laid_out, run_state.noted.files, run_state.made);
+    SHW_TRY(run_state.traffic, traffic_of_all(*run_state.team));
+    SHW_TRY(run_state.device, use_of_all(*run_state.team, run_state.executors.use()));
     return {};
   }
-  SHW_CHECK(copy_files(making, copies));
-  auto done = [&](const DurableFile& file) { return making.journal->add(file); };
-  SHW_TRY(making.made, write_files(with, done));
-  add_noted_elements(run.laid_out, making.noted.files, making.made);
-  making.device = making.executors.use();
+  SHW_CHECK(copy_files(run_state, copies));
+  auto done = [&](const DurableFile& file) { return run_state.journal->add(file); };
+  SHW_TRY(run_state.made, write_files(with, done));
+  add_noted_elements(run.laid_out, run_state.noted.files, run_state.made);
+  run_state.device = run_state.executors.use();
   return {};
 }
 
-Status write_metadata(Making& making) {
-  if (is_cancelled(making.progress)) return cancelled_error();
-  if (making.progress != nullptr) making.progress->begin(Phase::kWritingMetadata, 0, false);
-  FolderRun& run = making.run;
+Status write_metadata(RunState& run_state) {
+  if (is_cancelled(run_state.progress)) return cancelled_error();
+  if (run_state.progress != nullptr) run_state.progress->begin(Phase::kWritingMetadata, 0, false);
+  FolderRun& run = run_state.run;
   run.program = {};  // frees its memory
-  if (making.is_first())
+  if (run_state.is_first())
     SHW_CHECK(run.writer->seal(std::move(run.outputs), run.laid_out, [&](const std::string& path) {
-      return making.folder->create(path);
+      return run_state.folder->create(path);
     }));
   // The proof looks at the written files only.
   run.outputs = {};
@@ -184,11 +192,12 @@ Status write_metadata(Making& making) {
 }
 
 // Opens the result like any checkpoint.
-Status prove_folder(Making& making) {
-  if (making.progress != nullptr) making.progress->begin(Phase::kVerifying, 0, true);
-  SHW_TRY(auto written, making.store.read_folder(making.partial));
+Status prove_folder(RunState& run_state) {
+  if (run_state.progress != nullptr) run_state.progress->begin(Phase::kVerifying, 0, true);
+  SHW_TRY(auto written, run_state.store.read_folder(run_state.partial));
   SHW_TRY(auto result, open_checkpoint(written));
-  return making.prove({*result, *making.folder, making.made, making.copied_items, making.team});
+  return run_state.prove(
+      {*result, *run_state.folder, run_state.made, run_state.copied_items, run_state.team});
 }
 
 // The first input file that has changed since the start, or with `or_gone` that is
@@ -218,64 +227,67 @@ Error with_cause(const FolderRun& run, Error error) {
 }
 
 // The result is complete: leftovers do no harm, so errors are ignored.
-void tidy(Making& making) {
-  if (!making.is_first()) return;
+void delete_leftovers(RunState& run_state) {
+  if (!run_state.is_first()) return;
   // Deletes the owner file before the journal, which identifies the owner file as ours.
-  static_cast<void>(making.folder->remove(kOwnerFile));
-  static_cast<void>(making.folder->remove(kJournalFile));
-  static_cast<void>(making.folder->sync());
+  static_cast<void>(run_state.folder->remove(kOwnerFile));
+  static_cast<void>(run_state.folder->remove(kJournalFile));
+  static_cast<void>(run_state.folder->sync());
 }
 
-Status build(Making& making) {
-  SHW_CHECK(make_files(making));
-  SHW_CHECK(making.sums->finalize(making.team));
-  making.sums.reset();
-  SHW_CHECK(write_metadata(making));
-  SHW_CHECK(making.barrier("write metadata"));
-  making.is_written = true;
-  SHW_CHECK(prove_folder(making));
-  SHW_CHECK(check_inputs_unchanged(making.run));
-  if (is_cancelled(making.progress)) return cancelled_error();
-  if (making.is_first()) SHW_CHECK(limit_rights(making.store, making.partial, making.most));
-  SHW_CHECK(making.folder->sync());
-  SHW_CHECK(making.barrier("make it durable"));
-  if (making.is_first()) SHW_CHECK(making.store.publish(making.partial, making.run.out));
-  making.is_published = true;
-  if (making.is_first()) SHW_CHECK(open_finished_folder(making.store, making.run.out, making.most));
-  tidy(making);
-  return making.barrier("give it its name");
+Status build(RunState& run_state) {
+  SHW_CHECK(make_files(run_state));
+  SHW_CHECK(run_state.sums->finalize(run_state.team));
+  run_state.sums.reset();
+  SHW_CHECK(write_metadata(run_state));
+  SHW_CHECK(run_state.barrier("write metadata"));
+  run_state.is_written = true;
+  SHW_CHECK(prove_folder(run_state));
+  SHW_CHECK(check_inputs_unchanged(run_state.run));
+  if (is_cancelled(run_state.progress)) return cancelled_error();
+  if (run_state.is_first())
+    SHW_CHECK(limit_rights(run_state.store, run_state.partial, run_state.most));
+  SHW_CHECK(run_state.folder->sync());
+  SHW_CHECK(run_state.barrier("make it durable"));
+  if (run_state.is_first())
+    SHW_CHECK(run_state.store.publish(run_state.partial, run_state.run.out));
+  run_state.is_published = true;
+  if (run_state.is_first())
+    SHW_CHECK(open_finished_folder(run_state.store, run_state.run.out, run_state.most));
+  delete_leftovers(run_state);
+  return run_state.barrier("give it its name");
 }
 
 // Finds an unfinished folder of the same run. Changes nothing yet.
-Status find_begun(Making& making, const JournalHeader& header) {
-  FolderRun& run = making.run;
+Status find_unfinished(RunState& run_state, const JournalHeader& header) {
+  FolderRun& run = run_state.run;
   if (run.partial.empty()) {
-    auto abandoned = find_abandoned(making.store, header, run.out);
+    auto abandoned = find_abandoned(run_state.store, header, run.out);
     if (!abandoned) return {};
     run.partial = abandoned->path;
-    making.noted = std::move(abandoned->journal);
+    run_state.noted = std::move(abandoned->journal);
   } else {
-    SHW_CHECK(check_is_own_partial(making.store, run.partial));
-    SHW_TRY(auto folder, making.store.read_folder(run.partial));
-    SHW_TRY(making.noted, read_journal(*folder));
-    SHW_CHECK(check_same_run(making.noted.header, header));
+    SHW_CHECK(check_is_own_partial(run_state.store, run.partial));
+    SHW_TRY(auto folder, run_state.store.read_folder(run.partial));
+    SHW_TRY(run_state.noted, read_journal(*folder));
+    SHW_CHECK(check_same_run(run_state.noted.header, header));
   }
   // Inputs may have changed since: reusing their outputs would mix old and new data.
-  if (was_touched(making.noted.header, header)) making.noted.files.clear();
+  if (was_touched(run_state.noted.header, header)) run_state.noted.files.clear();
   return {};
 }
 
 // If two runs find the same folder, only one can claim it.
-Status go_on(Making& making) {
-  making.went_on = true;
-  SHW_TRY(making.partial, claim_directory(making.store, making.run.partial, kPartialMark));
-  SHW_CHECK(check_is_own_partial(making.store, making.partial));
-  SHW_TRY(making.folder, making.store.edit_folder(making.partial));
-  SHW_TRY(making.noted.files,
-          keep_durable(making.store, *making.folder, making.run, making.noted.files));
-  for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
-  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
-  SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
+Status resume_folder(RunState& run_state) {
+  run_state.resumed = true;
+  SHW_TRY(run_state.partial, claim_directory(run_state.store, run_state.run.partial, kPartialMark));
+  SHW_CHECK(check_is_own_partial(run_state.store, run_state.partial));
+  SHW_TRY(run_state.folder, run_state.store.edit_folder(run_state.partial));
+  SHW_TRY(run_state.noted.files,
+          keep_durable(run_state.store, *run_state.folder, run_state.run, run_state.noted.files));
+  for (const DurableFile& file : run_state.noted.files) run_state.there.insert(file.path);
+  SHW_CHECK(check_space(run_state.store, run_state.run, run_state.shares, run_state.there));
+  SHW_TRY(run_state.journal, Journal::begin(*run_state.folder, run_state.noted));
   return {};
 }
 
@@ -287,27 +299,27 @@ std::string free_partial_name(const Store& store, const std::string& base) {
 }
 
 // Writes owner file and journal before the folder gets its name, so both always exist.
-Status begin(Making& making) {
-  SHW_CHECK(check_space(making.store, making.run, making.shares, making.there));
-  const std::string& out = making.run.out;
+Status create_folder(RunState& run_state) {
+  SHW_CHECK(check_space(run_state.store, run_state.run, run_state.shares, run_state.there));
+  const std::string& out = run_state.run.out;
   std::string first = free_partial_name(
-      making.store,
+      run_state.store,
       fmt::format("{}{}{}-{}", out, kPartialMark, name_before_owner(), random_digits()));
-  SHW_TRY(making.folder, making.store.make_folder(first));
-  making.partial = first;
-  SHW_CHECK(write_text(*making.folder, kOwnerFile, this_process()));
-  SHW_TRY(making.journal, Journal::begin(*making.folder, making.noted));
+  SHW_TRY(run_state.folder, run_state.store.make_folder(first));
+  run_state.partial = first;
+  SHW_CHECK(write_text(*run_state.folder, kOwnerFile, this_process()));
+  SHW_TRY(run_state.journal, Journal::begin(*run_state.folder, run_state.noted));
   std::string name = free_partial_name(
-      making.store, fmt::format("{}{}{}-{}", out, kPartialMark, ::getpid(), random_digits()));
-  Status named = making.store.publish(first, name);
-  if (!making.store.exists(first)) making.partial = name;
+      run_state.store, fmt::format("{}{}{}-{}", out, kPartialMark, ::getpid(), random_digits()));
+  Status named = run_state.store.publish(first, name);
+  if (!run_state.store.exists(first)) run_state.partial = name;
   SHW_CHECK(named);
-  SHW_TRY(making.folder, making.store.edit_folder(name));
+  SHW_TRY(run_state.folder, run_state.store.edit_folder(name));
   return {};
 }
 
-void say_how_to_go_on(const Making& making, Error& error) {
-  const std::string& out = making.run.out;
+void say_how_to_go_on(const RunState& run_state, Error& error) {
+  const std::string& out = run_state.run.out;
   error.advice += fmt::format(
       "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
       "`shardwright resume --roll-back {}`",
@@ -315,82 +327,82 @@ void say_how_to_go_on(const Making& making, Error& error) {
 }
 
 // True if another run could get further with the unfinished folder.
-bool is_to_stay(const Making& making, const Error& error) {
+bool is_resumable(const RunState& run_state, const Error& error) {
   // Another run has published first: this name cannot be used any more.
-  if (!making.is_published && making.store.exists(making.run.out)) return false;
-  if (making.went_on && !making.is_written) return true;
+  if (!run_state.is_published && run_state.store.exists(run_state.run.out)) return false;
+  if (run_state.resumed && !run_state.is_written) return true;
   // Only the GPU failed: a run on another device may succeed.
-  if (!making.is_written && making.executors.has_stopped()) return true;
+  if (!run_state.is_written && run_state.executors.has_stopped()) return true;
   const bool is_stopped = error.kind == ErrorKind::kCancelled;
-  if (is_stopped && making.progress != nullptr && making.progress->keeps) return true;
+  if (is_stopped && run_state.progress != nullptr && run_state.progress->keeps) return true;
   // A user who stopped one rank may want to resume. Full disks, lost disks and lost ranks can be
   // fixed; an unavailable input may come back.
   const bool may_go_on = is_stopped
                              ? is_relayed_error(error.message)
-                             : error.kind == ErrorKind::kIo && !changed_file(making.run, false);
-  return may_go_on && (making.went_on || has_durable(making.store, making.partial));
+                             : error.kind == ErrorKind::kIo && !changed_file(run_state.run, false);
+  return may_go_on && (run_state.resumed || has_durable(run_state.store, run_state.partial));
 }
 
 // Deletes a written file that cannot be read back, so that a resumed run writes it again.
-void drop_unreadable(const Making& making, const Error& error) {
+void drop_unreadable(const RunState& run_state, const Error& error) {
   const std::string& file = error.place.file;
-  if (making.is_written && error.kind == ErrorKind::kIo && is_safe_relative_path(file))
-    static_cast<void>(making.folder->remove(file));
+  if (run_state.is_written && error.kind == ErrorKind::kIo && is_safe_relative_path(file))
+    static_cast<void>(run_state.folder->remove(file));
 }
 
 // Keeps durable files for a resumed run. Deleting the rest could take long, and the user who
 // stopped this run would have to wait.
-void keep_for_later(const Making& making, Error& error) {
-  if (error.kind != ErrorKind::kCancelled) drop_unfinished(making.store, making.partial);
+void keep_for_later(const RunState& run_state, Error& error) {
+  if (error.kind != ErrorKind::kCancelled) drop_unfinished(run_state.store, run_state.partial);
   // If this fails, the folder stays owned while this process lives.
-  static_cast<void>(release_directory(making.store, making.partial));
-  say_how_to_go_on(making, error);
+  static_cast<void>(release_directory(run_state.store, run_state.partial));
+  say_how_to_go_on(run_state, error);
 }
 
 // Handles an error: deletes what this run began unless another run can resume.
-tl::unexpected<Error> give_up(const Making& making, Error error) {
-  if (making.team != nullptr) making.team->stop(error);
-  if (!making.is_first()) {
+tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error error) {
+  if (run_state.team != nullptr) run_state.team->stop(error);
+  if (!run_state.is_first()) {
     // If all ranks stopped because rank 0 is gone, another rank reports the advice.
-    const bool stays = making.progress != nullptr && making.progress->keeps;
-    if (stays && !making.partial.empty() && making.store.exists(making.partial))
-      say_how_to_go_on(making, error);
+    const bool stays = run_state.progress != nullptr && run_state.progress->keeps;
+    if (stays && !run_state.partial.empty() && run_state.store.exists(run_state.partial))
+      say_how_to_go_on(run_state, error);
     return tl::unexpected<Error>(std::move(error));
   }
-  if (making.is_published) error.advice = "the result is whole and proved: " + making.run.out;
-  const std::string& partial = making.partial;
-  if (partial.empty() && making.went_on && error.kind == ErrorKind::kIo)
-    say_how_to_go_on(making, error);
-  if (partial.empty() || !making.store.exists(partial)) return tl::unexpected<Error>(error);
-  drop_unreadable(making, error);
-  if (is_to_stay(making, error)) {
-    keep_for_later(making, error);
-  } else if (auto discarded = making.store.discard(partial, kPartialMark); !discarded) {
+  if (run_state.is_published) error.advice = "the result is whole and proved: " + run_state.run.out;
+  const std::string& partial = run_state.partial;
+  if (partial.empty() && run_state.resumed && error.kind == ErrorKind::kIo)
+    say_how_to_go_on(run_state, error);
+  if (partial.empty() || !run_state.store.exists(partial)) return tl::unexpected<Error>(error);
+  drop_unreadable(run_state, error);
+  if (is_resumable(run_state, error)) {
+    keep_for_later(run_state, error);
+  } else if (auto discarded = run_state.store.discard(partial, kPartialMark); !discarded) {
     error.advice = "what was made so far could not be removed and lies in " + partial + " (" +
                    discarded.error().message + ")";
   }
   return tl::unexpected<Error>(std::move(error));
 }
 
-Status begin_alone(Making& making, JournalHeader header) {
-  SHW_CHECK(find_begun(making, header));
-  making.noted.header = std::move(header);
-  Status made = making.run.partial.empty() ? begin(making) : go_on(making);
-  making.noted.header = {};
+Status begin_alone(RunState& run_state, JournalHeader header) {
+  SHW_CHECK(find_unfinished(run_state, header));
+  run_state.noted.header = std::move(header);
+  Status made = run_state.run.partial.empty() ? create_folder(run_state) : resume_folder(run_state);
+  run_state.noted.header = {};
   return made;
 }
 
 // Rank 0 creates the folder and sends its name and durable files to the others.
-Status begin_in_team(Making& making, JournalHeader header) {
-  Team& team = *making.team;
-  SHW_CHECK(agree_on_run(team, header, making.shares));
-  if (making.is_first()) SHW_CHECK(begin_alone(making, std::move(header)));
-  SHW_TRY(BegunFolder begun, share_begun(team, {making.partial, making.noted.files}));
-  if (making.is_first()) return {};
-  making.partial = std::move(begun.partial);
-  making.noted.files = std::move(begun.files);
-  for (const DurableFile& file : making.noted.files) making.there.insert(file.path);
-  SHW_TRY(making.folder, making.store.edit_folder(making.partial));
+Status begin_in_team(RunState& run_state, JournalHeader header) {
+  Team& team = *run_state.team;
+  SHW_CHECK(agree_on_run(team, header, run_state.shares));
+  if (run_state.is_first()) SHW_CHECK(begin_alone(run_state, std::move(header)));
+  SHW_TRY(BegunFolder begun, share_begun(team, {run_state.partial, run_state.noted.files}));
+  if (run_state.is_first()) return {};
+  run_state.partial = std::move(begun.partial);
+  run_state.noted.files = std::move(begun.files);
+  for (const DurableFile& file : run_state.noted.files) run_state.there.insert(file.path);
+  SHW_TRY(run_state.folder, run_state.store.edit_folder(run_state.partial));
   return {};
 }
 
@@ -398,29 +410,29 @@ Status begin_in_team(Making& making, JournalHeader header) {
 
 Result<FolderMade> make_folder(Store& store, FolderRun run, const ProveFolder& prove,
                                Progress* progress) {
-  Making making{store, run, prove, progress};
+  RunState run_state{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // sorting millions of chunks takes time
   if (decodes_items(run.program)) order = outputs_in_order(run.laid_out, run.made);
-  SHW_TRY(making.executors, choose_executors(run.device, run.program));
+  SHW_TRY(run_state.executors, choose_executors(run.device, run.program));
   Limits most;
-  if (making.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
-  making.most = rights_of_inputs(run);
-  making.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
-  SHW_TRY(making.sums, SourceChecksumVerifier::of(run.program, run.inputs, progress));
+  if (run_state.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
+  run_state.most = rights_of_inputs(run);
+  run_state.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
+  SHW_TRY(run_state.sums, SourceChecksumVerifier::of(run.program, run.inputs, progress));
   // Moved, not copied: with millions of chunks it is large.
   std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));
   header.request = std::move(request);
-  Status made = run.team == nullptr ? begin_alone(making, std::move(header))
-                                    : begin_in_team(making, std::move(header));
-  if (made) made = build(making);
+  Status made = run.team == nullptr ? begin_alone(run_state, std::move(header))
+                                    : begin_in_team(run_state, std::move(header));
+  if (made) made = build(run_state);
   if (made) {
-    FolderMade result{making.noted.files.size(), 0, making.device, making.traffic};
-    for (const DurableFile& file : making.noted.files) result.bytes_kept += file.size;
+    FolderMade result{run_state.noted.files.size(), 0, run_state.device, run_state.traffic};
+    for (const DurableFile& file : run_state.noted.files) result.bytes_kept += file.size;
     return result;
   }
-  return give_up(making, with_cause(run, std::move(made).error()));
+  return clean_up_after_error(run_state, with_cause(run, std::move(made).error()));
 }
 
 Result<std::vector<WatchedFile>> watch_inputs(const std::vector<const Checkpoint*>& inputs) {

@@ -43,7 +43,7 @@ struct BlockWork {
 };
 
 // True if the elements have the same order in source and block, so they are read in place.
-bool lie_alike(ExtentsView sizes, const PackedBox& box, const Extents& target) {
+bool has_block_order(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   if (box.offset != 0) return false;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1 && box.strides[d] != target[d]) return false;
@@ -69,7 +69,8 @@ Status read_job(const JobPart& part, BlockWork& work) {
   for (std::size_t d = 0; d < target.size(); ++d)
     begin += (part.common.offsets[d] - work.block.offsets[d]) * target[d];
   if (part.is_read()) {
-    bool alike = part.job.op == ElementOp::kCopy && lie_alike(part.common.sizes, part.box, target);
+    bool alike =
+        part.job.op == ElementOp::kCopy && has_block_order(part.common.sizes, part.box, target);
     auto to = alike ? work.out.subspan(static_cast<std::size_t>(begin), length)
                     : work.in.subspan(held, length);
     bool is_here = false;

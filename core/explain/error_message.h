@@ -1,4 +1,4 @@
-// One message of a loader, as it was understood.
+// A parsed message of a loader.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct MessageKind;  // message_kinds.h
 
 struct ErrorMessage {
   const MessageKind* kind = nullptr;
-  std::string name;        // of a tensor, a file or a class; empty where the message has none
-  Extents saved, current;  // where the message has both
-  // Others that the message says, by the name that its pattern gives them: "saved_world" 4.
+  std::string name;        // of a tensor, file or class; empty if the message has none
+  Extents saved, current;  // shapes, if the message has both
+  // Further numbers, by their name in the pattern: "saved_world" 4.
   std::vector<std::pair<std::string_view, std::int64_t>> numbers = {};
   friend bool operator==(const ErrorMessage&, const ErrorMessage&) = default;
 };

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// The patterns by the first letters of their anchors: one pass over the text finds them all.
+// Patterns by the first letters of their anchors, so that one pass finds all.
 constexpr std::size_t kLetters = 4;
 struct PatternEntry {
   const MessageKind* kind;
@@ -32,7 +32,7 @@ PatternIndex make_index() {
   return index;
 }
 
-// "{fqn}": the line of the program that made the message, which a traceback shows above it.
+// "{fqn}": the source line in a traceback that created the message.
 bool is_program(std::string_view name) {
   std::size_t open = name.find('{');
   if (open == name.npos || open + 1 >= name.size()) return false;
@@ -63,7 +63,7 @@ std::string key_of(const ErrorMessage& message) {
 
 struct Collector {
   ErrorText& result;
-  std::unordered_set<std::string> seen = {};  // every rank says the same
+  std::unordered_set<std::string> seen = {};  // every rank prints the same
 
   void add(ErrorMessage message) {
     if (!seen.insert(key_of(message)).second) return;
@@ -75,8 +75,8 @@ struct Collector {
   }
 };
 
-// "Error(s) in loading state_dict" says nothing beside what went wrong in it, and a message without
-// a name nothing beside the same one with it.
+// Drops general messages ("Error(s) in loading state_dict") beside specific ones, and messages
+// without a name beside the same with one.
 void drop_vague(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
     return message.kind->certainty == MessageCertainty::kThatItFailed;
@@ -97,8 +97,8 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
-// "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": what a server logs
-// of a KeyError is the key alone. The text with the error's name before it; empty where it is none.
+// "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
+// the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
   const std::string_view text = pasted.text;
   for (char quote : {'\'', '"'}) {
@@ -121,7 +121,7 @@ ErrorText parse_error_text(std::string_view text) {
   static const PatternIndex index = make_index();
   ErrorText result;
   if (text.size() > kMaxErrorText) {
-    text.remove_prefix(text.size() - kMaxErrorText);  // a traceback says at its end what it is
+    text.remove_prefix(text.size() - kMaxErrorText);  // a traceback ends with its error
     result.cut = true;
   }
   PastedText pasted = pasted_text(text);
@@ -144,7 +144,7 @@ ErrorText parse_error_text(std::string_view text) {
   drop_vague(result.messages);
   if (!result.messages.empty()) return result;
   if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
-  // Prose of no loader: a word or two are never enough.
+  // Unknown prose: single words are not sufficient.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));
   return result;

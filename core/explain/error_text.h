@@ -1,5 +1,5 @@
-// What a loader said when it stopped, found anywhere in what a person pasted: one line, or the
-// tracebacks of all ranks.
+// Finds loader messages in pasted text: a single line, or the tracebacks of all
+// ranks.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace shw {
 
 struct ErrorText {
-  std::vector<ErrorMessage> messages;  // each once, in the order of the text, at most kMaxMessages
-  std::size_t left_out = 0;            // distinct ones beyond that
+  std::vector<ErrorMessage> messages;  // distinct, in text order, at most kMaxMessages
+  std::size_t left_out = 0;            // number of further distinct messages
   bool cut = false;                    // only the last kMaxErrorText bytes were read
 };
 inline constexpr std::size_t kMaxMessages = 256;
 inline constexpr std::size_t kMaxErrorText = std::size_t{1} << 20;
 
-// Never fails: what is not understood gives no message. Takes time in proportion to the text,
-// whatever it holds.
+// Never fails: unknown text gives no messages. Linear in the length of the
+// text.
 ErrorText parse_error_text(std::string_view text);
 
 }  // namespace shw

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-constexpr double kNear = 0.1;  // of confidence: too near to call
+constexpr double kNear = 0.1;  // difference of confidence that is too small to decide
 
 bool has_word(std::string_view text, std::string_view word) {
   return text.find(word) != text.npos;
@@ -22,7 +22,7 @@ bool has_any(std::string_view text, const std::array<std::string_view, N>& words
                      [&](std::string_view word) { return has_word(text, word); });
 }
 
-// "…weight_w", "…weight3_v.exp_avg": a part that ends in _w or _v, the last or the one before.
+// "…weight_w", "…weight3_v.exp_avg": one of the last two parts ends in _w or _v.
 bool names_half(std::string_view fqn, const std::optional<StatePath>& state) {
   std::string_view name = state ? state->key : fqn;
   if (name.ends_with("_w") || name.ends_with("_v")) return true;
@@ -41,8 +41,8 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
   return dims;
 }
 
-// Programs that load whole tensors on one device know no ranks: what their row says comes before
-// what ranks would explain.
+// Single-device programs have no ranks: the meanings of their rows come before explanations by
+// ranks.
 void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
   for (Hypothesis& one : all) {
     if (one.id == "H-TP" || one.id == "H-L" || one.id == "H-U") one.confidence *= 0.5;
@@ -50,7 +50,7 @@ void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypoth
   add_hypotheses_from_kind(message, all);
 }
 
-// Of one message with two shapes.
+// For one message with two shapes.
 void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<Worlds> worlds,
                                 std::vector<Hypothesis>& all) {
   ShapeCase shapes{message, traits_of(message.name), worlds,
@@ -76,7 +76,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   if (!message.kind->meanings[0].title.empty()) add_hypotheses_from_program(message, all);
 }
 
-// Messages that are read together: a wrapper's prefix shows in all names, not in one.
+// Messages interpreted together: a wrapper prefix is in all names.
 struct Group {
   std::string_view id;
   std::vector<const ErrorMessage*> messages = {};
@@ -114,8 +114,8 @@ std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds
   return all;
 }
 
-// Each weight as odds against all that is not listed: one that the numbers prove takes nearly all,
-// two that are even stay even, and together they are never more than the whole.
+// Normalises weights as odds against everything not listed: a proved one takes nearly all, equal
+// ones stay equal, and the sum is at most 1.
 void share_out(std::vector<Hypothesis>& found) {
   double sum = 1;
   for (const Hypothesis& one : found) sum += one.confidence / (1 - one.confidence);
@@ -128,8 +128,8 @@ struct Counted {
   std::size_t messages = 0;
 };
 
-// The same reading of several messages is one hypothesis; one that explains more of them is
-// likelier.
+// Merges equal interpretations of several messages; those that explain more messages are more
+// likely.
 void merge(const Group& group, std::vector<Hypothesis> found, std::vector<Counted>& all) {
   share_out(found);
   for (Hypothesis& one : found) {
@@ -152,14 +152,14 @@ void rank(std::vector<Hypothesis>& hypotheses) {
   }
 }
 
-bool says_shapes(const Explanation& explanation) {
+bool names_shapes(const Explanation& explanation) {
   return std::any_of(explanation.parsed.messages.begin(), explanation.parsed.messages.end(),
                      [](const ErrorMessage& message) { return message.kind->id == kShapes; });
 }
 
-std::string what_decides(const Explanation& explanation) {
+std::string decisive_evidence_text(const Explanation& explanation) {
   const auto& all = explanation.hypotheses;
-  if (all.size() < 2 || !says_shapes(explanation)) return "";
+  if (all.size() < 2 || !names_shapes(explanation)) return "";
   if (all[0].confidence - all[1].confidence > kNear) return "";
   std::string_view ask =
       explanation.worlds
@@ -181,7 +181,7 @@ NameTraits traits_of(std::string_view fqn) {
   NameTraits traits;
   traits.known = !fqn.empty();
   auto state = parse_state_fqn(fqn);
-  // Names without the optimizer before them: "master_param", "layers.0.weight.exp_avg".
+  // Parts after the optimizer prefix: "master_param", "layers.0.weight.exp_avg".
   std::string_view last = fqn.substr(fqn.rfind('.') + 1);
   traits.state = state.has_value() || role_of_kind(last) != StateRole::kOther;
   traits.extra_state = has_word(fqn, "_extra_state");
@@ -216,7 +216,7 @@ Explanation explain(std::string_view text, std::optional<Worlds> worlds) {
   }
   explanation.none_of_these = std::max(explanation.none_of_these, 0.0);
   rank(explanation.hypotheses);
-  explanation.decide = what_decides(explanation);
+  explanation.decide = decisive_evidence_text(explanation);
   return explanation;
 }
 

@@ -1,6 +1,6 @@
-// From an error message to what it can mean: every hypothesis that its shapes and names allow,
-// the likeliest first. Nothing is opened and nothing is repaired: an
-// explanation says what to look at.
+// Ranks the possible causes of an error message by its shapes and names, most
+// likely first. Opens and repairs nothing: an explanation says what to
+// examine.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct Explanation {
   ErrorText parsed;
   std::optional<Worlds> worlds;
   std::vector<Hypothesis> hypotheses;  // by rank
-  double none_of_these = 0;            // the share of what is not in this list
-  std::string decide;                  // where the first ones are near each other; may be empty
+  double none_of_these = 0;            // probability of causes not listed
+  std::string decide;                  // what decides between similar likelihoods; may be empty
 };
 
 Explanation explain(std::string_view text, std::optional<Worlds> worlds = std::nullopt);

@@ -13,8 +13,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostRead = 4096;    // the end: there a traceback says what happened
-constexpr std::size_t kShapeContext = 64;  // characters before a shape that say whose it is
+constexpr std::size_t kMostRead = 4096;    // the end, where a traceback has its error
+constexpr std::size_t kShapeContext = 64;  // characters before a shape that tell its side
 constexpr std::size_t kLongest = 256;      // of a name
 
 using WordList = std::span<const std::string_view>;
@@ -52,13 +52,13 @@ constexpr std::string_view kGoneWords[] = {"not found",   "does not exist", "cou
                                            "cannot find", "no such",        "no checkpoint",
                                            "no step"};
 
-// Where the first of the words stands.
+// Position of the first of the words.
 std::size_t general_find(std::string_view text, WordList words) {
   std::size_t first = text.npos;
   for (std::string_view word : words) first = std::min(first, text.find(word));
   return first;
 }
-// Where the last of the words stands, plus one; 0 for none.
+// Position after the last of the words; 0 if none.
 std::size_t general_last(std::string_view text, WordList words) {
   std::size_t last = 0;
   for (std::string_view word : words) {
@@ -72,7 +72,7 @@ struct GeneralShape {
   std::size_t begin = 0, end = 0;
 };
 
-// "[64, 2]", "(64,)": digits, commas and blanks between brackets. Nothing else.
+// Matches "[64, 2]" and "(64,)": digits, commas and blanks in brackets.
 std::optional<GeneralShape> shape_at(std::string_view text, std::size_t begin) {
   const char closer = text[begin] == '(' ? ')' : ']';
   GeneralShape shape{{}, begin, begin};
@@ -111,7 +111,7 @@ std::vector<GeneralShape> shapes_in(std::string_view text) {
 
 enum class Side : std::uint8_t { kUnknown, kFile, kLoader };
 
-// By what follows ("(4, 8) in the checkpoint"), else by the last word before it that says so.
+// By the following words ("(4, 8) in the checkpoint"), else by the last telling word before.
 Side side_of(std::string_view text, const GeneralShape& shape, std::size_t from) {
   std::string_view after = text.substr(std::min(text.size(), shape.end), 18);
   for (std::string_view lead : {" in the ", " in ", " from the ", " from "}) {
@@ -147,7 +147,7 @@ struct GeneralName {
   std::size_t begin = 0;
 };
 
-// Words like "model.layers.0.mlp.weight": two dots, or an end that tensors have.
+// Words like "model.layers.0.mlp.weight": two dots, or a typical tensor suffix.
 std::vector<GeneralName> names_in(std::string_view text) {
   std::vector<GeneralName> names;
   for (std::size_t at = 0; at < text.size();) {
@@ -247,7 +247,7 @@ std::string first_name(std::string_view text) {
 
 std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   auto shapes = shapes_in(pasted.lower);
-  // "(8)" alone is a number between brackets.
+  // "(8)" alone is only a number in brackets.
   const bool speaks_of_shapes =
       pasted.lower.find("shape") != std::string::npos ||
       pasted.lower.find("size(") != std::string::npos ||

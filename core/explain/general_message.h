@@ -1,6 +1,6 @@
-// A message that no row of the table knows, read by its kind: two shapes of which one is said to be
-// the file's, names that are missing or too many, two numbers of ranks or experts, a checkpoint
-// that is not found.
+// Parses messages that no table row matches by their kind: two shapes, missing or
+// unexpected names, two numbers of ranks or experts, a checkpoint that is not
+// found.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// At most `most`, in the order of the text; nothing where no kind is sure.
+// At most `most` messages in text order; empty if no kind is certain.
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most);
 
 }  // namespace shw

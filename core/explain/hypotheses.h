@@ -1,4 +1,4 @@
-// The parts of explain.cpp: what one message allows to suppose.
+// Internals of explain.cpp: hypotheses for one message.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace shw {
 
-// What the name says that the shapes do not.
+// Facts that a name implies and shapes do not.
 struct NameTraits {
   bool known = false;        // there is a name
-  bool state = false;        // of an optimizer
-  bool expert = false;       // one of several experts, or their stack
+  bool state = false;        // optimizer state
+  bool expert = false;       // one expert, or a stack of experts
   bool vocabulary = false;   // embedding or output layer
   bool half = false;         // `_w` or `_v` half of a gated weight
-  bool replicated = false;   // norms and routers, which tensor parallelism does not cut
-  bool extra_state = false;  // bytes of TransformerEngine
-  bool adapter = false;      // one of LoRA's two matrices
+  bool replicated = false;   // norms and routers, which tensor parallelism replicates
+  bool extra_state = false;  // TransformerEngine's _extra_state
+  bool adapter = false;      // one of two LoRA matrices
   bool flat = false;         // FSDP1's flat parameter
   bool bias = false;         // replicated by row-parallel layers
 };
@@ -30,10 +30,10 @@ struct ShapeCase {
   const ErrorMessage& message;
   NameTraits traits;
   std::optional<Worlds> worlds;
-  std::vector<std::size_t> differing;  // dims; empty where the ranks of the shapes differ
+  std::vector<std::size_t> differing;  // dims; empty if ranks differ
 };
 
-// Each appends what holds.
+// Each function appends a hypothesis if it applies.
 void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-T
 void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-A
 void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-L
@@ -50,7 +50,7 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
 void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
-// Names without shapes: what the model asks for and the checkpoint lacks, and the other way round.
+// Missing and unexpected names, without shapes.
 struct KeyLists {
   std::vector<std::string> missing, unexpected;
 };
@@ -58,7 +58,7 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
 
 struct Interpretation;  // message_kinds.h
 Hypothesis hypothesis_of(const Interpretation& meaning);
-// What the row of any other message says that it can mean.
+// Adds the interpretations in the message's table row.
 void add_hypotheses_from_kind(const ErrorMessage& message, std::vector<Hypothesis>& all);
 
 // "shardwright check CHECKPOINT --spec SPEC.json".

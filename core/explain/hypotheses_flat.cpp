@@ -1,5 +1,5 @@
-// H-Z, H-F, H-Q, H-K, H-R: one side is no tensor of the model as it is: a placeholder, a flat
-// vector, packed bits, copies end to end, an adapter of another rank.
+// Hypotheses where one side is not the model's tensor: a placeholder, a flat vector, packed bits,
+// concatenated copies, or an adapter of another rank.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::int64_t kMostFlatRanks = 4096;
 
-// The two sides told apart by what they are, not by which run they are of.
+// The two sides by kind rather than by run.
 struct Sides {
-  const Extents& odd;    // the placeholder, the flat vector
-  const Extents& whole;  // the parameter as the model has it
-  WrongSide wrong;       // where the odd one is
+  const Extents& odd;    // the placeholder or flat vector
+  const Extents& whole;  // the model's parameter
+  WrongSide wrong;       // the run of the odd side
 };
 Sides sides(const ShapeCase& shapes, bool saved_is_odd) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
@@ -32,7 +32,7 @@ bool is_placeholder(ExtentsView shape) {
 void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
   if (!is_placeholder(both.odd) || is_placeholder(both.whole) || both.whole.empty()) return;
   bool one_dim = both.whole.size() == 1;
-  if (one_dim && both.odd[0] == 1) return;  // as likely a shard of one row
+  if (one_dim && both.odd[0] == 1) return;  // more likely a shard of one row
   Hypothesis one{"H-Z", nullptr, both.wrong};
   one.confidence = shapes.traits.state ? 0.2 : one_dim ? 0.6 : both.odd[0] == 0 ? 0.88 : 0.75;
   bool saved = both.wrong == WrongSide::kCheckpoint;
@@ -58,7 +58,7 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
   all.push_back(std::move(one));
 }
 
-// How a flat vector of n elements can come from a parameter of `volume`.
+// How a flat vector of n elements can derive from a parameter of `volume` elements.
 struct Flat {
   double weight = 0;
   std::int64_t ranks = 0;  // n is one of so many parts; 1: the whole
@@ -71,11 +71,11 @@ Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
   Flat flat{0.3, volume / n + (volume % n == 0 ? 0 : 1), 0};
   if (flat.ranks > kMostFlatRanks) return {};
   flat.extra = (n - volume % n) % n;
-  // An embedding with the norm behind it: whole rows and no more than a few.
+  // An embedding followed by its norm: a few whole rows more.
   bool rows = flat.extra % whole.back() == 0 && flat.extra / whole.back() <= 8;
   if (flat.extra < flat.ranks || rows) flat.weight = 0.8;
   bool is_extent = std::find(whole.begin(), whole.end(), n) != whole.end();
-  if (is_extent || flat.ranks > 1024) flat.weight = 0.15;  // a bias, a norm, one row
+  if (is_extent || flat.ranks > 1024) flat.weight = 0.15;  // a bias, a norm or a row
   if (ranks && flat.ranks == *ranks) flat.weight = std::max(flat.weight, 0.9);
   if (ranks && *ranks % flat.ranks != 0) flat.weight = std::min(flat.weight, 0.25);
   return flat;

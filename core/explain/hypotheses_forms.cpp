@@ -1,4 +1,4 @@
-// Messages whose row says what they can mean.
+// Hypotheses from table rows.
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
@@ -16,7 +16,7 @@ bool is_plain(std::string_view name) {
              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == name.npos;
 }
 
-// NAME at the end of a command becomes the message's, where a shell reads it as one word.
+// Replaces NAME at the end of a command if the name needs no quoting.
 void name_in_command(std::string& command, std::string_view name) {
   constexpr std::string_view kName = " NAME";
   if (!command.ends_with(kName)) return;

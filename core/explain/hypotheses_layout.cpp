@@ -1,4 +1,4 @@
-// H-T, H-A, H-E, H-TP: a dimension went to another axis, or an axis of the mesh went missing.
+// Hypotheses about transposes, moved axes, expert axes and tensor parallelism.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::int64_t signed_of(std::size_t value) {
   return static_cast<std::int64_t>(value);
 }
 
-// `large` = k * `small`, k >= 2; 0 where there is no such k.
+// The k >= 2 with `large` = k * `small`; 0 if there is none.
 std::int64_t factor(std::int64_t small, std::int64_t large) {
   if (small <= 0 || large <= small || large % small != 0) return 0;
   return large / small;
@@ -28,13 +28,13 @@ bool is_permutation_of(ExtentsView a, ExtentsView b) {
   return x == y;
 }
 
-// How many ranks the run at fault had; nothing where nobody said.
+// Number of ranks of the faulty run; nullopt if unknown.
 std::optional<std::int64_t> ranks_of(const ShapeCase& shapes, WrongSide wrong) {
   if (!shapes.worlds) return std::nullopt;
   return wrong == WrongSide::kRequest ? shapes.worlds->load : shapes.worlds->save;
 }
 
-// An axis of k ranks fits into a world that k divides.
+// True if the world size is divisible by k.
 bool fits(const ShapeCase& shapes, WrongSide wrong, std::int64_t k) {
   auto ranks = ranks_of(shapes, wrong);
   return !ranks || *ranks % k == 0;
@@ -48,7 +48,7 @@ std::string mesh_option(const ShapeCase& shapes, WrongSide wrong, const char* ax
 }
 
 struct Moved {
-  std::size_t grown = 0, shrunk = 0;  // dims, from saved to current
+  std::size_t grown = 0, shrunk = 0;  // dims of growth and shrinkage from saved to current
   std::int64_t k = 0;
 };
 std::optional<Moved> moved(const ShapeCase& shapes) {
@@ -115,8 +115,8 @@ void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>&
   auto found = moved(shapes);
   if (!found) return;
   const Extents& saved = shapes.message.saved;
-  // The mistake multiplies the axis that was sharded before the transpose, which is the earlier
-  // one of the last two in [E, D, I]: the side where it is too long is wrong.
+  // The mistake multiplies the axis that was sharded before the transpose, the first of the last
+  // two in [E, D, I]: the side where it is too long is wrong.
   bool stacked = saved.size() == 3 && shapes.differing == std::vector<std::size_t>{1, 2};
   Hypothesis one{"H-A", &kPlacementAxisMoved, WrongSide::kEither};
   if (stacked) one.wrong = found->grown == 1 ? WrongSide::kRequest : WrongSide::kCheckpoint;

@@ -1,4 +1,4 @@
-// Names that one side has and the other has not: what the names themselves say about it.
+// Hypotheses from missing and unexpected names.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::string_view kSpec = "--spec SPEC.json";
 
-// What programs put before or into a name: of the wrapper, not of the parameter.
+// A name part that a program inserts.
 struct Wrapper {
   std::string_view part, who;
-  bool anywhere = false;  // else at the beginning only
-  double weight = 0.8;    // that it is the reason where one list alone is known
+  bool anywhere = false;  // false: only at the begin
+  double weight = 0.8;    // likelihood if only one list is known
 };
 constexpr std::array<Wrapper, 12> kWrappers = {{
     {"_fsdp_wrapped_module.", "FSDP1", true},
@@ -37,7 +37,7 @@ constexpr std::array<Wrapper, 12> kWrappers = {{
     {"transformer.", "another class of the model", false, 0.3},
 }};
 
-// The name without any wrapper.
+// The name without wrappers.
 std::string bare(std::string name) {
   for (bool again = true; again;) {
     again = false;
@@ -54,10 +54,10 @@ std::string bare(std::string name) {
 
 struct Pairs {
   std::size_t count = 0;
-  std::string saved, asked;  // of one of them
+  std::string saved, asked;  // an example of each
 };
 
-// Missing and unexpected names that are one name but for wrappers.
+// Pairs of missing and unexpected names that differ only in wrappers.
 Pairs pairs_by_wrapper(const KeyLists& keys) {
   std::map<std::string, std::string> saved;
   for (const std::string& name : keys.unexpected) saved.emplace(bare(name), name);
@@ -70,7 +70,7 @@ Pairs pairs_by_wrapper(const KeyLists& keys) {
   return pairs;
 }
 
-// One name that ends with "." and the other, for all with the same words before it.
+// Pairs where one name ends in "." and the other, all with the same prefix.
 Pairs pairs_by_prefix(const std::vector<std::string>& longer,
                       const std::vector<std::string>& shorter, bool longer_is_saved) {
   std::set<std::string_view> known(shorter.begin(), shorter.end());
@@ -130,7 +130,7 @@ std::size_t count_with(const std::vector<std::string>& names, std::string_view p
       }));
 }
 
-// One list alone: a wrapper that stands in most of its names is as a rule not in the others.
+// With a single list: a wrapper in most of its names is usually absent on the other side.
 void add_wrapper(const std::vector<std::string>& names, bool missing,
                  std::vector<Hypothesis>& all) {
   for (const Wrapper& wrapper : kWrappers) {
@@ -221,7 +221,7 @@ void add_list(const std::vector<std::string>& names, bool missing, std::vector<H
   bool clear = all.size() != before;
   for (const Interpretation* meaning :
        {missing ? &kOtherName : &kOtherNameInModel, missing ? &kNotSaved : &kFewerInModel}) {
-    if (clear && meaning->id == "renamed") continue;  // said more exactly, or not the reason
+    if (clear && meaning->id == "renamed") continue;  // reported more precisely, or not the cause
     Hypothesis one = hypothesis_of(*meaning);
     if (clear) one.confidence /= 2;
     all.push_back(std::move(one));

@@ -1,4 +1,5 @@
-// H-L, H-U, H-W, H-V, H-X, H-M: one dimension was counted differently.
+// Hypotheses about one dimension: shards, uneven splits, halves, vocabularies, extra state, other
+// models.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,9 +15,9 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostRowRanks = 4096;  // beyond that a ratio is no ratio of two world sizes
+constexpr std::int64_t kMostRowRanks = 4096;  // larger ratios are not ratios of world sizes
 
-// `extent` cut into `parts` as torch.chunk does gives a part of `length`.
+// True if torch.chunk splits `extent` into `parts` with a part of `length`.
 bool is_part(std::int64_t extent, std::int64_t parts, std::int64_t length) {
   if (parts < 2) return false;
   std::int64_t full = chunk_of(extent, parts, 0).size;
@@ -24,26 +25,26 @@ bool is_part(std::int64_t extent, std::int64_t parts, std::int64_t length) {
   if (full == 0) return false;
   std::int64_t whole = extent / full, rest = extent % full;
   if (length == rest && rest != 0) return true;
-  // Ranks beyond those that own rows own none.
+  // Ranks beyond those with rows have none.
   return length == 0 && whole + (rest != 0 ? 1 : 0) < parts;
 }
 
 enum class Fit : std::uint8_t { kNo, kPossible, kExact };
 
-// One side published a part of `whole`; its run had `ranks` ranks, if anybody said so.
+// Whether one side published a part of `whole`; its run had `ranks` ranks, if known.
 Fit part_fit(std::int64_t part, std::int64_t whole, std::optional<std::int64_t> ranks) {
   if (part >= whole) return Fit::kNo;
   bool divides = part > 0 && whole % part == 0;
   if (!ranks) return divides || part == 0 ? Fit::kPossible : Fit::kNo;
   if (is_part(whole, *ranks, part)) return Fit::kExact;
-  // Cut over one axis of the mesh only.
+  // Split along one mesh axis only.
   return divides && *ranks % (whole / part) == 0 ? Fit::kPossible : Fit::kNo;
 }
 
 struct Shared {
   Fit fit = Fit::kNo;
-  std::int64_t save_ratio = 0, load_ratio = 0;  // reduced ratio of the worlds
-  std::optional<std::int64_t> extent;           // the parameter's, where it follows
+  std::int64_t save_ratio = 0, load_ratio = 0;  // reduced ratio of the world sizes
+  std::optional<std::int64_t> extent;           // of the parameter, if it follows
 };
 
 // Both sides published parts of one parameter: saved * W_save = current * W_load.
@@ -57,7 +58,7 @@ Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Wor
     return shared;
   }
   auto by_save = checked_mul(saved, worlds->save), by_load = checked_mul(current, worlds->load);
-  bool cut = worlds->save > 1 && worlds->load > 1;  // a single rank's part is the whole
+  bool cut = worlds->save > 1 && worlds->load > 1;  // the part of a single rank is the whole
   if (cut && by_save && by_load && *by_save == *by_load) {
     shared.fit = Fit::kExact;
     shared.extent = by_save;
@@ -214,7 +215,7 @@ void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all
 
 namespace {
 
-// A few rows more, and no padding: tokens were added on one side.
+// A few rows more without padding: tokens were added on one side.
 void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t more = std::max(saved, current) - std::min(saved, current);
@@ -239,7 +240,7 @@ void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>&
   if (!shapes.traits.vocabulary || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
-  std::int64_t unit = 0;  // the smallest multiple that rounds the one up to the other
+  std::int64_t unit = 0;  // least multiple that rounds one extent up to the other
   for (std::int64_t size = 8; size <= 128 * 64 && unit == 0; size *= 2) {
     if (large % size == 0 && large - small < size) unit = size;
   }

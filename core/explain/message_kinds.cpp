@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// Words of four letters and more; names and numbers of an example are not its words.
+// Words of at least four letters, without names and numbers.
 std::set<std::string> words_of(std::string_view text) {
   std::set<std::string> words;
   std::string word;
@@ -26,8 +26,8 @@ std::set<std::string> words_of(std::string_view text) {
 
 }  // namespace
 
-// Shapes and names stand last: they are the widest, and the first pattern that fits at a place has
-// it.
+// Shapes and names come last, because they are the most general, and the first matching pattern
+// wins.
 std::vector<const MessageKind*> message_kinds() {
   std::vector<const MessageKind*> all;
   for (auto part :
@@ -40,8 +40,8 @@ std::vector<const MessageKind*> message_kinds() {
 }
 
 const MessageKind* nearest_kind(std::string_view text) {
-  constexpr std::size_t kMostText = 4096;  // the end of it: there a traceback says what it is
-  constexpr std::size_t kFewest = 3;       // words; two are in any sentence about a load
+  constexpr std::size_t kMostText = 4096;  // the end, where a traceback has its error
+  constexpr std::size_t kFewest = 3;       // any sentence about loading shares two words
   if (text.size() > kMostText) text.remove_prefix(text.size() - kMostText);
   const std::set<std::string> said = words_of(text);
   const MessageKind* nearest = nullptr;

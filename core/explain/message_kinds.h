@@ -23,45 +23,46 @@
 
 namespace shw {
 
-// In the words of the tables below.
+// Short names for the tables below.
 inline constexpr WrongSide kDisk = WrongSide::kCheckpoint, kLoader = WrongSide::kRequest;
 
-// One thing that a message can mean, as data.
+// One possible cause of a message, as data.
 struct Interpretation {
-  std::string_view id = {};    // empty: the rule's
-  const Rule* rule = nullptr;  // null: none looks for it
+  std::string_view id = {};    // empty: the rule's id
+  const Rule* rule = nullptr;  // may be null
   WrongSide wrong = WrongSide::kEither;
-  double weight = 0;  // of 1: how likely before anything else is known
+  double weight = 0;  // prior likelihood, at most 1
   std::string_view title = {}, text = {}, decide = {};
-  // Options of `check`, or a whole command, in which NAME is the message's; empty: `check
-  // CHECKPOINT`.
+  // Options of `check`, or a whole command where NAME is replaced by the message's name; empty:
+  // `check CHECKPOINT`.
   std::string_view command = {};
 };
 
-// Whose words say what happened: others are left out beside one that says more.
+// Whether the message states what happened, or only that something failed; the latter are dropped
+// beside the former.
 enum class MessageCertainty : std::uint8_t { kWhat, kThatItFailed };
 
 struct MessageKind {
-  std::string_view id = {};       // never changes: "form" of the JSON
-  std::string_view example = {};  // as a person would recognise it
+  std::string_view id = {};       // stable; "form" in JSON
+  std::string_view example = {};  // as users would recognise it
   std::array<std::string_view, 8> patterns = {};
-  // Empty where shapes or names decide (hypotheses.h); else beside what they say.
+  // Empty if shapes or names decide (hypotheses.h); otherwise in addition to them.
   std::array<Interpretation, 4> meanings = {};
   MessageCertainty certainty = MessageCertainty::kWhat;
-  bool (*accepts)(const ErrorMessage&) = nullptr;  // nothing: all that the patterns find
-  std::string_view loader = {};                    // who says it, where only one program does
+  bool (*accepts)(const ErrorMessage&) = nullptr;  // null: every match of the patterns
+  std::string_view loader = {};                    // if only one program prints it
 };
 
-// Every row: shapes and names, files that are not there, bytes that cannot be read, and what
-// loaders refuse.
+// All rows: shapes and names, missing files, unreadable bytes, loaders'
+// refusals.
 std::vector<const MessageKind*> message_kinds();
 
-// Rows of these ids have no meanings of their own: the shapes and the names decide.
+// Ids of rows without meanings: shapes and names decide.
 inline constexpr std::string_view kShapes = "shapes";
 inline constexpr std::string_view kMissingKeyForm = "missing-key";        // not in the checkpoint
-inline constexpr std::string_view kUnexpectedKeyForm = "unexpected-key";  // not asked for
+inline constexpr std::string_view kUnexpectedKeyForm = "unexpected-key";  // not requested
 
-// Its parts.
+// The parts of the table.
 std::span<const MessageKind> name_messages();
 std::span<const MessageKind> file_messages();
 std::span<const MessageKind> byte_messages();
@@ -75,8 +76,8 @@ std::span<const MessageKind> trainer_messages();
 std::span<const MessageKind> tensor_messages();
 std::span<const MessageKind> key_messages();
 
-// The row whose example shares most words with a text that no pattern fits; nullptr where none is
-// near.
+// The row whose example shares the most words with an unmatched text; nullptr if none is
+// similar.
 const MessageKind* nearest_kind(std::string_view text);
 
 }  // namespace shw

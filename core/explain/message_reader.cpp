@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMaxName = 1024;
-constexpr std::size_t kGap = 24;  // from "saved" to its shape
+constexpr std::size_t kGap = 24;  // characters between "saved" and its shape
 constexpr std::string_view kQuotes = "\"'`";
 
 bool is_gap(char c) {
@@ -28,7 +28,7 @@ void skip_gaps(std::string_view text, std::size_t& at) {
   while (at < text.size() && is_gap(text[at])) ++at;
 }
 
-// A line that was wrapped may break any word: "torch.Si\nze".
+// Line wraps may split any word: "torch.Si\nze".
 bool read_literal(std::string_view text, std::size_t& at, std::string_view words) {
   std::size_t here = at;
   for (char c : words) {
@@ -57,7 +57,7 @@ std::optional<std::int64_t> read_number(std::string_view text, std::size_t& at) 
   return value;
 }
 
-// "[64]", "(64,)", "torch.Size([64, 2])", "(torch.Size([64]))": any nesting around one flat list.
+// "[64]", "(64,)", "torch.Size([64, 2])", "(torch.Size([64]))": one flat list in any nesting.
 std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
   std::size_t here = at, depth = 0;
   std::array<char, 8> closers{};
@@ -88,7 +88,7 @@ std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
   return extents;
 }
 
-// The shape that begins within kGap characters, no digit or letter soup of another list before it.
+// The next shape within kGap characters, without other digits or letters of a list before it.
 std::optional<Extents> seek_shape(std::string_view text, std::size_t& at) {
   std::size_t end = std::min(text.size(), at + kGap);
   for (std::size_t here = at; here < end; ++here) {
@@ -129,7 +129,7 @@ std::optional<Extents> read_ggml_shape(std::string_view text, std::size_t& at) {
   return extents;
 }
 
-// Up to the quote that closes it; a line break inside is a wrapped line.
+// Up to the closing quote; line breaks inside are line wraps.
 std::optional<std::string> read_quoted(std::string_view text, std::size_t& at) {
   std::size_t end = text.substr(at + 1, kMaxName).find(text[at]);
   if (end == text.npos) return std::nullopt;
@@ -139,7 +139,7 @@ std::optional<std::string> read_quoted(std::string_view text, std::size_t& at) {
   return name;
 }
 
-// A name as it stands in a sentence: without quotes around it and punctuation behind it.
+// A name in a sentence, without quotes and trailing punctuation.
 std::string read_name(std::string_view text, std::size_t& at) {
   skip_gaps(text, at);
   if (at < text.size() && is_quote(text[at])) {
@@ -157,8 +157,8 @@ std::string read_name(std::string_view text, std::size_t& at) {
   return std::string(name);
 }
 
-// The word before, as of "- X: found shape ..." and "X | MISSING |"; one that transformers made of
-// several names has spaces in braces: "layers.{0, 1}.weight".
+// The word before, as in "- X: found shape ..." and "X | MISSING |"; names merged by transformers
+// contain spaces in braces: "layers.{0, 1}.weight".
 std::string name_before(std::string_view text, std::size_t begin) {
   std::size_t from = begin > kMaxName ? begin - kMaxName : 0;
   std::string_view before = text.substr(from, begin - from);
@@ -188,12 +188,12 @@ std::string name_after(const PastedText& pasted, std::size_t& at) {
   return "";
 }
 
-// Names without quotes, one a line: only what can be one.
+// Names without quotes, one per line, if they are valid paths.
 bool is_path(std::string_view name) {
   return name.find('.') != name.npos || name.find('_') != name.npos;
 }
 
-// "dict_keys([", "{", "- ": what a list begins with.
+// Begin of a list: "dict_keys([", "{", "- ".
 void skip_openers(std::string_view text, std::size_t& at) {
   skip_gaps(text, at);
   for (std::string_view open : {"dict_keys(", "odict_keys(", "set("}) {
@@ -206,7 +206,7 @@ bool is_bullet(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] == '-' || text[at] == '*');
 }
 
-// "a", "b", "c" with or without brackets around, and lines of "- a".
+// "a", "b", "c" with or without brackets, and lines "- a".
 std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
   std::vector<std::string> names;
   skip_openers(text, at);
@@ -230,7 +230,7 @@ std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
   }
 }
 
-// The part of a pattern up to its next token, and that token.
+// The literal part of a pattern up to its next token, and the token.
 struct Step {
   std::string_view literal, token;
 };
@@ -313,7 +313,7 @@ std::optional<FoundMessage> read_message(const PastedText& pasted, std::size_t b
   Reading reading{pasted, begin, begin, {}};
   if (pattern.starts_with("<before>")) {
     pattern.remove_prefix(8);
-    // Read last: most anchors that stand somewhere are not followed by the rest.
+    // Parsed last, because most anchors are not followed by the rest.
     reading.found.message.name = "?";
   }
   bool gap = false;

@@ -1,4 +1,4 @@
-// Reads a pattern of message_kinds.h out of a pasted text.
+// Matches patterns of message_kinds.h in pasted text.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ struct FoundMessage {
   std::vector<std::string> names;  // of <names>, instead of message.name
 };
 
-// The literal that a pattern begins with: where it stands, the pattern may fit.
+// The literal prefix of a pattern, used to find candidates.
 std::string_view anchor_of(std::string_view pattern);
-// `pattern` where its anchor stands at `begin`. Looks at no more than a few thousand characters,
-// but for the list of <names>.
+// Matches `pattern` with its anchor at `begin`. Reads at most a few thousand characters, except for
+// <names>.
 std::optional<FoundMessage> read_message(const PastedText& pasted, std::size_t begin,
                                          std::string_view pattern);
 

@@ -1,4 +1,4 @@
-// Rows of bytes that cannot be read: torch's zip files, pickles, safetensors.
+// Messages about unreadable bytes: torch's zip files, pickles, safetensors.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -9,7 +9,7 @@ constexpr std::string_view kCut = "a data file was cut off";
 constexpr std::string_view kSizeDecides =
     "The size of the file named in the traceback against where it was written.";
 
-// "invalid load key, 'v'": what the first byte of the file is.
+// "invalid load key, 'v'": the first byte of the file.
 bool is_key(const ErrorMessage& message, std::string_view key) {
   return message.name == key;
 }

@@ -1,4 +1,4 @@
-// Rows of files and folders that are not there.
+// Messages about missing files and folders.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -12,7 +12,7 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return false;
 }
 
-// ".metadata" and "__3.metadata": what DCP writes last, of all ranks or of one.
+// ".metadata" and "__3.metadata", which DCP writes last, for all ranks or one.
 bool is_metadata(const ErrorMessage& message) {
   return message.name.ends_with(".metadata");
 }

@@ -1,4 +1,4 @@
-// Rows of a format's own rules: safetensors headers, DCP's metadata and plans.
+// Messages about format rules: safetensors headers, DCP metadata and plans.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

@@ -1,4 +1,4 @@
-// Rows of Hugging Face's libraries (transformers, peft, diffusers, accelerate, the hub) and of
+// Messages of Hugging Face's libraries (transformers, peft, diffusers, accelerate, the hub) and of
 // mergekit.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"

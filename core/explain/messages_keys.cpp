@@ -1,5 +1,5 @@
-// Rows of a KeyError, an AttributeError or a TypeError whose name tells what was looked for: a
-// state of an optimizer, a part of a checkpoint, a scale, a field of a record.
+// KeyError, AttributeError and TypeError messages whose name identifies the missing thing: an
+// optimizer state, a checkpoint part, a scale, a record field.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -91,7 +91,7 @@ bool ends_like_scale(std::string_view name) {
   }
   return name.find("quant_state") != name.npos;
 }
-// "model.layers.0.mlp.down_proj.weight": at least two dots, no path of a file.
+// "model.layers.0.mlp.down_proj.weight": at least two dots, not a file path.
 bool is_tensor_name(std::string_view name) {
   std::size_t dot = name.find('.');
   return dot != name.npos && name.find_first_of("/( ") == name.npos &&

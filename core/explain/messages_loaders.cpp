@@ -1,4 +1,4 @@
-// Rows of what DeepSpeed, FSDP and torch's optimizers refuse.
+// Messages of DeepSpeed, FSDP and torch's optimizers.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

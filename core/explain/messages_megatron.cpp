@@ -1,4 +1,4 @@
-// Rows of what Megatron, its optimizers and its savers refuse.
+// Messages of Megatron, its optimizers and savers.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

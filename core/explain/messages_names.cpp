@@ -1,4 +1,4 @@
-// Rows whose shapes or names decide what they mean (hypotheses_*.cpp).
+// Messages whose meaning depends on shapes or names (hypotheses_*.cpp).
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -76,7 +76,7 @@ constexpr MessageKind kNameMessages[] = {
      .certainty = MessageCertainty::kThatItFailed,
      .accepts =
          [](const ErrorMessage& message) {
-           // A sentence in quotes is read by the row that knows it.
+           // Quoted sentences belong to the row that matches them.
            return !message.name.starts_with("MetadataIndex(") &&
                   message.name.find(' ') == message.name.npos;
          }},

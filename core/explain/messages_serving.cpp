@@ -1,6 +1,6 @@
-// Rows of programs that serve or convert a model: vLLM, SGLang, llama.cpp, MLX. They walk over the
-// checkpoint's tensors and look each one up in their own model, so a name that they miss is missing
-// in the model, not in the checkpoint.
+// Messages of serving and conversion programs: vLLM, SGLang, llama.cpp, MLX. They look up the
+// checkpoint's tensors in their model, so a missing name is missing in the model, not in the
+// checkpoint.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

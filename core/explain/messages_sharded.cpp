@@ -1,4 +1,4 @@
-// Rows of DeepSpeed, torch.distributed.checkpoint and Megatron that name ranks, shards or files.
+// Messages of DeepSpeed, torch.distributed.checkpoint and Megatron about ranks, shards or files.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

@@ -1,5 +1,5 @@
-// Rows of torch's own words about two tensors that do not fit, and of what a model says when its
-// weights were not filled or hold numbers that cannot be used.
+// Messages of torch about incompatible tensors, and of models about weights that are uninitialised
+// or invalid.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

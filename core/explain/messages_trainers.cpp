@@ -1,4 +1,4 @@
-// Rows of Lightning, Keras and Orbax, and of JAX programs that restore with it.
+// Messages of Lightning, Keras, Orbax and JAX programs.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 

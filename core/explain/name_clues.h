@@ -1,4 +1,4 @@
-// Words in a tensor's name that tell what kind of tensor a list lacks or has too many of.
+// Words in tensor names that identify the kind of missing or unexpected tensors.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ namespace shw {
 enum class NameList : std::uint8_t { kMissing, kUnexpected, kAny };
 struct NameClue {
   NameList list;
-  std::array<std::string_view, 6> words;  // one of them in nearly every name of the list
+  std::array<std::string_view, 6> words;  // nearly every name in the list contains one
   Interpretation meaning;
 };
-// The first that fits says most.
+// The first match is the most specific.
 std::span<const NameClue> name_clues();
 
 }  // namespace shw

@@ -17,7 +17,7 @@ std::size_t after_escape(std::string_view text, std::size_t at) {
   return at;
 }
 
-// `shape` with 0 for a digit: "0000-00-00" at the start of `text`.
+// Compares with a shape in which 0 stands for any digit: "0000-00-00".
 bool looks_like(std::string_view text, std::string_view shape) {
   if (text.size() < shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -26,7 +26,7 @@ bool looks_like(std::string_view text, std::string_view shape) {
   return true;
 }
 
-// "[rank3]:", "[default0]:", "[0]:" of torchrun, "3: " of srun: how long it is, or 0.
+// Length of "[rank3]:", "[default0]:", "[0]:" (torchrun) or "3: " (srun); 0 if absent.
 std::size_t rank_prefix(std::string_view text) {
   std::size_t at = 0;
   bool bracket = text.starts_with("[");
@@ -42,7 +42,7 @@ std::size_t rank_prefix(std::string_view text) {
   return text.substr(at).starts_with(": ") ? at + 2 : 0;
 }
 
-// "2026-11-21T03:14:15,123Z", "03:14:15": how long it is, or 0.
+// Length of "2026-11-21T03:14:15,123Z" or "03:14:15"; 0 if absent.
 std::size_t time_prefix(std::string_view text) {
   std::size_t at = 0;
   if (looks_like(text, "0000-00-00")) at = 11;
@@ -53,7 +53,7 @@ std::size_t time_prefix(std::string_view text) {
   return at;
 }
 
-// What launchers, log collectors and tracebacks of groups put before a line.
+// Skips prefixes of launchers, log collectors and exception groups.
 std::size_t after_prefix(std::string_view text, std::size_t at) {
   constexpr std::string_view kBar = "\u2502";  // of rich tracebacks
   while (at < text.size()) {
@@ -71,7 +71,7 @@ std::size_t after_prefix(std::string_view text, std::size_t at) {
   return at;
 }
 
-// The "\n" and "\t" that a log in JSON or a repr has for the real ones.
+// True for escaped "\n" and "\t" of JSON logs or reprs.
 bool escaped_space(std::string_view text, std::size_t at) {
   return text[at] == '\\' && at + 1 < text.size() && (text[at + 1] == 'n' || text[at + 1] == 't');
 }

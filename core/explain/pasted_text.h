@@ -1,4 +1,4 @@
-// What a person pasted, without what terminals, launchers and logs put into it.
+// Removes what terminals, launchers and logs add to text.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace shw {
 
-// The text with single spaces, "\n" where a line ended, no colours and no prefixes of ranks and
-// times; and the same in lower case.
+// Normalised text: single spaces, "\n" line ends, no colours, no rank or time prefixes; also in
+// lower case.
 struct PastedText {
   std::string text, lower;
 };
-// In the plain set, whatever the locale is.
+// ASCII digits, independent of the locale.
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -5,8 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostTextRead =
-    4096;  // the end of the text: there a traceback says what it is
+constexpr std::size_t kMostTextRead = 4096;  // the end, where a traceback has its error
 constexpr std::size_t kLongestName = 160;
 
 bool is_in_name(char c) {
@@ -22,7 +21,7 @@ bool ends_like_file(std::string_view word) {
   return false;
 }
 
-// "model.layers.0.mlp.down_proj.weight": three parts and more, and no file.
+// "model.layers.0.mlp.down_proj.weight": at least three parts, not a file.
 bool is_like_tensor(std::string_view word) {
   return word.size() <= kLongestName && !ends_like_file(word) &&
          std::count(word.begin(), word.end(), '.') >= 2 && word.find("..") == word.npos &&

@@ -1,4 +1,4 @@
-// What to do with a text in which no known message was found.
+// Advice for a text without a known message.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// The commands that say most about the checkpoint, chosen by what stands in the text: a name like
-// a tensor's, shapes, a file. Ends with a full stop.
+// The most useful commands for names, shapes or files in the text. Ends with a full
+// stop.
 std::string next_step_for(std::string_view text);
 
 }  // namespace shw

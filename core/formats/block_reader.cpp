@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// The elements of the box follow each other in the storage.
+// True if the box is contiguous in the storage.
 bool lies_in_one_run(const Box& box, const ChunkStorage& storage, std::size_t element) {
   auto next = static_cast<std::int64_t>(element);
   for (std::size_t d = box.sizes.size(); d-- > 0;) {
@@ -34,7 +34,7 @@ Status BlockReader::hold(ChunkId chunk, const Box& box, const ChunkStorage& stor
     SHW_TRY(held_, boxes_.read(chunk, box));
     return {};
   }
-  // Given back before anything else is asked for: nobody waits holding what another waits for.
+  // Releases the previous item first, because no thread may wait while holding one.
   SHW_TRY(auto decoded, decoded_.read(checkpoint, chunk, storage.length));
   if (decoded->size() != storage.length)
     return fail(ErrorKind::kDamaged, "decodes to another number of bytes than its header says");
@@ -60,7 +60,7 @@ Status BlockReader::begin(ChunkId chunk, const Box& box) {
     return hold(chunk, box, storage, element);
   holds_ = false;
   SHW_TRY(source_, boxes_.stored(storage));
-  // open_item() has seen that the view lies inside of the payload.
+  // open_item() has checked the view against the payload.
   first_ = static_cast<std::uint64_t>(begin_of(box, storage));
   auto length = static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) * element;
   extents_ = source_->extents(first_, length);

@@ -9,10 +9,10 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // bytes
+constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // in bytes
 
-// The dimensions, the one with the widest steps first. One of a single index is never stepped
-// along: it stands behind all others.
+// Dimensions by stride, largest first. Dimensions of size 1 come
+// last.
 std::vector<std::size_t> widest_first(const ItemHeader& header) {
   std::vector<std::size_t> order(header.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -18,8 +18,8 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kStorages = 4096;
-// Of items that are decoded while they are read, some 8 MiB each: two sides of copies, or the tiles
-// that a row of blocks crosses.
+// Limit of sequential readers, about 8 MiB each: two sides of a comparison, or the chunks that a
+// row of blocks crosses.
 constexpr std::size_t kMostPassing = 4;
 
 std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides) {
@@ -27,7 +27,7 @@ std::int64_t byte_of_box(std::int64_t first, const Box& box, ExtentsView strides
   return first;
 }
 
-// By the item's own word: open_item() has seen that its view lies inside of its payload.
+// According to the item, whose view open_item() has checked.
 ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
   ChunkStorage storage;
   storage.file = place.file;
@@ -45,7 +45,7 @@ ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
   storage.length = header.payload_length;
   storage.strides = header.strides;
   for (std::size_t d = 0; d < storage.strides.size(); ++d) {
-    // A dimension of one element is never stepped along: its stride may be any number.
+    // The stride of a dimension of size 1 is never used.
     bool steps = header.sizes[d] > 1 && elements != 0;
     storage.strides[d] = steps ? header.strides[d] * static_cast<std::int64_t>(element) : 0;
   }
@@ -54,7 +54,7 @@ ChunkStorage storage_of_item(const ItemHeader& header, const ItemPlace& place) {
   return storage;
 }
 
-// An item is what is recorded of its chunk, or it is not read as that.
+// The item must match its chunk's record.
 Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
   TensorId tensor = checkpoint.tensor_of(chunk);
   std::size_t element = size_of(checkpoint.dtype(tensor));
@@ -72,8 +72,8 @@ Result<ChunkStorage> storage_with(ItemFiles& files, const Checkpoint& checkpoint
   return storage_of_item(item.header, *checkpoint.item(chunk));
 }
 
-// Where tasks begin that open many items each, and the end. A compressed one is decompressed for
-// its header: of those a task takes few.
+// Start indices of tasks that open many items, plus the end. Compressed items are decompressed for
+// their header, so few of them form a task.
 std::vector<std::size_t> header_tasks(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                                       const std::vector<std::uint32_t>& order) {
   constexpr std::size_t kAtOnce = 1024;
@@ -94,7 +94,7 @@ std::vector<std::size_t> header_tasks(const Checkpoint& checkpoint, std::span<co
   return begins;
 }
 
-// In the item's own sizes, whatever is recorded of it.
+// In the item's own shape, independent of the record.
 Result<Bytes> read_whole_item(const Checkpoint& checkpoint, ChunkId chunk) {
   ItemFiles files(checkpoint);
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));
@@ -145,7 +145,8 @@ Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunk
   const std::vector<std::size_t> begins = header_tasks(checkpoint, chunks, order);
   std::mutex guard;
   std::optional<std::pair<std::uint32_t, Error>> first;
-  std::atomic<std::uint32_t> failed{UINT32_MAX};  // the first so far, where the rest does not count
+  std::atomic<std::uint32_t> failed{
+      UINT32_MAX};  // lowest failed index, if later items are irrelevant
   SHW_CHECK(parallel_for(begins.size() - 1, [&](std::size_t task) {
     ItemFiles files(checkpoint);
     const std::size_t begin = begins[task], end = begins[task + 1];
@@ -253,7 +254,7 @@ bool BoxReader::is_hole(ChunkId chunk, const Box& box) {
   if (!storage.is_stored || !lies_inside(box.offsets, box.sizes, header.sizes)) return false;
   auto inside = stored(storage);
   if (!inside) return false;
-  // From its first byte to its last, with what lies between its rows.
+  // From the first to the last byte, gaps included.
   std::int64_t first = byte_of_box(storage.first, box, storage.strides), last = first;
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
     std::int64_t reach = (box.sizes[d] - 1) * storage.strides[d];
@@ -286,7 +287,7 @@ Status BoxReader::read_streaming(ChunkId chunk, const ItemHeader& header, const 
     SHW_TRY(const StreamCursor* from, passing(chunk));
     const auto element = static_cast<std::int64_t>(size_of(header.dtype));
     const Extents strides = steps_of(header);
-    // open_item() has seen that its view lies inside of its payload.
+    // open_item() has checked the view against the payload.
     const std::int64_t first = header.storage_offset * element;
     auto inside = window(from->storage.source, from->storage.offset, header.payload_length);
     SHW_CHECK(read_strided(*inside, byte_of_box(first, box, strides), box.sizes, strides,

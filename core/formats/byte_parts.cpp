@@ -15,9 +15,9 @@ constexpr std::uint32_t kLocalSign = 0x04034b50, kEntrySign = 0x02014b50, kEndSi
 constexpr std::uint32_t kWideEndSign = 0x06064b50, kLocatorSign = 0x07064b50;
 constexpr std::uint32_t kDescriptorSign = 0x08074b50;
 constexpr std::uint64_t kLocalBytes = 30, kEntryBytes = 46;
-// torch's directory takes 66 bytes a record: a file of 60,000 tensors is told in full.
+// torch's directory takes 66 bytes per record: enough for 60,000 tensors.
 constexpr std::uint64_t kMostDirectory = 4 << 20;
-// Of an archive without an end: torch's headers stand in the first 704 bytes of an item.
+// Without an end record: torch's headers are in the first 704 bytes of an item.
 constexpr std::uint64_t kMostScanned = 64 << 10;
 
 std::uint32_t sign_at(BytesView bytes, std::uint64_t at) {
@@ -28,7 +28,7 @@ std::string name_at(BytesView bytes, std::uint64_t at, std::uint64_t length) {
   return {reinterpret_cast<const char*>(bytes.data()) + at, static_cast<std::size_t>(length)};
 }
 
-// Appends parts that lie side by side.
+// Appends adjacent parts.
 class Parts {
  public:
   explicit Parts(std::uint64_t first, std::uint64_t last) : at_(first), last_(last) {}
@@ -45,7 +45,7 @@ class Parts {
   std::uint64_t at_, last_;
 };
 
-// The directory and what stands behind it; `bytes` begin at `base`.
+// The directory and everything after it; `bytes` begin at `base`.
 void add_directory(Parts& parts, BytesView bytes, std::uint64_t base) {
   std::uint64_t at = 0;
   while (bytes.size() - at >= 22) {
@@ -117,7 +117,7 @@ Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipR
   return std::move(parts.made);
 }
 
-// What follows a record of no known length: the next sign within reach, or nothing.
+// Searches the next signature after a record of unknown length.
 std::uint64_t next_sign(BytesView bytes, std::uint64_t at) {
   for (; at + 4 <= bytes.size(); ++at) {
     std::uint32_t sign = sign_at(bytes, at);
@@ -126,7 +126,7 @@ std::uint64_t next_sign(BytesView bytes, std::uint64_t at) {
   return bytes.size();
 }
 
-// From front to back, by local headers: an archive whose end is missing or wrong.
+// Parses local headers sequentially, if the end of the archive is missing or damaged.
 Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange range) {
   std::uint64_t base = range.offset, end = range.offset + range.length;
   SHW_TRY(Bytes bytes, read_bytes(source, base, std::min(range.length, kMostScanned)));
@@ -163,7 +163,7 @@ Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange r
   return std::move(parts.made);
 }
 
-// A length, then as many bytes of JSON: how safetensors begins.
+// A safetensors header: a length and as many bytes of JSON.
 std::optional<std::uint64_t> json_head(const ByteSource& source) {
   if (source.size() < 10) return std::nullopt;
   auto bytes = read_bytes(source, 0, 9);
@@ -186,7 +186,7 @@ Result<ByteParts> byte_parts(const ByteSource& source, FileRange range) {
   }
   if (sign_at(first, 0) == kLocalSign) {
     found.is_archive = true;
-    // The reader keeps its source, this one is only lent.
+    // Non-owning: the reader keeps its source alive.
     std::shared_ptr<const ByteSource> lent(std::shared_ptr<void>(), &source);
     auto zip = ZipReader::open(lent, range.offset, range.length);
     if (zip) {

@@ -12,18 +12,18 @@
 namespace shw {
 namespace {
 
-// Made at once: of elements that are put in order, rows so long that they are worth a read each.
+// Bytes per step; for reordered elements, rows long enough for a read each.
 constexpr std::uint64_t kDecodedPiece = std::uint64_t{4} << 20;
 
-// What an archive has around its one payload, and more: 1.6 KB, and 64 of padding.
+// Upper bound of the archive around a payload: 1.6 KB and padding.
 constexpr std::uint64_t kAroundPayload = std::uint64_t{16} << 10;
 
-// Of a scratch file.
+// A range of a scratch file.
 struct PlaceIn {
   std::uint64_t offset = 0, length = 0;
 };
 
-// In place of a file.
+// A scratch file in memory.
 class MemoryScratch final : public ScratchFile {
  public:
   explicit MemoryScratch(std::uint64_t about) { bytes_.reserve(static_cast<std::size_t>(about)); }
@@ -56,14 +56,14 @@ class MemoryScratch final : public ScratchFile {
   Bytes bytes_;
 };
 
-// An item on its way into a file.
+// An item being decoded.
 struct Decoding {
   const OpenItem& item;
   std::shared_ptr<ScratchFile> scratch;
   const Progress* progress;
 };
 
-// Bytes [first, last) of the storage, made piece by piece, behind what is there.
+// Appends bytes [first, last) of the storage.
 Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t first,
                                     std::uint64_t last) {
   const OpenItem& item = decoding.item;
@@ -83,7 +83,7 @@ Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t firs
   return begin;
 }
 
-// Elements from where they lie, in their own order and as they are meant, behind what is there.
+// Appends the elements in row-major order with flags applied.
 Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& from) {
   const ItemHeader& header = decoding.item.header;
   const std::size_t element = size_of(header.dtype);
@@ -103,7 +103,7 @@ Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& fro
   return place;
 }
 
-// What was decompressed is all there: its checksum costs no more than looking at it.
+// The decompressed bytes are in memory, so their checksum is cheap.
 Status check_payload(const OpenItem& item) {
   const ItemHeader& header = item.header;
   const bool is_there = header.compressed && item.storage == nullptr && !item.stored;
@@ -128,7 +128,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
   if (*elements == 0) return PlaceIn{};
   SHW_CHECK(check_repeats(item));
   SHW_CHECK(check_payload(item));
-  // open_item() has seen that its view lies inside of its payload.
+  // open_item() has checked the view against the payload.
   const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
   StorageBytes from{item.source, header.payload_offset + first};
   if (item.storage != nullptr || item.stored) {
@@ -136,13 +136,13 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
     SHW_TRY(from.offset,
             write_storage(decoding, first, static_cast<std::uint64_t>(*needed) * size));
   }
-  // Compressed, it lies in the scratch file by now.
+  // Compressed items are in the scratch file by now.
   if (header.compressed && is_row_major(header.sizes, header.strides) && !has_flags(header))
     return PlaceIn{from.offset, static_cast<std::uint64_t>(*elements) * size};
   return write_in_order(decoding, from);
 }
 
-// What is wrong with bytes of the file for what is decoded is wrong with the item.
+// Errors inside decoded bytes are errors of the item.
 Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
                       const std::string& scratch) {
   const auto item = checkpoint.item(chunk);
@@ -153,7 +153,7 @@ Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
   return naming(std::move(error), checkpoint.fqn(checkpoint.tensor_of(chunk)));
 }
 
-// Where its elements are then.
+// The range of the decoded elements.
 Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
                             const std::shared_ptr<ScratchFile>& scratch, const Progress* progress) {
   ItemFiles files(checkpoint);

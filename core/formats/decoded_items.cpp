@@ -19,7 +19,7 @@ bool DecodedItems::has_room_for(const Checkpoint& input, ChunkId chunk,
   return decoding_bytes(input, chunk, length) <= budget_ / (2 * worker_count());
 }
 
-// Guarded. Forgets what nobody uses, the oldest first.
+// Requires the lock. Drops unused items, oldest first.
 bool DecodedItems::make_room(std::uint64_t needed) {
   while (taken_ + needed > budget_) {
     auto oldest = items_.end();
@@ -35,7 +35,7 @@ bool DecodedItems::make_room(std::uint64_t needed) {
   return true;
 }
 
-// Guarded.
+// Requires the lock.
 std::shared_ptr<const Bytes> DecodedItems::lend(Item& item) {
   ++item.users;
   item.last_used = ++clock_;
@@ -49,7 +49,8 @@ std::shared_ptr<const Bytes> DecodedItems::lend(Item& item) {
 Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input, ChunkId chunk,
                                                         std::uint64_t length) {
   std::uint64_t needed = decoding_bytes(input, chunk, length);
-  // What does not fit is decoded on the disk; who asks nevertheless is not left waiting.
+  // Items above the budget are normally decoded to disk; a direct request must still not block for
+  // ever.
   if (needed > budget_) needed = budget_;
   Key key{&input, chunk};
   std::unique_lock lock(guard_);

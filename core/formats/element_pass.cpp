@@ -11,10 +11,10 @@
 namespace shw {
 namespace {
 
-// Of a view with gaps.
+// For views with gaps.
 constexpr std::int64_t kSlab = 8 << 20;
 
-// The elements fill one run of bytes, each byte once: the dimensions in some order are row-major.
+// True if the elements form one byte run without gaps: row-major in some order of dims.
 bool lies_in_one_run(const ItemHeader& header) {
   std::vector<std::size_t> order(header.sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -32,7 +32,7 @@ bool lies_in_one_run(const ItemHeader& header) {
 Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& parts,
                 Progress* progress) {
   const ItemHeader& header = item.header;
-  // open_item() has seen that the view lies inside of the payload.
+  // open_item() has checked the view against the payload.
   const std::uint64_t width = size_of(header.dtype);
   auto first = static_cast<std::uint64_t>(header.storage_offset + range.first);
   auto count = static_cast<std::uint64_t>(range.last - range.first);
@@ -41,7 +41,7 @@ Status pass_run(const OpenItem& item, ElementRange range, const ExtentVisitor& p
   if (!has_flags(header))
     return read_through(*storage.source, begin, count * width, parts, progress);
   Bytes turned;
-  ExtentVisitor each;  // of a hole too: zeros that are negated are none
+  ExtentVisitor each;  // also receives holes, because negated zeros are not zeros
   each.bytes = [&](BytesView bytes) -> Status {
     turned.assign(bytes.begin(), bytes.end());
     SHW_CHECK(apply_flags(item, turned));
@@ -75,7 +75,7 @@ Result<std::int64_t> ElementPasses::pass(ChunkId chunk, ElementRange range,
                                          const ExtentVisitor& parts, Progress* progress,
                                          const ConstantRunSink& alike) {
   const Checkpoint& checkpoint = checkpoint_;
-  // To decompress it for its header alone would be all the work there is.
+  // Decompressing for the header alone would be the whole work.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
   if (auto place = checkpoint.item(chunk)) files_->read_around(*place);
   SHW_TRY(OpenItem item, open_item(*files_, checkpoint, chunk, ItemPart::kPassing));

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// Elements in no box, counted slab by slab: a bit for each of 8 billion would be a gigabyte.
+// Number of elements in no box, computed per slab: a bitmap of 8 billion bits would be 1 GB.
 std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
   constexpr std::int64_t kCounted = 1 << 26;
   if (volume(shape).value_or(0) == 0) return 0;
@@ -30,8 +30,8 @@ std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
   return missing;
 }
 
-// Elements in boxes of which no two overlap: a bit for each of 1.5 billion elements takes seconds
-// to count. Nothing where two overlap, or where there are too many to hold each against each.
+// Number of elements in disjoint boxes, without a bitmap, which takes seconds for 1.5 billion
+// elements. nullopt if boxes overlap or are too many for pairwise tests.
 std::optional<std::int64_t> covered_by_disjoint(std::span<const Box> boxes) {
   constexpr std::size_t kMostBoxes = 2048;
   if (boxes.size() > kMostBoxes) return std::nullopt;
@@ -46,13 +46,13 @@ std::optional<std::int64_t> covered_by_disjoint(std::span<const Box> boxes) {
   return covered;
 }
 
-// The least box of leading indices that begins with the first `count` elements; hardly twice as
-// many lie in it.
+// The least box of leading indices that contains the first `count` elements, at most about twice as
+// many.
 Box first_box(const Extents& shape, std::int64_t count) {
   Box box = whole(shape);
   std::int64_t inner = volume(shape).value_or(0);
   for (std::int64_t& size : box.sizes) {
-    inner /= size;  // elements of an index along this dim
+    inner /= size;  // elements per index of this dim
     if (inner <= count) {
       size = std::min(size, (count + inner - 1) / inner);
       break;
@@ -66,7 +66,7 @@ Box first_box(const Extents& shape, std::int64_t count) {
 
 Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId tensor,
                                          std::uint64_t count) {
-  // Of more than this not much is saved.
+  // Smaller tensors are read completely.
   constexpr std::uint64_t kFewBytes = std::uint64_t{64} << 20;
   SHW_TRY(const std::uint64_t bytes, tensor_size(checkpoint, tensor, UINT64_MAX));
   const std::size_t size = size_of(checkpoint.dtype(tensor));
@@ -81,7 +81,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   std::vector<Box> boxes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box box = box_of(checkpoint, chunk);
-    // It says what is wrong with it.
+    // read_tensor reports the error.
     if (!lies_inside(box.offsets, box.sizes, shape)) return read_tensor(checkpoint, tensor);
     if (is_empty(box)) continue;
     boxes.push_back(box);

@@ -13,11 +13,11 @@
 namespace shw {
 namespace {
 
-// An index of a megabyte lists some 7,000 tiles and is read in a few milliseconds.
+// An index of 1 MB lists about 7,000 chunks and is read in milliseconds.
 constexpr std::uint64_t kSmallIndex = 1 << 20;
 constexpr std::size_t kFewFiles = 64;
 
-// Lists no more than so many files; what has more is looked at by names that are known.
+// A directory view with a limited listing; larger folders are recognised by known names only.
 class ShortList final : public Directory {
  public:
   ShortList(std::shared_ptr<const Directory> inner, std::size_t most)
@@ -45,7 +45,7 @@ struct InNaturalOrder {
 };
 using FoldersBelow = std::map<std::string, const FormatRow*, InNaturalOrder>;
 
-// Names under which libraries keep a model in a form whose files are called anything else as well.
+// Names that libraries use for models in unsupported forms.
 bool is_model_name(std::string_view name) {
   for (std::string_view model :
        {"pytorch_model.bin", "adapter_model.bin", "diffusion_pytorch_model.bin"}) {
@@ -54,7 +54,7 @@ bool is_model_name(std::string_view name) {
   return false;
 }
 
-// By the files that each of them holds, each with the row that would open it.
+// Groups files by folder, with the format row that would open each folder.
 FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
   FoldersBelow kinds;
   auto offer = [&](const std::string& folder, const FormatRow& row) {

@@ -11,12 +11,12 @@
 namespace shw {
 namespace {
 
-// A system call an item takes as long as all else that is done to read the header of a small one.
-// Longer runs gain nothing, and shorter ones fit into a core's cache.
+// A system call takes as long as everything else for a small item's header. Longer runs gain
+// nothing; this fits in a core's cache.
 constexpr std::int64_t kMostAhead = 64 << 10;
 constexpr std::int64_t kSmallItem = 16 << 10;
 constexpr std::int64_t kMostBetween = 1 << 10;
-// Of a tensor's tiles each of some ranks wrote one; with their runs they hold 1 MiB.
+// Chunks of a tensor alternate between ranks' files; with prefetched runs these hold 1 MiB.
 constexpr std::size_t kMostOpen = 16;
 
 bool is_small(const ItemPlace& place) {
@@ -24,10 +24,10 @@ bool is_small(const ItemPlace& place) {
          place.offset <= std::numeric_limits<std::int64_t>::max() - kMostAhead;
 }
 
-// A file of which a run of bytes has been read.
+// A file with a prefetched byte range.
 class SourceWithRun final : public ByteSource {
  public:
-  // Fills the run, which nobody has to clear before.
+  // Fills the range without clearing it first.
   static Result<std::shared_ptr<const ByteSource>> read(std::shared_ptr<const ByteSource> file,
                                                         std::uint64_t begin, std::size_t length) {
     auto made = std::make_shared<SourceWithRun>();
@@ -94,7 +94,7 @@ Extents steps_of(const ItemHeader& header) {
 std::vector<Box> row_slabs(const Extents& sizes, std::int64_t most) {
   std::vector<Box> slabs;
   std::size_t split = sizes.size();
-  std::int64_t inner = 1;  // elements of an index along `split`
+  std::int64_t inner = 1;  // elements per index along `split`
   while (split > 0 && inner * sizes[split - 1] <= most) inner *= sizes[--split];
   if (split == 0) {
     slabs.push_back(whole(sizes));
@@ -141,7 +141,7 @@ Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
   return found->with_run != nullptr ? found->with_run : found->source;
 }
 
-// What is wrong with the file is said when the item is read that it is wrong with.
+// Errors are ignored here; reading the item reports them.
 void ItemFiles::read_run(OpenFile& file, std::int64_t begin, std::int64_t end) {
   file.with_run = nullptr;
   end = std::min(end, static_cast<std::int64_t>(file.source->size()));
@@ -198,8 +198,8 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
               {source->name(), static_cast<std::uint64_t>(place.offset)});
 }
 
-// Decompressed twice, once for where its ends say that the elements are: with the archive around
-// them a large item would be there two or three times.
+// Decompresses twice, the first time only to locate the elements: holding a large item with its
+// archive would need two or three times the memory.
 ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk) {
   constexpr std::int64_t kLargeItem = 4 << 20;
   const std::int64_t width = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));

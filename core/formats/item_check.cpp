@@ -1,5 +1,5 @@
-// Passes over the bytes of items: CRCs, which torch itself never looks at, and fingerprints of
-// files' ranges.
+// Reads items completely: CRCs, which torch never verifies, and fingerprints of file
+// ranges.
 #include <array>
 
 #include "core/base/hash.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kMaxObject = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 
-// Nothing was looked at where the codec has no checksums.
+// kAbsent if the codec has no checksums.
 Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
                              std::span<const std::string> transforms, std::uint64_t limit,
                              Progress* progress, PayloadWatch* watch) {
@@ -29,7 +29,7 @@ Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
   return reader->check(range, transforms, limit, progress, watch);
 }
 
-// Compressed, with no checksum that could be looked at by itself: what can be decoded is whole.
+// True for compressed items without a separate checksum: successful decoding is the check.
 bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header) {
   const ItemReader* reader = checkpoint.codec(chunk).reader;
   return header.compressed && reader != nullptr && reader->check == nullptr;
@@ -41,7 +41,7 @@ FloatCounts counts_in(const StatisticsSums& sums) {
           number(sums.zero)};
 }
 
-// What did not pass by while checksums were looked at: encoded, or with none.
+// Statistics of elements that were not visible to the checksum pass.
 Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const ItemHeader& header, Progress* progress) {
   const auto elements = volume(header.sizes);
@@ -60,7 +60,7 @@ Result<std::optional<FloatCounts>> count_decoded(const Checkpoint& checkpoint, C
   return counts += counts_in(alike);
 }
 
-// What passed by, all of it.
+// Statistics from the checksum pass.
 std::optional<FloatCounts> counts_of(PayloadWatch& watch, Dtype dtype, ItemNumbers* numbers) {
   if (numbers == nullptr) return watch.counter.counts();
   numbers->sums = watch.numbers->take();
@@ -103,7 +103,7 @@ Result<DataCheck> check_object_item(const Checkpoint& checkpoint, const ItemPlac
   SHW_TRY(ItemRange range, find_item(files, place));
   std::array<std::byte, 4> magic{};
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  // Where none are recorded a compressed object shows by its first bytes.
+  // Without recorded transforms a compressed entry is recognised by its first bytes.
   if (transforms.empty() && load_little<std::uint32_t>(magic) == kZstdMagic)
     transforms.emplace_back("stream.zstd/1");
   return check_with(checkpoint.format().codec, range, transforms, kMaxObject, progress, nullptr);
@@ -158,7 +158,7 @@ Result<DataCheck> ItemChecks::check(ChunkId chunk, Progress* progress, const Ite
     if (header == nullptr) return done;
     auto floats = count_floats(checkpoint, chunk, *header, range, watch, numbers, progress);
     if (floats) done.floats = *floats;
-    // A checksum that differs says more than that the elements cannot be had.
+    // A checksum mismatch is more important than missing statistics.
     if (!floats && done.crc != DataCheck::Crc::kDiffers)
       return tl::unexpected<Error>(std::move(floats).error());
     return done;
@@ -176,7 +176,7 @@ Result<DataCheck> check_object_data(const Checkpoint& checkpoint, std::size_t ob
                                     Progress* progress) {
   const NonTensorEntry& row = checkpoint.objects()[object];
   auto check = [&]() -> Result<DataCheck> {
-    // Its pickle was held against its checksum when it was opened.
+    // Its pickle was verified on opening.
     if (row.inlined) return DataCheck{};
     if (!row.item) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     SHW_TRY(DataCheck first, check_object_item(checkpoint, *row.item, row.transforms, progress));

@@ -30,8 +30,8 @@ tl::unexpected<Error> not_the_chunk(const Checkpoint& checkpoint, ChunkId chunk,
                std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))});
 }
 
-// Bytes of an item as they pass: all of them into the hash, those of the payload into the
-// fingerprint too.
+// Consumer of an item's bytes: all go into the hash, the payload also into the
+// fingerprint.
 struct PassingItem {
   TileFingerprint& elements;
   std::uint64_t at, begin, end;  // in the source; the payload is [begin, end)
@@ -56,7 +56,7 @@ std::string differs(const ByteSource& file, const std::string& record, std::uint
                      file.name(), record, at);
 }
 
-// Runs of an item and the checksums that they come to, while all its bytes pass.
+// Computes the checksums of runs while all bytes of an item pass.
 class PassingRuns {
  public:
   explicit PassingRuns(std::vector<SummedRun> runs) : runs_(std::move(runs)) {
@@ -81,7 +81,7 @@ class PassingRuns {
       ++run_;
     }
   }
-  // The first that is another one.
+  // The first run with a mismatch.
   const SummedRun* bent() const { return bent_; }
 
  private:
@@ -91,8 +91,8 @@ class PassingRuns {
   const SummedRun* bent_ = nullptr;
 };
 
-// Why an item cannot be what was saved; an error where that could not be looked at, and nothing
-// where it is beyond what is read at all.
+// Why an item cannot be intact; an error if that was not examined; empty if the item is not
+// supported at all.
 Result<std::string> mismatch_in(Error error) {
   if (error.kind == ErrorKind::kUnsupported) return std::string();
   if (error.kind != ErrorKind::kDamaged) return tl::unexpected<Error>(std::move(error));
@@ -100,7 +100,7 @@ Result<std::string> mismatch_in(Error error) {
                      error.message);
 }
 
-// Of an item that has to be decoded, which is a pass of its own.
+// For items that must be decoded, in a separate pass.
 Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRange& range,
                                         std::span<const std::string> transforms,
                                         Progress* progress) {
@@ -160,7 +160,7 @@ Result<VerifiedItem> ItemHasher::hold(ChunkId chunk, Progress* progress) {
   return held;
 }
 
-// Bytes may be what their checksums say, and be those of another tile.
+// The bytes may be valid and belong to another chunk.
 Result<std::string> ItemHasher::mismatch_in_header(ChunkId chunk, const ItemPlace& place) {
   const Dtype dtype = checkpoint_.dtype(checkpoint_.tensor_of(chunk));
   auto item = open_item(*files_, checkpoint_, chunk, ItemPart::kHeader);
@@ -182,7 +182,7 @@ Result<VerifiedItem> ItemHasher::hold(const NonTensorEntry& object, Progress* pr
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   const auto begin = load_little<std::uint32_t>(magic);
   std::vector<std::string> transforms = object.transforms;
-  // As it is told where none are recorded. What is no archive has no checksums.
+  // Recognition without recorded transforms. Non-archives have no checksums.
   if (transforms.empty() && begin == kZstdMagic) transforms.emplace_back("stream.zstd/1");
   const bool has_sums = codec != nullptr && (!transforms.empty() || begin == kZipMagic);
   return hold(*object.item, has_sums ? codec->reader : nullptr, transforms, progress);

@@ -1,11 +1,11 @@
-// Where the bytes of a box lie in the file, for those who read or copy them without decoding.
+// Byte ranges of boxes, for readers that need no decoding.
 #include "core/formats/item_access.h"
 #include "core/formats/items.h"
 
 namespace shw {
 namespace {
 
-// Elements side by side, in the box as in the storage, and the dimensions outside of such a run.
+// A contiguous run in box and storage, and the dims outside of it.
 struct Run {
   std::size_t outer = 0;
   std::int64_t elements = 1;
@@ -21,9 +21,9 @@ Run run_of(const Box& box, ExtentsView strides) {
   return run;
 }
 
-// A view whose neighbours lie apart is copied element by element, and one that shows an element
-// twice has more elements than bytes: both are decoded.
-bool lies_in_rows(const ItemHeader& header) {
+// False for strided innermost dims and for repeated elements, which are
+// decoded.
+bool has_contiguous_rows(const ItemHeader& header) {
   std::int64_t innermost = 0;
   for (std::size_t d = header.sizes.size(); d-- > 0;) {
     if (header.sizes[d] == 1) continue;
@@ -40,7 +40,7 @@ void append(std::vector<ByteRun>& runs, FileId file, std::uint64_t offset, std::
     runs.push_back({file, offset, length});
 }
 
-// storage_needed() has bounded every index that is made here.
+// storage_needed() bounds every index computed here.
 std::vector<ByteRun> runs_of(const ItemHeader& header, const Box& box, FileId file) {
   std::vector<ByteRun> runs;
   Run run = run_of(box, header.strides);
@@ -61,7 +61,7 @@ std::vector<ByteRun> runs_of(const ItemHeader& header, const Box& box, FileId fi
 
 bool has_to_be_decoded(const ItemHeader& header) {
   return header.compressed || header.conjugate || header.negative ||
-         (header.big_endian && size_of(header.dtype) > 1) || !lies_in_rows(header);
+         (header.big_endian && size_of(header.dtype) > 1) || !has_contiguous_rows(header);
 }
 
 }  // namespace

@@ -16,10 +16,10 @@
 namespace shw {
 namespace {
 
-// A task reads this many headers of one file: opening the file then costs nothing beside them.
+// Headers per task: makes the cost of opening a file negligible.
 constexpr std::size_t kHeadersPerTask = 256;
 
-// Neighbours in a file side by side, so that a task opens one file and reads it in order.
+// Chunks in file order, so that a task reads one file sequentially.
 std::vector<std::uint32_t> by_place(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<std::uint32_t> order(checkpoint.chunk_count());
   std::iota(order.begin(), order.end(), 0u);
@@ -49,7 +49,7 @@ std::vector<Task> tasks_of(const Checkpoint& checkpoint, const std::vector<std::
   return tasks;
 }
 
-// The elements of a chunk, where its payload has the sizes that the metadata gives it.
+// The elements of a chunk; the payload must have the recorded size.
 Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,
                               std::optional<Dtype> dtype) {
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, part_to_read(checkpoint, chunk)));

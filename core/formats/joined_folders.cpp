@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 constexpr Format kJoinedBare = {.name = "folders", .title = "folder of parts", .codec = &kRawCodec};
-// Entries that are not tensors lie in items of torch.save.
+// Non-tensor entries are items of torch.save.
 constexpr Format kJoinedItems = {
     .name = "folders", .title = "folder of parts", .codec = &kTorchZipCodec};
 
@@ -90,7 +90,7 @@ class FolderJoin {
                         view ? view->strides : ExtentsView{});
       return;
     }
-    // All of an item: chunks of one are few, and each gets the place.
+    // Chunks that share an item are few; each gets a copy of its place.
     builder_.set_item(copy, placed(part, *from.item(chunk)));
     if (auto own = from.transforms(chunk); !own.empty())
       builder_.set_transforms(copy, {own.begin(), own.end()});

@@ -17,9 +17,9 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostDecompressed = std::uint64_t{1} << 30;
 constexpr std::size_t kMostNamesReported = 256;
-// 4 million nodes take 128 MB for a moment; a state of more is no state of an optimizer.
+// 4 million nodes take 128 MB briefly; no optimizer state has more.
 constexpr PickleLimits kObjectLimits{1u << 22, 1000, 1u << 16};
-// torch.save before zip writes five pickles in a row, then the storages.
+// torch.save before zip: five pickles, then the storages.
 constexpr int kPicklesInARow = 5;
 
 void add_names(const PickleTree& tree, ObjectPickle& out) {
@@ -41,10 +41,10 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
     out.not_read = "its pickle of " + human_count(record->length) + " bytes is too large";
     return {};
   }
-  // Its checksum is another rule's business: torch does not look at it before it unpickles.
+  // torch does not verify the checksum before unpickling.
   SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
   SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kObjectLimits));
-  // Python runs what stands before the place where it stops.
+  // Python executes everything before a damaged opcode.
   add_names(tree, out);
   if (tree.refused()) return zip.damaged(tree.refused()->at - zip.base(), tree.refused()->what);
   for (const PickleGlobal& global : tree.globals()) {
@@ -75,8 +75,8 @@ Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
   return {};
 }
 
-// Protocol 2 and above begin so. Of protocols 0 and 1 only those that import something matter, and
-// they begin with a mark, a list, a dict or the import itself.
+// Protocol 2 and later begin with these bytes. Protocols 0 and 1 matter only with imports and begin
+// with a mark, list, dict or import.
 bool may_be_pickle(std::byte first) {
   constexpr std::string_view kFirst = "\x80(]}c";
   return kFirst.find(static_cast<char>(first)) != std::string_view::npos;
@@ -112,20 +112,20 @@ Status scan_item(const Checkpoint& checkpoint, const ItemPlace& place, ObjectPic
 Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t object) {
   const NonTensorEntry& row = checkpoint.objects()[object];
   ObjectPickle out;
-  if (row.inlined) return out;  // whoever opened the pickle around it has looked at its names
+  if (row.inlined) return out;  // its names were examined with the enclosing pickle
   std::vector<ItemPlace> items = row.of_other_ranks;
   if (row.item) items.insert(items.begin(), *row.item);
   std::optional<Error> damaged;
   if (!row.item)
     damaged = Error{ErrorKind::kDamaged, "no storage record says where its bytes are", {}};
-  // What torch would unpickle first is told first; one that is damaged hides none of the others.
+  // In torch's order; a damaged one does not hide the others.
   for (const ItemPlace& item : items) {
     ObjectPickle one;
     auto status = scan_item(checkpoint, item, one);
     const bool is_telling = !one.names.empty() || one.odd_call_at.has_value();
     if (is_telling && out.names.empty() && !out.odd_call_at) out = std::move(one);
     if (status) continue;
-    // Beyond our limits is not damaged: it is only not looked through.
+    // Beyond our limits: not examined, but not damaged.
     if (status.error().kind == ErrorKind::kUnsupported)
       out.not_read = status.error().message;
     else if (!damaged)

@@ -22,7 +22,7 @@ namespace {
 using Entries = std::vector<Entry>;
 using Rows = std::span<const FormatRow>;
 
-// Of many the last ones count, which are the latest steps: "step_100, ..., step_900".
+// The last names, which are the latest steps: "step_100, ..., step_900".
 std::string joined(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
   const std::size_t last = names.size() > most ? names.size() - (most - 1) : 1;
@@ -58,7 +58,7 @@ std::string without_signs(Rows rows) {
   return text;
 }
 
-// Files that would be one, by their names, and only stand for it.
+// Reports placeholders of files (Git LFS pointers).
 Status check_is_downloaded(const Directory& directory, std::span<const Entry> entries, Rows rows) {
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;
@@ -71,8 +71,8 @@ Status check_is_downloaded(const Directory& directory, std::span<const Entry> en
   return {};
 }
 
-// The file that alone has the name of a checkpoint, and the row of that name. A pipe or a dead link
-// of that name is told as what it is when it is opened.
+// The only file with the name of a checkpoint, and its format row. Pipes and dangling links fail on
+// opening.
 struct OnlyFile {
   const FormatRow* row = nullptr;
   std::string path = {};
@@ -94,7 +94,7 @@ OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
 OpenedCheckpoint open_only(const std::shared_ptr<const Directory>& around, const OnlyFile& only,
                            Progress* progress) {
   auto opened = only.row->open(std::make_shared<OneFile>(around, only.path), progress);
-  // Under a name that others use as well nobody said that it is one.
+  // For common file names, damage may only mean that it is another kind of file.
   if (!opened && opened.error().kind == ErrorKind::kDamaged && only.row->names_are_common)
     opened.error().kind = ErrorKind::kUnsupported;
   return opened;
@@ -104,7 +104,7 @@ std::string words_of_unread(const UnreadFormat& format) {
   return "is " + std::string(format.title) + ", which is not read";
 }
 
-// Nothing in it is recognised: says what it is instead.
+// No format is recognised: describes what the folder contains instead.
 OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                         std::span<const Entry> entries, Rows rows, Progress* progress) {
   const Directory& directory = *around;
@@ -126,7 +126,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   }
   SHW_CHECK(check_is_downloaded(directory, entries, rows));
   const UnreadFormat* other = unread_format_of(entries);
-  // What is wrong with the only file that may be meant says more than its name.
+  // The error of the only candidate file is more helpful.
   if (const OnlyFile only = only_file(entries, rows);
       only.row != nullptr &&
       (other == nullptr || (other->lies_beside && other->matches(only.path, only.path))))
@@ -150,11 +150,11 @@ OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Direc
   return refuse(around, entries, rows, progress);
 }
 
-// A save of another form that did not end: what `row` recognised lies beside it, as Megatron's
-// common.pt does, and is not the checkpoint.
+// An unfinished save of another format: the recognised files (such as Megatron's common.pt) belong
+// to it.
 Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const DirectoryLook& look,
                                                Rows rows) {
-  if (!row.names_are_common) return std::nullopt;  // a checkpoint in its own right
+  if (!row.names_are_common) return std::nullopt;  // a checkpoint of its own
   for (const FormatRow& other : rows) {
     if (other.unfinished == nullptr) continue;
     SHW_TRY(auto entries, look.entries());
@@ -166,8 +166,8 @@ Result<std::optional<Error>> unfinished_beside(const FormatRow& row, const Direc
   return std::nullopt;
 }
 
-// A stray file is not all that there is of a run whose steps are folders. Where an index says what
-// the checkpoint is, nobody lists what lies around it.
+// Adds a note about checkpoints in subfolders, because a stray file is not the whole run. Skipped
+// if an index defines the checkpoint.
 OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, const FormatRow& row,
                                    const DirectoryLook& look, Rows rows) {
   if (opened->format().traits.has_index) return opened;
@@ -176,14 +176,14 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
   return others ? CheckpointBuilder::with_finding(*opened, std::move(*others)) : opened;
 }
 
-// The place of an error by its path from the top. Sources know it, readers the part below.
+// Prefixes the folder to an error's file, if the reader gave only the part below.
 void place_in_folder(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
   if (file == folder || file.starts_with(folder + "/")) return;
   file = folder + (file.empty() ? "" : "/") + file;
 }
 
-// What keeps a step from opening, with the other steps: the newest is meant, whatever became of it.
+// The error of the newest step, with the names of the other steps.
 tl::unexpected<Error> step_error(Error error, const ChosenStep& chosen) {
   place_in_folder(error, chosen.folder);
   if (error.kind == ErrorKind::kCancelled) return tl::unexpected<Error>(std::move(error));
@@ -211,8 +211,8 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
-// What a folder is about that is no checkpoint itself: its newest step, or its parts together. Null
-// where it is about neither.
+// Opens the newest step or the joined parts below a folder; null if there are
+// neither.
 OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
                             const DirectoryLook& look, Rows rows, Progress* progress) {
   SHW_TRY(auto entries, look.entries());
@@ -231,7 +231,7 @@ OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
   return CheckpointBuilder::with_finding(**opened, told_chosen(*chosen));
 }
 
-// What training leaves above its steps (scheduler.pt, rng_state.pth) is not the model.
+// Files of training above its steps (scheduler.pt, rng_state.pth) are not models.
 bool is_model_file(const Checkpoint& checkpoint) {
   constexpr std::string_view kModelWords[] = {"model", "adapter", "consolidated", "weights"};
   for (const FileRow& file : checkpoint.files()) {
@@ -243,7 +243,7 @@ bool is_model_file(const Checkpoint& checkpoint) {
   return false;
 }
 
-// The file at the top for which nobody looks any more is said.
+// Adds a note about a file at the top that is ignored.
 OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top) {
   Finding finding;
   finding.rule = "bad-record";
@@ -257,7 +257,7 @@ OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top)
   return CheckpointBuilder::with_finding(below, std::move(finding));
 }
 
-// Layers of a model that lie in folders of their own beside it.
+// Model layers in folders of their own.
 OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
                               std::shared_ptr<const Checkpoint> opened, const DirectoryLook& look,
                               Rows rows, Progress* progress) {
@@ -296,7 +296,7 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
       return with_others_below(std::move(all), row, look, rows);
     }
     if (opened.error().kind != ErrorKind::kUnsupported || !row.names_are_common) return opened;
-    // What training left (training_args.bin) above the steps that it saved.
+    // Files of training (training_args.bin) above its steps.
     SHW_TRY(auto entries, look.entries());
     if (checkpoints_below(entries, rows).empty()) return opened;
     break;
@@ -318,7 +318,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     is_file = kind == EntryKind::kFile;
     if (kind == EntryKind::kMissing)
       return fail(ErrorKind::kIo, "there is no such file or directory", {path});
-    // A pipe, a device, a dead link: opening it says which.
+    // A pipe, a device or a dangling link: opening reports it.
     if (kind == EntryKind::kOther || kind == EntryKind::kDanglingLink) {
       if (auto source = around->open(name); !source) {
         source.error().place.file = path;
@@ -332,7 +332,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
   }
   for (const FormatRow& row : rows) {
     NamedFile named = row.named == nullptr ? NamedFile::kNothing : row.named(name);
-    // What an index names is meant, whatever else lies around it.
+    // An index defines the checkpoint, whatever else is there.
     if (named == NamedFile::kCheckpoint && name.ends_with(kIndexSuffix))
       return open_by_index(row, std::make_shared<AroundIndex>(around, name), rows, progress);
     if (named == NamedFile::kCheckpoint) return open_checkpoint(around, progress, rows);
@@ -344,7 +344,7 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
           fmt::format("is one data file of a checkpoint: what it holds stands in {}", row.sign),
           {path}, "Open the folder that it lies in: " + parent);
   }
-  // By what it holds, whatever it is called.
+  // Recognised by contents, whatever its name.
   auto alone = std::make_shared<OneFile>(around, name);
   DirectoryLook look(*alone);
   for (const FormatRow& row : rows) {
@@ -372,10 +372,10 @@ OpenedCheckpoint open_to_compare(const std::string& path, Progress* progress) {
   Error error = std::move(opened).error();
   std::string& file = error.place.file;
   const std::string inside_of = path + (path.ends_with('/') ? "" : "/");
-  // Of "run", a file "run.safetensors" lies inside.
+  // "run" may have resolved to "run.safetensors".
   const bool as_typed =
       file.empty() || file.front() == '/' || file == path || file.starts_with(inside_of);
-  // A file that stands for its folder was typed itself.
+  // A file that stands for its folder was typed by the user.
   if (!as_typed) file = path.ends_with("/" + file) ? path : inside_of + file;
   return tl::unexpected<Error>(std::move(error));
 }

@@ -12,7 +12,7 @@ bool OutputTiles::has_sizes(std::uint32_t at, const Extents& sizes) const {
 
 void OutputTiles::push_back(const OutputTile& tile) {
   assert(tile.box.offsets.size() == tile.box.sizes.size());
-  // An id is no index beyond what 32 bits can count.
+  // Ids must fit in 32 bits.
   assert(!tile.kept || static_cast<std::uint32_t>(*tile.kept) != kNone);
   Row row;
   if (!rows_.empty() && has_sizes(rows_.back().sizes, tile.box.sizes)) {

@@ -17,15 +17,15 @@ namespace {
 
 constexpr PickleLimits kValueLimits{1u << 20, 100, 1u << 12};
 constexpr int kMaxValueDepth = 32;
-// A list of a million parameters' numbers takes some 10 MB.
+// A list of a million parameter indices takes about 10 MB.
 constexpr std::uint64_t kMostPlain = std::uint64_t{64} << 20;
 constexpr PickleLimits kPlainLimits{1u << 24, 200, 1u << 12};
 constexpr std::size_t kMaxText = 4096;
 
 class ValueWalk {
  public:
-  // A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
-  // paths. What a walk visits, and so what it makes, is bounded by the nodes there are.
+  // Shared nodes are visited once: some hundred bytes of pickle can form 2^64 paths, so the walk
+  // and its result are bounded by the number of nodes.
   ValueWalk(const PickleTree& tree, const ZipReader* zip, const std::string& file)
       : tree_(tree), zip_(zip), file_(file), visits_left_(2 * tree.node_count() + 64) {}
 
@@ -110,17 +110,17 @@ PlainValue ValueWalk::tensor(NodeId node) const {
   return real ? number(load_little<double>(*real)) : PlainValue{};
 }
 
-// The pickle of an item, in whatever it lies. `bytes` must live as long as the tree.
+// The pickle of an item in any container. `bytes` must outlive the tree.
 struct ItemPickle {
   Bytes bytes;
   std::optional<ZipReader> zip = {};
-  bool is_big = false;       // then its storages are not read
-  bool is_unpacked = false;  // it is no longer what lies in the file
+  bool is_big = false;       // storages are not read
+  bool is_unpacked = false;  // not the bytes in the file any more
   std::string file = {};
   std::uint64_t at = 0;
 };
 
-// `limit`: of the item; `most_pickle`: of the pickle in an archive.
+// `limit`: for the item; `most_pickle`: for the pickle in an archive.
 Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit,
                                     std::uint64_t most_pickle) {
   if (range.length > limit)
@@ -130,7 +130,8 @@ Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit,
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   const bool is_packed = load_little<std::uint32_t>(magic) == kZstdMagic;
   if (is_packed) {
-    // Transforms are recorded for chunks only; a compressed entry shows by its first bytes.
+    // Transforms are recorded for chunks only; compressed entries are recognised by their first
+    // bytes.
     const std::string transform = "stream.zstd/1";
     SHW_TRY(range,
             undo_transforms(range, std::span(&transform, 1), limit, ItemPart::kPayload, nullptr));
@@ -167,7 +168,7 @@ Result<std::string> plain_opcodes(const ItemPickle& pickle) {
               {pickle.file, pickle.at});
 }
 
-// Opcodes alone are a pickle but for their end.
+// Adds the missing end to make a complete pickle.
 ItemPickle pickle_of(const InlinedValue& value) {
   auto bytes = std::as_bytes(std::span(value.opcodes));
   ItemPickle out{.bytes = {bytes.begin(), bytes.end()}};
@@ -175,7 +176,7 @@ ItemPickle pickle_of(const InlinedValue& value) {
   return out;
 }
 
-// `read` of the item of an object; its errors name the object.
+// Reads the item of an entry; errors name the entry.
 template <class Read>
 auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& read) {
   const NonTensorEntry& row = checkpoint.objects()[object];
@@ -192,7 +193,7 @@ auto of_object(const Checkpoint& checkpoint, std::size_t object, const Read& rea
 Result<CarriedValue> carried_item(ItemRange range, const std::string& file, Progress* progress) {
   std::array<std::byte, 4> magic{};
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
-  // Of an archive that lies there as it is only the pickle is read whole.
+  // Of an uncompressed archive only the pickle is read completely.
   const bool is_archive = load_little<std::uint32_t>(magic) == kZipMagic;
   const std::uint64_t limit = is_archive ? range.length : kMostPlain;
   SHW_TRY(ItemPickle item, read_item_pickle(std::move(range), limit, kMostPlain));
@@ -247,7 +248,7 @@ Result<bool> is_same_storage(const Checkpoint& a, const CarriedStorage& one, con
 
 const PlainValue* find(const PlainValue& dict, std::string_view key) {
   if (dict.kind != PlainValue::Kind::kDict) return nullptr;
-  // The last one where it is there twice, as in Python.
+  // The last duplicate wins, as in Python.
   for (std::size_t i = dict.items.size() / 2; i-- > 0;) {
     const PlainValue& name = dict.items[2 * i];
     if (name.kind == PlainValue::Kind::kText && name.text == key) return &dict.items[2 * i + 1];

@@ -19,7 +19,7 @@ constexpr std::uint64_t kComparedAtOnce = 256 << 10;
 constexpr std::uint64_t kMostChecked = std::uint64_t{64} << 30;
 constexpr std::uint64_t kMostDecodedCopy = std::uint64_t{256} << 20;
 
-// Bytes of a file that hold a copy.
+// The byte range of a copy in its file.
 struct CopyRange {
   std::shared_ptr<const ByteSource> source;
   std::uint64_t offset = 0, length = 0;
@@ -47,8 +47,8 @@ Result<bool> are_equal(const CopyRange& a, const CopyRange& b, Progress* progres
   return true;
 }
 
-// The same elements lie in the same way: their bytes can be held against each other.
-bool lie_alike(const ItemHeader& a, const ItemHeader& b) {
+// True if the bytes of both can be compared directly.
+bool have_equal_layout(const ItemHeader& a, const ItemHeader& b) {
   return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides &&
          a.storage_offset == b.storage_offset && a.payload_length == b.payload_length &&
          a.big_endian == b.big_endian && a.conjugate == b.conjugate && a.negative == b.negative &&
@@ -69,8 +69,8 @@ bool is_in_order(const ItemHeader& header) {
   return is_row_major(header.sizes, header.strides);
 }
 
-// Elements that lie in their order, decoded from front to back.
-Result<bool> hold_the_same_in_order(const OpenItem& one, const OpenItem& two, Progress* progress) {
+// Compares row-major elements as sequential streams.
+Result<bool> are_equal_streams(const OpenItem& one, const OpenItem& two, Progress* progress) {
   SHW_TRY(StorageBytes left, storage_bytes(one));
   SHW_TRY(StorageBytes right, storage_bytes(two));
   const std::uint64_t width = size_of(one.header.dtype);
@@ -92,15 +92,15 @@ Result<bool> hold_the_same_in_order(const OpenItem& one, const OpenItem& two, Pr
   return true;
 }
 
-// Compressed, or with other bytes between their elements.
-Result<bool> hold_the_same(const Checkpoint& checkpoint, const Replica& replica,
-                           const ItemHeader& one, const ItemHeader& two, Progress* progress) {
+// Compares copies that are compressed or have gaps.
+Result<bool> are_equal_elements(const Checkpoint& checkpoint, const Replica& replica,
+                                const ItemHeader& one, const ItemHeader& two, Progress* progress) {
   if (one.dtype != two.dtype || one.sizes != two.sizes) return false;
   if (is_in_order(one) && is_in_order(two)) {
     ItemFiles files(checkpoint);
     SHW_TRY(OpenItem left, open_item(files, checkpoint, replica.of, ItemPart::kPassing));
     SHW_TRY(OpenItem right, open_copy(checkpoint, replica, ItemPart::kPassing));
-    return hold_the_same_in_order(left, right, progress);
+    return are_equal_streams(left, right, progress);
   }
   if (std::max(one.payload_length, two.payload_length) > kMostDecodedCopy)
     return fail(ErrorKind::kUnsupported,
@@ -111,7 +111,7 @@ Result<bool> hold_the_same(const Checkpoint& checkpoint, const Replica& replica,
   return left == right;
 }
 
-// What the checksums of a copy say that is not its tile byte for byte.
+// Verifies the checksums of a copy that is not bytewise equal to its chunk.
 Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress* progress) {
   const ItemReader* reader = checkpoint.codec(replica.storage).reader;
   if (reader == nullptr || reader->check == nullptr) return {};
@@ -124,7 +124,7 @@ Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress
               {range.source->name(), done.record_offset});
 }
 
-// What stands in front of the words about a copy.
+// First character of a result text.
 constexpr char kDiffers = '!', kUnread = '?', kDamaged = '#';
 
 ReplicaMismatch::Kind kind_of(char letter) {
@@ -135,7 +135,7 @@ ReplicaMismatch::Kind kind_of(char letter) {
 std::string words_of_unread(const Error& error) {
   if (error.kind != ErrorKind::kDamaged)
     return kUnread + ("a copy of a tile cannot be read: " + error.message);
-  // Who saved it gets that back, or nothing.
+  // The rank that saved it loads this copy.
   return kDamaged + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
 }
 
@@ -147,7 +147,7 @@ std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
   return all;
 }
 
-// What comparing all ranks' items of an entry reads.
+// Bytes read to compare all ranks' items of an entry.
 std::uint64_t cost_of(const NonTensorEntry& row) {
   std::uint64_t bytes = 0;
   for (const ItemPlace& other : row.of_other_ranks) {
@@ -157,7 +157,7 @@ std::uint64_t cost_of(const NonTensorEntry& row) {
   return bytes;
 }
 
-// By their bytes: torch pickles equal values alike.
+// By bytes, because torch pickles equal values equally.
 Result<bool> ranks_say_the_same(const Checkpoint& checkpoint, const NonTensorEntry& row,
                                 Progress* progress) {
   for (const ItemPlace& other : row.of_other_ranks) {
@@ -180,7 +180,7 @@ Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& rep
   ItemPlace other = checkpoint.place(replica.storage);
   auto first = checkpoint.item(replica.of);
   std::string file = checkpoint.file(other.file).path;
-  if (!first) return std::string();  // said of the tile itself
+  if (!first) return std::string();  // reported for the chunk itself
   SHW_TRY(CopyRange left, range_of(checkpoint, *first));
   SHW_TRY(CopyRange right, range_of(checkpoint, other));
   const bool same_codec = &checkpoint.codec(replica.of) == &checkpoint.codec(replica.storage);
@@ -194,8 +194,8 @@ Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& rep
   const ItemHeader& two = copy.header;
   std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
                       file + " were to hold the same";
-  if (!same_codec || !lie_alike(one, two) || !lies_as_it_is(one)) {
-    SHW_TRY(bool equal, hold_the_same(checkpoint, replica, one, two, progress));
+  if (!same_codec || !have_equal_layout(one, two) || !lies_as_it_is(one)) {
+    SHW_TRY(bool equal, are_equal_elements(checkpoint, replica, one, two, progress));
     return equal ? std::string() : words;
   }
   left = {left.source, one.payload_offset, one.payload_length};
@@ -211,7 +211,7 @@ Result<std::map<TensorId, ReplicaMismatch>> doubtful_replicas(const Checkpoint& 
   for (const Replica* replica : replicas)
     costs.push_back(2 * static_cast<std::uint64_t>(
                             std::max<std::int64_t>(checkpoint.place(replica->storage).length, 0)));
-  // Words with a letter in front.
+  // Texts prefixed with a letter.
   MapTask work{"compare copies", costs, {}, progress};
   work.find = [&](std::size_t i) -> Result<std::string> {
     auto mismatch = mismatch_of(checkpoint, *replicas[i], progress);

@@ -21,7 +21,7 @@ bool is_tracker_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// The text of a tracker; empty where there is none.
+// Text of a tracker file; empty if there is none.
 std::string tracker_text(const DirectoryLook& look, const std::string& name) {
   const Entry entry = look.entry(name);
   if (entry.kind != EntryKind::kFile || entry.size == 0 || entry.size > kLongestTracker) return {};
@@ -45,7 +45,7 @@ std::string_view top_of(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-// The folders at the top: which of them hold a checkpoint, whole or not.
+// The top-level folders, and which contain checkpoints, complete or not.
 struct TopFolders {
   std::set<std::string, decltype(&natural_less)> all{&natural_less};
   std::set<std::string, decltype(&natural_less)> checkpoints{&natural_less};
@@ -63,8 +63,8 @@ TopFolders top_folders(std::span<const Entry> entries, std::span<const FormatRow
   return top;
 }
 
-// "checkpoint-#"; empty where no number ends the name. "epoch=3-step=900.ckpt"
-// has an ending.
+// "checkpoint-#"; empty unless a number ends the name, as in "epoch=3-step=900.ckpt" before the
+// suffix.
 std::string step_pattern(std::string_view name) {
   std::string_view stem = name.ends_with(".ckpt") ? name.substr(0, name.size() - 5) : name;
   if (stem.empty() || !is_all_digits(stem.substr(stem.size() - 1))) return {};
@@ -99,13 +99,13 @@ std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolder
   return std::nullopt;
 }
 
-// Of folders whose names are alike but for their numbers the one with the
-// greatest.
+// The folder with the greatest number, among names equal up to
+// numbers.
 std::optional<std::string> newest_alike(const TopFolders& top) {
   std::map<std::string, std::string> newest;
   for (const std::string& folder : top.checkpoints) {
     const std::string pattern = step_pattern(folder);
-    if (!pattern.empty()) newest[pattern] = folder;  // natural order: the last one stays
+    if (!pattern.empty()) newest[pattern] = folder;  // in natural order, so the last one stays
   }
   if (newest.size() != 1) return std::nullopt;
   return newest.begin()->second;
@@ -193,7 +193,7 @@ std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
     parts.push_back({folder, folder + "."});
   }
   if (has("model_index.json")) return parts;
-  // A model beside its optimizer: their names tell them apart.
+  // Models and optimizers are paired by name.
   if (models.size() != optimizers.size() || models.empty()) return {};
   if (models.size() == 1) {
     for (FolderPart& part : parts) part.prefix.clear();

@@ -12,7 +12,7 @@
 namespace shw {
 
 std::span<const FormatRow> formats() {
-  // Whoever has an index by a fixed name comes before those that are told by a listing.
+  // Formats with an index of fixed name come before those that need a listing.
   static const std::array kRows = {kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kSafetensorsRow,
                                    kHfShardedRow, kUniversalRow, kZeroRow,         kRankFilesRow,
                                    kTorchFileRow, kHdf5Row};

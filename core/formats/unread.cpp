@@ -12,7 +12,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "pytorch_model-00001-of-00003.bin": one of several, of which the others may be gone.
+// "pytorch_model-00001-of-00003.bin": one part, of which others may be missing.
 bool is_one_of_several(std::string_view name) {
   constexpr std::string_view kEnd = ".bin", kOf = "-of-";
   if (!name.ends_with(kEnd)) return false;
@@ -25,7 +25,7 @@ bool is_one_of_several(std::string_view name) {
          count.substr(count.find_first_not_of('0')) != "1";
 }
 
-// "consolidated.01.pth": one of several, where the first one alone may be a whole.
+// "consolidated.01.pth": one part; part 00 alone may be complete.
 bool is_llama_part(std::string_view name) {
   constexpr std::string_view kBegin = "consolidated.", kEnd = ".pth";
   if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;

@@ -50,7 +50,7 @@ std::int64_t place_of(const std::vector<ViewDim>& dims, std::size_t outer, std::
   return at;
 }
 
-NoMapping lies_elsewhere(std::string why) {
+NoMapping not_mappable(std::string why) {
   return {true, std::move(why)};
 }
 
@@ -72,10 +72,10 @@ std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, Fi
     return tile;
   }
   if (count > kMostRuns && !in_order)
-    return lies_elsewhere("its elements do not lie in row-major order");
+    return not_mappable("its elements do not lie in row-major order");
   if (count > kMostRuns)
-    return lies_elsewhere(fmt::format("its elements lie in {} runs, and HDF5 takes {} of a dataset",
-                                      count, kMostRuns));
+    return not_mappable(fmt::format("its elements lie in {} runs, and HDF5 takes {} of a dataset",
+                                    count, kMostRuns));
   for (std::int64_t i = 0; i < count; ++i) {
     auto at = static_cast<std::uint64_t>(place_of(dims, outer, i) * element);
     tile.runs.push_back({file, first + at, static_cast<std::uint64_t>(run * element)});
@@ -86,11 +86,11 @@ std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, Fi
 // The header says how its elements lie; open_item() has seen that they lie inside of its payload.
 std::variant<MappedTile, NoMapping> map_item(const Checkpoint& checkpoint, FileId file,
                                              const ItemHeader& header) {
-  if (header.compressed) return lies_elsewhere("it is compressed");
+  if (header.compressed) return not_mappable("it is compressed");
   if (header.conjugate || header.negative)
-    return lies_elsewhere("its bytes hold conjugated or negated values");
+    return not_mappable("its bytes hold conjugated or negated values");
   const std::int64_t element = size_of(header.dtype);
-  if (header.big_endian && element > 1) return lies_elsewhere("its bytes are big-endian");
+  if (header.big_endian && element > 1) return not_mappable("its bytes are big-endian");
   std::vector<ViewDim> dims = folded(header);
   auto begin = checked_add(static_cast<std::int64_t>(header.payload_offset),
                            header.storage_offset * element);

@@ -143,7 +143,7 @@ std::pair<std::string, Counts> parted(std::string_view text) {
 
 // What is counted of one thing may be less than it was. A place, which is in brackets, is another
 // thing where it has other numbers.
-bool says_no_more(const std::string& now, const std::set<std::string>& before) {
+bool has_no_new_counts(const std::string& now, const std::set<std::string>& before) {
   if (before.contains(now)) return true;
   const std::size_t colon = now.find(": ");
   if (colon == now.npos || now.find('[') != now.npos) return false;
@@ -174,7 +174,7 @@ struct IsPlaced {
     auto before = accepted.texts.find(key);
     return texts.empty() || (before != accepted.texts.end() &&
                              std::all_of(texts.begin(), texts.end(), [&](const std::string& text) {
-                               return says_no_more(text, before->second);
+                               return has_no_new_counts(text, before->second);
                              }));
   }
   template <class Other>

@@ -22,7 +22,7 @@ std::string inked(const TextOptions& options, std::string_view code, const std::
   return options.colour ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
 }
 
-bool says_shapes(const ErrorMessage& message) {
+bool names_shapes(const ErrorMessage& message) {
   return message.kind->id == kShapes;
 }
 
@@ -34,9 +34,10 @@ std::string as_words(std::string_view id) {
 }
 
 std::string message_text(const ErrorMessage& message) {
-  std::string out = says_shapes(message) ? "saved " + to_text(ExtentsView(message.saved)) +
-                                               "   current " + to_text(ExtentsView(message.current))
-                                         : as_words(message.kind->id);
+  std::string out = names_shapes(message)
+                        ? "saved " + to_text(ExtentsView(message.saved)) + "   current " +
+                              to_text(ExtentsView(message.current))
+                        : as_words(message.kind->id);
   for (const auto& [key, number] : message.numbers)
     out += fmt::format("   {} {}", as_words(key), number);
   if (!message.name.empty()) out += "   " + printable(message.name);
@@ -102,7 +103,7 @@ Json json_of_hypothesis(const Hypothesis& one) {
 Json json_of_message(const ErrorMessage& message) {
   Json json = {{"form", message.kind->id},
                {"name", message.name.empty() ? Json() : Json(message.name)}};
-  if (says_shapes(message)) {
+  if (names_shapes(message)) {
     json["saved"] = json_of(ExtentsView(message.saved));
     json["current"] = json_of(ExtentsView(message.current));
   }

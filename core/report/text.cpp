@@ -51,7 +51,7 @@ const Value* evidence(const Finding& finding, std::string_view key) {
 }
 
 // "needs torch 2.15 or newer"
-std::string what_it_needs(const Finding& finding) {
+std::string required_version_text(const Finding& finding) {
   std::string needs;
   for (auto [key, who] :
        {std::pair{"python_at_least", "Python "}, std::pair{"torch_at_least", "torch "}}) {
@@ -63,10 +63,10 @@ std::string what_it_needs(const Finding& finding) {
 }
 
 // What it means for the one who wants to load: three words beside the count.
-std::string what_it_means(const Finding& finding) {
+std::string outcome_text(const Finding& finding) {
   if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
   const RuleWords& words = rule_of(finding).words;
-  if (words.names_versions) return what_it_needs(finding);
+  if (words.names_versions) return required_version_text(finding);
   // What is only to know breaks nothing: the words below may say that it does.
   if (finding.severity == Severity::kInfo && !words.as_info) return "";
   if (finding.severity == Severity::kWarning && !words.as_warning.empty())
@@ -238,7 +238,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
   if (!finding.subjects.empty()) out += "   " + count_of_subjects(checkpoint, finding);
   const auto* where = evidence<std::string>(finding, "where");
   bool request = where != nullptr && *where == "request";
-  std::string words = request ? "the request is wrong" : what_it_means(finding);
+  std::string words = request ? "the request is wrong" : outcome_text(finding);
   out += (words.empty() ? "" : ": " + words) + "\n";
   append_subjects(out, finding, indent, options, style);
   out += wrapped(printable(finding.cause), indent, options.width) + "\n";
@@ -333,7 +333,7 @@ namespace {
 // Which versions can read a sound checkpoint is a line behind the answer, not a block above it.
 bool is_note(const CheckReport& report, const Finding& finding) {
   return report.verdict == Verdict::kClean && rule_of(finding).words.names_versions &&
-         !what_it_means(finding).empty();
+         !outcome_text(finding).empty();
 }
 
 }  // namespace
@@ -353,7 +353,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
   for (const Finding& finding : report.findings) {
     if (finding.severity < options.least) continue;
     if (is_note(report, finding))
-      notes += style(kQuiet, "note: " + what_it_means(finding) + " (`shardwright explain " +
+      notes += style(kQuiet, "note: " + outcome_text(finding) + " (`shardwright explain " +
                                  finding.rule + "`)") +
                "\n";
     else

@@ -38,7 +38,7 @@ Depth default_depth(const Checkpoint& checkpoint) {
   return items <= kHeadersUpTo ? Depth::kHeaders : Depth::kMetadata;
 }
 
-std::string what_is_deeper(Depth depth) {
+std::string deeper_check_text(Depth depth) {
   switch (depth) {
     case Depth::kMetadata:
       return "--depth headers also compares each item's own shape and dtype with the metadata; "
@@ -281,7 +281,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
                           Progress* progress) {
   CheckReport report;
   report.depth = options.depth.value_or(default_depth(checkpoint));
-  report.deeper = what_is_deeper(report.depth);
+  report.deeper = deeper_check_text(report.depth);
   Looked looked;
   SHW_CHECK(read_all(checkpoint, report.depth, options, progress, looked));
   // Destroys 250,000 headers in the background. After cancellation the findings are incomplete and

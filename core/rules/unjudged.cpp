@@ -145,8 +145,8 @@ void add_expectations(const CheckInput& input, List& out) {
 }
 
 // True if another rank wrote the chunk than the spec says.
-bool lies_otherwise(const CheckInput& input, TensorId tensor, const SpecEntry& entry,
-                    const RankMap& ranks) {
+bool is_written_by_other_rank(const CheckInput& input, TensorId tensor, const SpecEntry& entry,
+                              const RankMap& ranks) {
   const Checkpoint& c = input.checkpoint;
   const auto order = cut_order(entry);
   if (!order) return false;
@@ -182,7 +182,7 @@ void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& f
     auto of_mesh = ranks.find(to_text(*entry->mesh));
     if (of_mesh == ranks.end())
       of_mesh = ranks.emplace(to_text(*entry->mesh), RankMap(input, *entry->mesh)).first;
-    otherwise += lies_otherwise(input, tensor, *entry, of_mesh->second) ? 1 : 0;
+    otherwise += is_written_by_other_rank(input, tensor, *entry, of_mesh->second) ? 1 : 0;
   }
   if (otherwise != 0)
     out.push_back({"where the tiles of " + plural(otherwise, "tensor") +

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// Tensors of one shape in one layer: a module has a dozen at most, experts have their numbers.
+// Tensors of one shape in a layer: a module has at most a dozen, and experts are numbered.
 constexpr std::size_t kMostAlike = 64;
 
 using Parts = std::vector<std::string_view>;
@@ -45,7 +45,7 @@ std::string joined(const Parts& parts, std::size_t begin, std::size_t end) {
   return out;
 }
 
-// Without all that may stand before a model's own names.
+// The name without prefixes before the model's own names.
 std::string loose_name(std::string_view name) {
   std::string out;
   for (std::string_view part : parts_of_name(name)) {
@@ -61,7 +61,7 @@ std::string loose_name(std::string_view name) {
   return out;
 }
 
-// "3.12" of "layers.3.experts.12.w": a tensor keeps its numbers, whatever its words become.
+// "3.12" of "layers.3.experts.12.w" and the shape: numbers must be equal, words may differ.
 std::string numbers_and_shape(const NamedShape& tensor) {
   std::string key;
   for (char c : tensor.name) {
@@ -151,7 +151,7 @@ class AlikeNames {
     return words;
   }
 
-  // Sisters that each side lost one of are no rename: both models know both words.
+  // Not a rename if both models use both words: each lost one of two sibling tensors.
   static bool are_sisters(const NameChange& change, const std::unordered_set<std::string>& here,
                           const std::unordered_set<std::string>& there) {
     auto all_in = [](std::string_view text, const std::unordered_set<std::string>& words) {

@@ -1,5 +1,5 @@
-// Pairs tensors of two models whose names differ in the same way everywhere: wrappers, prefixes,
-// and one word in place of another.
+// Matches tensors of two models whose names differ systematically: wrappers, prefixes, or one word
+// replaced by another.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ struct NamedShape {
   ExtentsView shape;
 };
 
-// How one name becomes another: the parts that differ, between those that both have. Numbers are
-// stars, so that all layers say the same.
+// The differing parts of two names, with the common parts around them. Numbers are replaced by *,
+// so that all layers are equal.
 struct NameChange {
   std::string here, there;  // "_orig_mod" and "", "weight_scale" and "weight_scale_inv"
   enum class At { kFront, kMiddle, kEnd } at = At::kFront;
-  std::size_t common = 0;  // parts that both have
+  std::size_t common = 0;  // number of common parts
   auto operator<=>(const NameChange&) const = default;
 };
 NameChange name_change(std::string_view here, std::string_view there);
 
-// For each of `here` its index in `there`. Tensors are paired that have one name once wrappers are
-// dropped, then those of one shape whose names differ in a way that at least two pairs share, or
-// one of `known` pairs. What could be two is nothing. `all_here` and `all_there` are all names of
-// either model: a word that both models use is not replaced.
+// For each of `here` its index in `there`; nullopt if ambiguous. First by names without
+// wrappers, then by shape and a difference shared by at least two pairs or by one of
+// `known`. `all_here` and `all_there`: all names of the models; words that both use are not
+// replaced.
 std::vector<std::optional<std::size_t>> match_alike_names(
     std::span<const NamedShape> here, std::span<const NamedShape> there,
     std::span<const std::string_view> all_here, std::span<const std::string_view> all_there,

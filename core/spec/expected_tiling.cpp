@@ -5,7 +5,7 @@
 namespace shw {
 
 LaidTensor expected_tiling(const SpecEntry& entry) {
-  static constexpr std::int64_t kMostRanks = 65'536;  // beyond that nobody sees tiles
+  static constexpr std::int64_t kMostRanks = 65'536;  // with more ranks tiles are invisible
   LaidTensor tiling{entry.shape, {}};
   std::int64_t ranks = entry.mesh ? entry.mesh->size() : 0;
   bool placed =

@@ -1,4 +1,4 @@
-// The tiles that a spec expects, as tiles/slice.h draws them.
+// The expected chunks of a spec entry, for drawing.
 #pragma once
 
 #include "core/spec/spec.h"
@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// The boxes that mesh and placements imply, each drawn once with its lowest rank; the bare shape
-// as one tile without a writer where the spec names no mesh.
+// One box per distinct part with its lowest rank; without a mesh the whole shape without
+// rank.
 LaidTensor expected_tiling(const SpecEntry& entry);
 
 }  // namespace shw

@@ -27,19 +27,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxNesting = 32;  // a spec needs 3; what we do not know may be nested a little
+constexpr int kMaxNesting = 32;  // a spec needs 3; unknown keys may be nested
 constexpr std::uint64_t kMaxFile = std::uint64_t{1} << 30;
 
 struct Reader {
   std::string_view text;
   std::string source;
   const Progress* progress = nullptr;
-  std::unordered_map<std::string, std::vector<std::string>> axes = {};  // of each FQN, in order
-  std::string twice = {};                                // an FQN that stands there twice
-  std::pair<std::string, std::string> field_twice = {};  // or an FQN and a field of it
+  std::unordered_map<std::string, std::vector<std::string>> axes = {};  // by FQN, in file order
+  std::string twice = {};                                               // a duplicate FQN
+  std::pair<std::string, std::string> field_twice = {};                 // FQN and a duplicate field
   bool too_deep = false;
 
-  // The byte at which the entry begins: where its name first stands in quotes.
+  // Byte offset of an entry: the first occurrence of its quoted name.
   std::optional<std::uint64_t> byte_of(const std::string& fqn) const {
     std::size_t at = text.find(Json(fqn).dump());
     return at == std::string_view::npos ? std::nullopt : std::optional<std::uint64_t>(at);
@@ -57,11 +57,11 @@ tl::unexpected<Error> not_json(const Reader& reader, const ParsedJson<Json>& par
               Place{reader.source, not_json_at(parsed)});
 }
 
-// One pass of the parser: the document, and the order of the axes.
+// Parses the document and records the order of mesh axes.
 Result<Json> parse(Reader& reader) {
   std::string fqn, field;
   std::unordered_map<std::string, bool> seen;
-  std::set<std::string> fields;  // of this entry
+  std::set<std::string> fields;  // of the current entry
   auto take_down = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxNesting) reader.too_deep = true;
     if (event != Json::parse_event_t::key) return !reader.too_deep;
@@ -78,7 +78,7 @@ Result<Json> parse(Reader& reader) {
     }
     return true;
   };
-  // The library's parser takes it for the end of the text.
+  // The parser would treat a zero byte as the end.
   if (const std::size_t zero = reader.text.find('\0'); zero != reader.text.npos)
     return fail(ErrorKind::kDamaged, "not JSON: there is a zero byte", Place{reader.source, zero});
   const TextUntilCancelled text(reader.text, reader.progress);
@@ -195,7 +195,7 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
   return entry;
 }
 
-// What people and editors put into JSON beside what it says.
+// Comments and schema references that people and editors add.
 bool is_remark(std::string_view key, const Json& value) {
   return !value.is_object() &&
          (key.starts_with('$') || key.starts_with("_comment") || key.starts_with("//"));

@@ -1,5 +1,5 @@
-// What the model expects: FQN to shape, dtype, mesh, placements, role. A spec may cover a part of
-// the model.
+// The expected model: shape, dtype, mesh, placements and role by FQN. May cover a part of the
+// model.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ namespace shw {
 struct SpecEntry {
   Extents shape;
   std::optional<Dtype> dtype;
-  std::optional<Mesh> mesh;  // axes in the order in which the file names them: row-major ranks
-  std::vector<Placement> placements;  // one a mesh axis, or empty
+  std::optional<Mesh> mesh;           // axes in file order; ranks are row-major
+  std::vector<Placement> placements;  // one per mesh axis, or empty
   std::string role;   // "expert", "column", "glu", "stacked:64,16,16", ... free text; or empty
-  std::string extra;  // keys we do not know, as JSON text: kept, never guessed
+  std::string extra;  // unknown keys as JSON text, kept unchanged
 };
 
 struct Spec {
-  std::string source;  // the file, or the checkpoint, that it came from
+  std::string source;  // file or checkpoint of the spec
   std::map<std::string, SpecEntry, std::less<>> entries;
 
   const SpecEntry* find(std::string_view fqn) const {
@@ -34,11 +34,11 @@ struct Spec {
   }
 };
 
-// Meshes that the spec names, each once, the first 8; none without a spec.
+// The first 8 distinct meshes of the spec; empty without a spec.
 std::vector<Mesh> named_meshes(const Spec* spec);
 
-// The JSON of assets/spec.schema.json: {fqn: {"shape", "dtype", "mesh", "placements", "role"}}.
-// Errors say the key and the byte.
+// Reads JSON as in assets/spec.schema.json: {fqn: {"shape", "dtype", "mesh", "placements",
+// "role"}}. Errors name key and byte.
 Result<Spec> load_spec(const std::string& path, const Progress* progress = nullptr);
 Result<Spec> parse_spec(std::string_view json, const std::string& source,
                         const Progress* progress = nullptr);

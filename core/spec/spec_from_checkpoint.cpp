@@ -15,15 +15,15 @@
 namespace shw {
 namespace {
 
-// Equal for a tensor and its counterpart. Optimizer states are named by parameter and kind, so that
-// they never meet the parameter itself.
+// A normalised name, equal for a tensor and its counterpart. States are named by parameter and
+// kind, so that they never match the parameter.
 std::string plain_name(std::string_view fqn) {
   auto state = parse_state_fqn(fqn);
   if (!state) return bare_name(fqn);
   return "optimizer state " + std::string(state->kind) + " " + bare_name(state->key);
 }
 
-using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // nothing: two have it
+using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // nullopt: ambiguous
 
 ByName by_plain_name(const Checkpoint& checkpoint, const Progress* progress) {
   ByName out;
@@ -39,23 +39,23 @@ std::optional<TensorId> find_in(const ByName& names, const std::string& name) {
   return found == names.end() ? std::nullopt : found->second;
 }
 
-// Every way to cut a name in two at a dot, the longest rest first; the whole name too.
+// All splits of a name at a dot, longest rest first, then the whole name.
 template <class Visit>
 void each_cut(const std::string& name, Visit visit) {
   visit(std::string(), name);
   for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    if (name.find('.', dot + 1) == std::string::npos) return;  // one part alone says too little
+    if (name.find('.', dot + 1) == std::string::npos) return;  // a single part is not specific
     visit(name.substr(0, dot + 1), name.substr(dot + 1));
   }
 }
 
-// The first part that is replaced: "backbone." here is "transformer." there.
+// A replaced first part: "backbone." here, "transformer." there.
 struct Replacement {
   std::string here, there;
   auto operator<=>(const Replacement&) const = default;
 };
 
-// "layers.3." and "layers.30.": another member of a family, not another name of one.
+// "layers.3." and "layers.30.": members of one family.
 bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
   auto without_digits = [](std::string text) {
     std::erase_if(text, [](char ch) { return ch >= '0' && ch <= '9'; });
@@ -64,20 +64,20 @@ bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
   return without_digits(a) == without_digits(b);
 }
 
-// Does any name that was found as it is begin so? Then the first part was not replaced: a tensor is
-// gone, or was given another name.
+// True if some matched name begins with this part: then it was not replaced, and a tensor is
+// missing or renamed otherwise.
 bool begins_one_of(const std::string& first, const std::vector<std::string>& found) {
   return !first.empty() && std::any_of(found.begin(), found.end(), [&](const std::string& name) {
     return name.starts_with(first);
   });
 }
 
-// The one replacement that explains at least half of the names that are still alone, and `least` of
-// them.
+// A replacement that explains at least half, and at least `least`, of the unmatched
+// names.
 std::optional<Replacement> common_replacement(const std::vector<std::string>& alone,
                                               const std::vector<std::string>& alone_there,
                                               std::size_t least, const Progress* progress) {
-  // A rest of a name that two tensors there share says nothing.
+  // Name rests that two reference tensors share are ambiguous.
   std::unordered_map<std::string, std::optional<std::string>> first_parts;
   for (const std::string& name : cancellable_range(alone_there, progress)) {
     each_cut(name, [&](const std::string& first, const std::string& rest) {
@@ -125,7 +125,7 @@ std::vector<std::string_view> all_names(const Checkpoint& checkpoint, const Prog
   return names;
 }
 
-// How names differ that are paired by now.
+// Differences between the names of matched pairs.
 std::set<NameChange> known_changes(const Checkpoint& checkpoint, const Checkpoint& reference,
                                    const NameMap& map, const Progress* progress) {
   std::set<NameChange> known;
@@ -139,7 +139,7 @@ std::set<NameChange> known_changes(const Checkpoint& checkpoint, const Checkpoin
   return known;
 }
 
-// What is left over on both sides, by what most of it has in common.
+// Matches the remaining tensors by a common replacement.
 void match_left_over(const Checkpoint& checkpoint, const Checkpoint& reference,
                      const std::vector<bool>& taken, NameMap& map, const Progress* progress) {
   std::vector<NamedShape> here, there;
@@ -187,7 +187,7 @@ NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference
   for (const auto& [name, tensor] : cancellable_range(there, progress)) {
     if (tensor) (taken[index_of(*tensor)] ? found_there : alone_there).push_back(name);
   }
-  // One that is left over beside others in place is gone, and another is new.
+  // A single unmatched tensor beside matched ones is missing, and another one is new.
   auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2, progress);
   if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
       begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))

@@ -1,5 +1,5 @@
-// What another checkpoint of the same model says about this one: which of its tensors is which, and
-// the shapes and dtypes that follow.
+// Derives expectations from another checkpoint of the same model: matching tensors, shapes and
+// dtypes.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace shw {
 
-// Who is who. Names are equal, or equal without what wrappers put before and between (model.,
-// module., _orig_mod.), or equal but for one first part that is replaced everywhere alike. What
-// could be two is nothing.
+// Matches names: equal; equal without wrappers (model., module., _orig_mod.); or
+// equal after replacing one first part consistently. Ambiguous names are not
+// matched.
 struct NameMap {
-  std::vector<std::optional<TensorId>> in_reference;  // one a tensor of the checkpoint
+  std::vector<std::optional<TensorId>> in_reference;  // one per tensor of the checkpoint
 };
 NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
                     const Progress* progress = nullptr);
 
-// Entries have the checkpoint's own names; a tensor that only the reference has keeps its name
-// there. Tensors of the reference with holes are left out: a broken one is no truth; and of the
-// checkpoint those of `doubted`. Optimizer states are left out where the checkpoint has none at
-// all: a model that was exported without.
+// Entries have the checkpoint's names; tensors that only the reference has keep its names. Tensors
+// with holes in the reference are skipped because they cannot be trusted; so are checkpoint
+// tensors listed in `doubted`. Optimizer states are skipped if the checkpoint has none (an
+// exported model).
 Spec spec_from_checkpoint(const Checkpoint& checkpoint, const Checkpoint& reference,
                           const NameMap& names, const std::set<TensorId>& doubted = {},
                           const Progress* progress = nullptr);

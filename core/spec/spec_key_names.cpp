@@ -13,8 +13,8 @@ std::string nearest_spec_key(const std::string& key) {
   std::string nearest;
   std::size_t least = 3;
   for (std::string_view known : kRead) {
-    // Two letters of "role" are another word: a third of the letters may be wrong, and one at
-    // least.
+    // At most a third of the letters may differ, and at least one: two letters of "role" make
+    // another word.
     const std::size_t limit = known.size() < 6 ? 1 : 2;
     const std::size_t distance = edit_distance(key, known, limit);
     if (distance > limit || distance >= least) continue;

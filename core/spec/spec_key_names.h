@@ -4,8 +4,8 @@
 
 namespace shw {
 
-// The key of a spec's entry that is read and that `key` is a letter or two away from; empty where
-// there is none.
+// The known spec key within two letters of `key`; empty if there is
+// none.
 std::string nearest_spec_key(const std::string& key);
 
 }  // namespace shw

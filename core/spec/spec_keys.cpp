@@ -9,7 +9,7 @@ namespace shw {
 
 namespace {
 
-// An entry that has the known key as well means something else by the other one.
+// If the entry has the known key too, the other key means something else.
 bool is_given(const SpecEntry& entry, std::string_view key) {
   return key == "shape" || (key == "dtype" && entry.dtype) || (key == "mesh" && entry.mesh) ||
          (key == "placements" && !entry.placements.empty()) ||

@@ -1,4 +1,4 @@
-// Keys of a spec's entries that nobody reads, and that are a letter or two away from one that is.
+// Unknown keys in spec entries that are probably misspelled known keys.
 #pragma once
 
 #include <string>

@@ -14,30 +14,31 @@
 namespace shw::verbs {
 namespace {
 
-using Gone = std::map<TensorId, std::vector<Box>>;
+using MissingChunks = std::map<TensorId, std::vector<Box>>;
 
-Gone gone_tiles_of(const Checkpoint& c) {
-  Gone gone;
+MissingChunks missing_chunks_of(const Checkpoint& c) {
+  MissingChunks missing;
   for (TensorId tensor : c.tensors()) {
     for (ChunkId chunk : c.chunks(tensor)) {
       if (!is_in_missing_file(c, c.item(chunk)) || volume(c.sizes(chunk)) == 0) continue;
-      gone[tensor].push_back(box_of(c, chunk));
+      missing[tensor].push_back(box_of(c, chunk));
     }
   }
-  return gone;
+  return missing;
 }
 
-std::vector<std::string> gone_entries_of(const Checkpoint& c) {
-  std::vector<std::string> gone;
+std::vector<std::string> missing_entries_of(const Checkpoint& c) {
+  std::vector<std::string> missing;
   for (const NonTensorEntry& object : c.objects()) {
-    if (!object.inlined && is_in_missing_file(c, object.item)) gone.push_back(object.fqn);
+    if (!object.inlined && is_in_missing_file(c, object.item)) missing.push_back(object.fqn);
   }
-  return gone;
+  return missing;
 }
 
-// What the other moments of its parameter lost, and it did not: Adam divides one by the root of the
-// other, and a row of one alone does more harm than none.
-Gone lost_by_other_moments(const Checkpoint& c, const Gone& gone, const Progress* progress) {
+// Elements that the other moments of a parameter lost: Adam divides one moment by the root of the
+// other, so a row of one moment alone does harm.
+MissingChunks lost_by_other_moments(const Checkpoint& c, const MissingChunks& missing,
+                                    const Progress* progress) {
   std::map<std::string, std::vector<TensorId>> of_parameters;
   for (const OptimizerState& state : optimizer_states(c, progress)) {
     if (state.role != StateRole::kMoment) continue;
@@ -46,17 +47,17 @@ Gone lost_by_other_moments(const Checkpoint& c, const Gone& gone, const Progress
     if (kind != name.npos) name.erase(kind, state.kind.size());
     of_parameters[name].push_back(state.state);
   }
-  Gone more;
+  MissingChunks more;
   for (const auto& [name, moments] : of_parameters) {
     for (TensorId moment : moments) {
       for (TensorId other : moments) {
-        auto lost = gone.find(other);
-        if (other == moment || lost == gone.end() || !same(c.shape(other), c.shape(moment)))
+        auto lost = missing.find(other);
+        if (other == moment || lost == missing.end() || !same(c.shape(other), c.shape(moment)))
           continue;
-        auto own = gone.find(moment);
+        auto own = missing.find(moment);
         for (const Box& box : lost->second) {
-          const bool too = own != gone.end() && std::find(own->second.begin(), own->second.end(),
-                                                          box) != own->second.end();
+          const bool too = own != missing.end() && std::find(own->second.begin(), own->second.end(),
+                                                             box) != own->second.end();
           if (!too) more[moment].push_back(box);
         }
       }
@@ -65,24 +66,24 @@ Gone lost_by_other_moments(const Checkpoint& c, const Gone& gone, const Progress
   return more;
 }
 
-// Masters that the model can fill: the elements of its parameter are all there.
-std::map<TensorId, TensorId> masters_of(const Checkpoint& c, const Gone& gone,
+// Masters that can be filled from the model: all elements of their parameters exist.
+std::map<TensorId, TensorId> masters_of(const Checkpoint& c, const MissingChunks& missing,
                                         const Progress* progress) {
   std::map<TensorId, TensorId> out;
   for (const OptimizerState& state : optimizer_states(c, progress)) {
     if (state.role == StateRole::kMaster && state.parameter && state.parameter_is_sure &&
-        gone.contains(state.state) && !gone.contains(*state.parameter) &&
+        missing.contains(state.state) && !missing.contains(*state.parameter) &&
         same(c.shape(state.state), c.shape(*state.parameter)))
       out.emplace(state.state, *state.parameter);
   }
   return out;
 }
 
-// What each tensor is filled with.
+// The fill values and their sources.
 struct Filling {
   const Checkpoint& checkpoint;
   const PlanOptions& options;
-  std::string source;  // path of options.fill_source, whole
+  std::string source;  // absolute path of options.fill_source
   std::map<TensorId, TensorId> masters;
 
   void from(TensorId tensor, FillStep& step) const {
@@ -102,9 +103,10 @@ struct Filling {
   }
 };
 
-void add_fills(const Filling& filling, const Gone& gone, const Gone& more, StepPlan& plan) {
-  std::map<std::string, FillStep> alike;  // one step for all that are filled from one checkpoint
-  for (const auto& [tensor, boxes] : gone) {
+void add_fills(const Filling& filling, const MissingChunks& missing, const MissingChunks& more,
+               StepPlan& plan) {
+  std::map<std::string, FillStep> alike;  // one step for all tensors filled from one checkpoint
+  for (const auto& [tensor, boxes] : missing) {
     FillStep step;
     step.gone = true;
     filling.from(tensor, step);
@@ -130,9 +132,9 @@ Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
                                                            Progress* progress) {
   const Checkpoint& c = *opened.checkpoint;
   if (fill.empty() || c.directory() == nullptr) return std::optional<StepPlan>();
-  const Gone gone = gone_tiles_of(c);
-  const std::vector<std::string> entries = gone_entries_of(c);
-  if (gone.empty() && entries.empty()) return std::optional<StepPlan>();
+  const MissingChunks missing = missing_chunks_of(c);
+  const std::vector<std::string> entries = missing_entries_of(c);
+  if (missing.empty() && entries.empty()) return std::optional<StepPlan>();
   PlanOptions options;
   SHW_CHECK(choose_fill(fill, options, progress));
   StepPlan plan;
@@ -143,8 +145,8 @@ Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
     SHW_TRY(filling.source, posix_store().resolved(options.fill_source->directory()->name()));
     plan.inputs.push_back({filling.source, fingerprint(*options.fill_source)});
   }
-  if (options.fill != FillChoice::kZero) filling.masters = masters_of(c, gone, progress);
-  add_fills(filling, gone, lost_by_other_moments(c, gone, progress), plan);
+  if (options.fill != FillChoice::kZero) filling.masters = masters_of(c, missing, progress);
+  add_fills(filling, missing, lost_by_other_moments(c, missing, progress), plan);
   if (!entries.empty()) plan.steps.emplace_back(DropStep{entries});
   resolve_missing(c, plan.steps);
   return std::optional<StepPlan>(std::move(plan));

@@ -15,7 +15,7 @@
 namespace shw::verbs {
 namespace {
 
-// Looked at before what is known is shown: a moment on a slow disk.
+// Entries examined before the list is shown: a moment on a slow disk.
 constexpr std::size_t kAtOnce = 16;
 
 void describe(ListedPlace& place, const std::string& path) {

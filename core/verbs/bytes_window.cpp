@@ -22,7 +22,7 @@ std::string name_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return box.sizes.empty() ? name : name + " " + to_text(box);
 }
 
-// Of all records of one file: the one that holds a byte, and those that begin before and after it.
+// Finds the record of a file that contains a byte, and the neighbouring records.
 struct Neighbours {
   std::optional<BytesRecord> here;
   std::optional<std::uint64_t> before, after;
@@ -43,7 +43,7 @@ class RecordSearch {
       if (object.item) see(*object.item, std::nullopt, &object.fqn);
     }
     if (best_ && best_->chunk) best_->name = name_of(checkpoint_, *best_->chunk);
-    // "Before" is where the record at hand begins, unless its first byte is looked at.
+    // "Previous" is the begin of the current record, unless its first byte is selected.
     found_.here = std::move(best_);
     return found_;
   }
@@ -70,7 +70,7 @@ class RecordSearch {
   Neighbours found_;
 };
 
-// What of a record lies in the file; what does not is said.
+// The part of a record inside the file; adds a message if some is missing.
 FileRange range_of(const ItemPlace& place, std::uint64_t size, std::vector<std::string>& wrong) {
   if (place.offset < 0 || place.length < 0) {
     wrong.push_back(fmt::format("recorded at byte {} with {} bytes: neither can be negative",
@@ -123,7 +123,7 @@ void add_values(const Checkpoint& checkpoint, ChunkId chunk, FileRange range,
     return;
   }
   window.wrong.push_back(header.error().message);
-  // As far as it can be told: the last payload of an archive that begins, or all that is there.
+  // Best guess without a valid archive: its last payload, or everything there is.
   window.values_first = range.offset;
   window.values_last = range.offset + range.length;
   for (const BytePart& part : parts.parts) {
@@ -144,12 +144,12 @@ Status add_parts(const Checkpoint& checkpoint, const ByteSource& source, BytesWi
   FileRange range{0, source.size()};
   if (window.record) range = range_of(window.record->place, source.size(), window.wrong);
   SHW_TRY(parts, byte_parts(source, range));
-  // A record without a frame of its own may lie in an archive as large as the file.
+  // Records without a header may be part of an archive as large as the file.
   if (window.record && !parts.is_archive && range.length > 0) {
     SHW_TRY(ByteParts file, byte_parts(source, {0, source.size()}));
     if ((file.is_archive && !file.damage) || file.parts.size() > 1) {
       window.all = file.parts;
-      if (!file.is_archive) window.all.pop_back();  // the head; then this record, by its name
+      if (!file.is_archive) window.all.pop_back();  // the header, then this record by name
     }
     for (BytePart& part : parts.parts) part.name = "payload of " + window.record->name;
     if (!file.is_archive)
@@ -171,7 +171,8 @@ std::size_t element_bytes(const BytesWindow& window) {
   return window.values_first < window.values_last ? size_of(window.dtype) : 0;
 }
 
-// Which element begins at a byte; nothing where none does, or not all of it is in the window.
+// Index of the element that begins at a byte; nullopt if there is none or it is cut off by the
+// window.
 std::optional<std::uint64_t> element_at(const BytesWindow& window, std::uint64_t offset) {
   std::uint64_t size = element_bytes(window);
   if (size == 0 || offset < window.values_first || offset < window.first) return std::nullopt;
@@ -221,7 +222,7 @@ std::string value_at(const BytesWindow& window, std::uint64_t offset) {
   std::size_t size = size_of(window.dtype);
   auto from = window.bytes.begin() + static_cast<std::ptrdiff_t>(offset - window.first);
   Bytes bytes(from, from + static_cast<std::ptrdiff_t>(size));
-  // A complex number is two numbers, each in its own byte order.
+  // Complex numbers consist of two numbers, each with its own byte order.
   bool two = name(window.dtype).find("complex") != std::string_view::npos;
   auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(two ? size / 2 : size);
   if (window.big_endian) {

@@ -12,7 +12,7 @@
 namespace shw::verbs {
 namespace {
 
-// Of every operation, by the names before it.
+// Tensors of all operations, by old name.
 using Subjects = std::set<std::string_view>;
 Subjects subjects_of(const Certificate& certificate) {
   Subjects subjects;

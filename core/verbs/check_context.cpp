@@ -11,7 +11,7 @@
 namespace shw::verbs {
 namespace {
 
-// Answers and policies are text that people keep in a repository.
+// Limit for baselines and policies, which are text files in repositories.
 constexpr std::uint64_t kMostText = std::uint64_t{256} << 20;
 
 Result<std::string> read_text(const std::string& path) {
@@ -19,7 +19,7 @@ Result<std::string> read_text(const std::string& path) {
   return read_whole_text(*source, kMostText);
 }
 
-// Words between commas, blanks and brackets.
+// Splits at commas, blanks and brackets.
 void add_words(std::string_view text, std::vector<std::string>& words) {
   constexpr std::string_view kBetween = " \t\r,[]\"'";
   while (true) {

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Which verbs look at what else the person knows, and which write.
+// Verbs that use references, and verbs that write.
 constexpr std::array<std::string_view, 5> kLooking{"check", "plan", "repair", "report", "gui"};
 constexpr std::array<std::string_view, 3> kPlanning{"plan", "repair", "report"};
 constexpr std::array<std::string_view, 2> kJudging{"check", "report"};

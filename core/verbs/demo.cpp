@@ -24,10 +24,10 @@ namespace {
 constexpr const char* kRecipe =
 #include "demo_recipe.inc"
     ;
-// Says that the folder is ours to replace.
+// Marks a folder that may be replaced.
 constexpr const char* kMarker = ".shardwright-demo";
-// Payloads begin with that many real bytes; the rest is a hole. Enough for `show --values` and for
-// tiles that differ, small enough that 7,000 tiles take about 40 MB of disk.
+// Payloads begin with this many real bytes, followed by a hole: enough for `show --values` and
+// distinct chunks, while 7,000 chunks take about 40 MB of disk.
 constexpr std::uint64_t kRealBytes = 512;
 
 std::uint64_t mixed(std::uint64_t value) {  // splitmix64
@@ -42,9 +42,9 @@ std::uint64_t bits_of_number(Dtype dtype, std::int64_t number) {
   return static_cast<std::uint64_t>(number);
 }
 
-// Element `random` of a tensor. Weights are of either sign, between 0.008 and 0.06, as trained ones
-// are. A mean of gradients lies between 2^-17 and 2^-10, and the mean of their squares is one to
-// four times its square: what gradients that agree and gradients that scatter leave.
+// Element `random` of a tensor. Weights have either sign and magnitudes from 0.008 to 0.06, like
+// trained ones. Mean gradients are between 2^-17 and 2^-10, mean squares one to four times their
+// square, as consistent and noisy gradients give.
 std::uint64_t element_of(const DemoTensor& tensor, std::uint64_t random) {
   if (tensor.values == DemoValues::kNumber) return bits_of_number(tensor.dtype, tensor.number);
   if (tensor.dtype != Dtype::kBfloat16) return random & 0xFF;
@@ -79,7 +79,7 @@ PayloadWriter sparse_payload(const DemoTensor& tensor, std::uint64_t length, std
   return {write, length};
 }
 
-struct Job {  // one item of one file
+struct Job {  // one item of a file
   std::size_t tensor = 0, tile = 0;
 };
 
@@ -131,7 +131,7 @@ Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Pr
 
 namespace fs = std::filesystem;
 
-// A demo inside a checkpoint would be taken for a part of it.
+// A demo inside a checkpoint would be read as part of it.
 Status check_is_none(const std::string& folder) {
   if (!posix_store().exists(folder)) return {};
   SHW_TRY(const std::vector<std::string> names, names_in(folder));
@@ -145,7 +145,7 @@ Status check_is_none(const std::string& folder) {
   return {};
 }
 
-// What an earlier demo left goes; what is not ours stays, and is an error.
+// Deletes an earlier demo; other files are kept and cause an error.
 Status clear(const std::string& folder, const std::string& checkpoint) {
   std::error_code code;
   std::string made = folder + "/" + checkpoint;

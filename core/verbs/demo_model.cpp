@@ -20,8 +20,8 @@ Placement shard(std::int64_t dim) {
   return {Placement::Kind::kShard, dim, 1};
 }
 
-// Hybrid FSDP: cut along dim 0 over dp_shard; of the replicas that hold the same tile one writes
-// it, in turn, which is what torch's deduplication comes to.
+// Hybrid FSDP: split along dim 0 over dp_shard; replicas write equal chunks in turn, as torch's
+// deduplication does.
 DemoTensor dense(const DemoModel& model, std::string fqn, Dtype dtype, Extents shape,
                  std::size_t turn) {
   std::int64_t replicas = model.dense_mesh.axes[0].size;
@@ -43,8 +43,8 @@ DemoTensor dense(const DemoModel& model, std::string fqn, Dtype dtype, Extents s
   return tensor;
 }
 
-// The defect: dims 1 and 2 were transposed before saving, the placements were not. Each rank holds
-// a piece of dim 2, but it is recorded as a piece of dim 1.
+// The defect: dims 1 and 2 were transposed before saving without the placements. Each rank holds a
+// part of dim 2, recorded as a part of dim 1.
 DemoTensor expert(const DemoModel& model, std::string fqn, Dtype dtype, const Extents& shape) {
   std::int64_t shards = model.expert_mesh.axes[0].size, parallel = model.expert_mesh.axes[1].size;
   Extents tile{shape[0] / parallel, shape[1], shape[2] / shards};
@@ -96,7 +96,7 @@ class Reader {
     model_.tensors.push_back(std::move(tensor));
   }
 
-  // The tensor that was added last holds nothing but this number.
+  // Sets the single value of the last added tensor.
   void add_number(std::int64_t number) {
     model_.tensors.back().values = DemoValues::kNumber;
     model_.tensors.back().number = number;
@@ -116,7 +116,7 @@ class Reader {
     }
   }
 
-  // The experts are frozen: only the other parameters have optimizer states.
+  // Experts are frozen: only other parameters have optimizer states.
   void add_states() {
     for (const Parameter& parameter : parameters_) {
       auto add = [&](const std::string& state, Dtype dtype, const Extents& shape) {
@@ -136,7 +136,7 @@ class Reader {
   struct Parameter {
     std::string fqn;
     Extents shape;
-    std::size_t tensor = 0;  // in model_
+    std::size_t tensor = 0;  // index in model_
   };
 
   const Json& recipe_;

@@ -19,15 +19,15 @@ Result<std::string> output_of(const Opened& opened, const VerbOptions& verb_opti
   return out;
 }
 
-// All elements are there and the right ones; where they belong, or what they are called, is wrong.
+// True if all elements are correct and only their place or name is wrong.
 bool is_of_places_only(const Finding& finding) {
   const Rule& rule = rule_of(finding);
   return finding.remedy && finding.remedy->kind != "fill" && !rule.damages_bytes &&
          rule.coverage.text.empty();
 }
 
-// Bytes that are not those that were written, and load without a word: of the files that it names
-// none can be believed.
+// True for rules about silently changed bytes: no data in the named files is
+// trusted.
 bool is_of_whole_files(const Rule& rule) {
   return rule.damages_bytes && rule.outcome == RunOutcome::kReadsWrong;
 }
@@ -46,7 +46,7 @@ std::vector<std::string_view> tensors_in(const Checkpoint& checkpoint, std::stri
   return names;
 }
 
-// What check calls an error must not look whole.
+// Marks tensors with errors in the export.
 void remember_doubts(const Checkpoint& checkpoint, ExportOptions& options) {
   for (const Finding& finding : options.findings) {
     if (finding.severity != Severity::kError || is_of_places_only(finding)) continue;

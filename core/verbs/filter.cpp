@@ -27,7 +27,7 @@ bool parse_number(std::string_view text, T& value) {
   return code == std::errc{} && end == text.data() + text.size();
 }
 
-// A test of one tensor, made once per filter text.
+// A predicate on tensors, built once per filter.
 using Test = std::function<bool(TensorId)>;
 
 Test never() {
@@ -61,10 +61,10 @@ Test written_by(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-// A star stands for any extent; nothing where a part is neither a number nor a star.
+// * matches any extent; nullopt if a part is neither a number nor *.
 struct WantedShape {
   std::vector<std::optional<std::int64_t>> extents;
-  bool open = false;  // "[288,": still being typed
+  bool open = false;  // "[288,": incomplete input
 };
 std::optional<WantedShape> parse_shape(std::string_view text) {
   WantedShape wanted;
@@ -104,8 +104,8 @@ Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-// The dtype that a person names. "float8" and "fp8" are several: then the part that all their names
-// have.
+// A dtype by name. "float8" and "fp8" mean several: their common name part is
+// compared.
 struct WantedDtype {
   std::optional<Dtype> one;
   std::string part;
@@ -135,12 +135,12 @@ bool is_letters(std::string_view word) {
   return word.size() > 1 && word[0] == '~';
 }
 
-// "*.weight": of the whole name.
+// "*.weight": a pattern for the whole name.
 bool is_glob(std::string_view word) {
   return word.find_first_of("*?") != std::string_view::npos;
 }
 
-// "key:value"; the key is empty for a word.
+// "key:value"; key is empty for plain words.
 struct Term {
   std::string_view key, value;
 };
@@ -195,7 +195,7 @@ std::string or_else(std::string advice, const char* otherwise) {
   return advice.empty() ? otherwise : std::move(advice);
 }
 
-// What is wrong with a term, and what was probably meant.
+// An invalid term and a suggestion.
 struct Problem {
   std::string message, advice;
 };
@@ -232,7 +232,7 @@ std::optional<Problem> problem_of(const Checkpoint& checkpoint, std::string_view
   if ((key == "rank" || key == "ndim") && !parse_number(value, number))
     return Problem{"\"" + std::string(value) + "\" is no number", std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;
-  // A name may hold a colon.
+  // Names may contain a colon.
   Test named = has_word(checkpoint, word, nullptr);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (named(TensorId{t})) return std::nullopt;
@@ -302,7 +302,7 @@ bool is_narrower(std::string_view text, std::string_view before) {
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (now[i] == then[i]) continue;
     bool words = !is_term(now[i]) && !is_term(then[i]);
-    // "~" alone is a character of names, and looked for as one.
+    // A single "~" is an ordinary character.
     bool alike = is_letters(now[i]) == is_letters(then[i]);
     if (is_glob(now[i]) || is_glob(then[i])) return false;
     if (!words || !alike || !now[i].starts_with(then[i])) return false;

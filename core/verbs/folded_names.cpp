@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// A bit for each letter and digit, and a few for the rest.
+// One bit per letter and digit, a few for other characters.
 std::uint64_t sign_of(char c) {
   auto byte = static_cast<unsigned char>(c);
   unsigned bit = 36 + byte % 28;
@@ -36,7 +36,7 @@ FoldedNames fold_names(const Checkpoint& checkpoint) {
   names.begin.reserve(checkpoint.tensor_count() + 1);
   names.shared.reserve(checkpoint.tensor_count());
   names.signs.reserve(checkpoint.tensor_count());
-  std::string_view before;  // into the text, which is as long as it will be
+  std::string_view before;  // view into the text, whose capacity is reserved
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     names.begin.push_back(names.text.size());
     for (char c : checkpoint.fqn(TensorId{t})) names.text += lower(c);
@@ -55,13 +55,13 @@ FoldedNames fold_names(const Checkpoint& checkpoint) {
 std::vector<std::uint32_t> names_with(const FoldedNames& names, const std::string& word) {
   std::vector<std::uint32_t> found;
   const char *text = names.text.data(), *end = text + names.text.size();
-  auto next = names.begin.begin();  // the first name that begins behind the place
+  auto next = names.begin.begin();  // the first name that begins after the match
   for (const char* at = text; at < end;) {
     const void* hit = ::memmem(at, static_cast<std::size_t>(end - at), word.data(), word.size());
     if (hit == nullptr) break;
     auto place = static_cast<std::size_t>(static_cast<const char*>(hit) - text);
     next = std::upper_bound(next, names.begin.end(), place);
-    bool inside = place + word.size() < *next;  // and not over the end of one
+    bool inside = place + word.size() < *next;  // the match must not extend into the next name
     if (inside) found.push_back(static_cast<std::uint32_t>(next - names.begin.begin() - 1));
     at = inside ? text + *next : text + place + 1;
   }

@@ -21,7 +21,7 @@ std::string_view trimmed_toml(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// Without a remark; "#" inside of quotes is none.
+// Removes a comment; "#" inside quotes does not begin one.
 std::string_view without_remark(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -36,7 +36,7 @@ std::string_view without_remark(std::string_view line) {
   return line;
 }
 
-// The strings of a list, as far as it stands in `line`. True where the list ends there.
+// Adds the strings of a list in this line. True if the list ends.
 bool add_strings(std::string_view line, std::vector<std::string>& strings) {
   while (!line.empty()) {
     const std::size_t at = line.find_first_of("\"']");
@@ -50,7 +50,7 @@ bool add_strings(std::string_view line, std::vector<std::string>& strings) {
   return false;
 }
 
-// After "ignore =", or nothing where the line says something else.
+// The text after "ignore ="; empty for other lines.
 std::string_view value_of_ignore(std::string_view line) {
   constexpr std::string_view kKey = "ignore";
   if (!line.starts_with(kKey)) return {};

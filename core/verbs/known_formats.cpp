@@ -7,7 +7,7 @@ namespace shw::verbs {
 std::vector<KnownFormat> known_formats() {
   std::vector<KnownFormat> known;
   for (const FormatRow& row : formats()) {
-    // Another layout of the same stands beside it.
+    // Variants of one format share a title.
     if (known.empty() || known.back().title != row.format->title)
       known.push_back({row.format->title, row.sign});
   }

@@ -30,24 +30,24 @@ constexpr std::string_view kLatest = "@latest";
 constexpr std::string_view kComplete = "@latest-complete";
 constexpr std::string_view kFrom = "from:";
 
-struct Asked {
+struct StepRequest {
   std::string run, below;  // "runs/llama", "/model"
   bool complete = false;
 };
 
-// The first part of the path that is one of the two words.
-std::optional<Asked> asked_for(std::string_view path) {
+// The first path part that is @latest or @latest-complete.
+std::optional<StepRequest> parse_request(std::string_view path) {
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     const std::string_view part = path.substr(at, end - at);
     if (part == kLatest || part == kComplete) {
       if (posix_store().exists(std::string(path.substr(0, end)))) return std::nullopt;
-      Asked asked;
-      asked.run = at == 0 ? "." : path.substr(0, at == 1 ? 1 : at - 1);
-      asked.below = path.substr(end);
-      while (asked.below.ends_with('/')) asked.below.pop_back();
-      asked.complete = part == kComplete;
-      return asked;
+      StepRequest request;
+      request.run = at == 0 ? "." : path.substr(0, at == 1 ? 1 : at - 1);
+      request.below = path.substr(end);
+      while (request.below.ends_with('/')) request.below.pop_back();
+      request.complete = part == kComplete;
+      return request;
     }
     at = end + 1;
   }
@@ -58,7 +58,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "epoch=3-step=9000.ckpt" is "epoch=#-step=#.ckpt"; empty where no number ends the name.
+// "epoch=3-step=9000.ckpt" becomes "epoch=#-step=#.ckpt"; empty if no number ends the name.
 std::string pattern_of(const std::string& name, bool is_file) {
   const std::size_t dot = is_file || name.ends_with(".ckpt") ? name.rfind('.') : name.npos;
   const std::size_t stem = std::min(dot, name.size());
@@ -75,7 +75,7 @@ std::string pattern_of(const std::string& name, bool is_file) {
 
 struct StepFolder {
   std::string name, pattern;
-  bool holds_checkpoint = false;  // one, or several in its folders
+  bool holds_checkpoint = false;  // itself or in its subfolders
 };
 
 bool holds_checkpoint(const std::string& path) {
@@ -86,21 +86,21 @@ bool holds_checkpoint(const std::string& path) {
 }
 
 // Newest first.
-Result<std::vector<StepFolder>> steps_of(const Asked& asked, Progress* progress) {
-  SHW_TRY(auto directory, open_directory(asked.run));
-  SHW_TRY(const std::vector<std::string> names, names_in(asked.run));
+Result<std::vector<StepFolder>> steps_of(const StepRequest& request, Progress* progress) {
+  SHW_TRY(auto directory, open_directory(request.run));
+  SHW_TRY(const std::vector<std::string> names, names_in(request.run));
   std::vector<StepFolder> steps;
   for (const std::string& name : names) {
     if (is_cancelled(progress)) return cancelled_error();
     if (name.starts_with('.') || name.find(kPartialMark) != name.npos) continue;
     const EntryKind kind = directory->stat(name).kind;
     const bool is_file = kind == EntryKind::kFile;
-    if (is_file ? !is_file_of_checkpoint(name) || !asked.below.empty()
+    if (is_file ? !is_file_of_checkpoint(name) || !request.below.empty()
                 : kind != EntryKind::kDirectory)
       continue;
     StepFolder step{name, pattern_of(name, is_file)};
     if (step.pattern.empty()) continue;
-    step.holds_checkpoint = is_file || holds_checkpoint(asked.run + "/" + name + asked.below);
+    step.holds_checkpoint = is_file || holds_checkpoint(request.run + "/" + name + request.below);
     steps.push_back(std::move(step));
   }
   std::sort(steps.begin(), steps.end(),
@@ -108,17 +108,18 @@ Result<std::vector<StepFolder>> steps_of(const Asked& asked, Progress* progress)
   return steps;
 }
 
-// What a repair made beside the steps, "step_9000-repaired-2", is none of them. True where one was
+// Drops results of repairs ("step_9000-repaired-2"); true if any was
 // dropped.
-bool drop_results(const Asked& asked, std::vector<StepFolder>& steps) {
+bool drop_results(const StepRequest& request, std::vector<StepFolder>& steps) {
   const std::size_t before = steps.size();
   std::erase_if(steps, [&](const StepFolder& step) {
-    return posix_store().exists(asked.run + "/" + step.name + asked.below + "/" + kCertificateFile);
+    return posix_store().exists(request.run + "/" + step.name + request.below + "/" +
+                                kCertificateFile);
   });
   return steps.size() != before;
 }
 
-Status keep_those_alike(const Asked& asked, std::vector<StepFolder>& steps) {
+Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& steps) {
   std::set<std::string> patterns;
   std::vector<std::string> examples;
   for (const StepFolder& step : steps) {
@@ -133,21 +134,22 @@ Status keep_those_alike(const Asked& asked, std::vector<StepFolder>& steps) {
                                   steps.size() == 1 ? steps.front().name
                                                     : fmt::format("{} to {}", steps.back().name,
                                                                   steps.front().name)),
-                {asked.run + asked.below},
+                {request.run + request.below},
                 "Name the folder that holds the steps, as in runs/llama/@latest.");
-  if (patterns.size() > 1 && drop_results(asked, steps)) return keep_those_alike(asked, steps);
+  if (patterns.size() > 1 && drop_results(request, steps))
+    return keep_matching_steps(request, steps);
   if (patterns.size() > 1)
     return fail(
         ErrorKind::kUnsupported,
         fmt::format("holds steps of several names, and nobody knows which is the newest: {}",
                     some_of(examples)),
-        {asked.run}, "Name one by its folder.");
+        {request.run}, "Name one by its folder.");
   std::erase_if(steps, [&](const StepFolder& step) { return !patterns.contains(step.pattern); });
   return {};
 }
 
-// Why it is not complete; empty where it is.
-Result<std::string> what_lacks(const std::string& path, Progress* progress) {
+// Empty if the step is complete.
+Result<std::string> incomplete_reason(const std::string& path, Progress* progress) {
   auto opened = open_checkpoint(path, progress);
   if (!opened) {
     if (opened.error().kind == ErrorKind::kCancelled)
@@ -166,15 +168,16 @@ Result<std::string> what_lacks(const std::string& path, Progress* progress) {
   return std::string();
 }
 
-std::string joined_path(const Asked& asked, const StepFolder& step) {
-  const std::string folder = asked.run == "." ? "" : asked.run + (asked.run == "/" ? "" : "/");
-  return folder + step.name + asked.below;
+std::string joined_path(const StepRequest& request, const StepFolder& step) {
+  const std::string folder =
+      request.run == "." ? "" : request.run + (request.run == "/" ? "" : "/");
+  return folder + step.name + request.below;
 }
 
-// What was typed and may stand for a step.
+// Options that may contain such paths.
 struct Typed {
   std::string *checkpoint, *against;
-  std::string fill;  // behind "from:"
+  std::string fill;  // after "from:"
   std::array<std::string*, 3> all() { return {checkpoint, against, &fill}; }
 };
 
@@ -186,9 +189,9 @@ Typed typed_in(VerbOptions& verb_options) {
 
 using Settled = std::vector<NewestStep>;
 
-Result<Settled> resolve_own_step(const std::vector<std::string>& asked, Progress* progress) {
+Result<Settled> resolve_own_step(const std::vector<std::string>& request, Progress* progress) {
   Settled settled;
-  for (const std::string& path : asked) {
+  for (const std::string& path : request) {
     SHW_TRY(NewestStep step, newest_step(path, progress));
     settled.push_back(std::move(step));
   }
@@ -236,36 +239,36 @@ Result<Settled> unpacked(BytesView bytes) {
 }  // namespace
 
 bool stands_for_a_step(std::string_view path) {
-  return asked_for(path).has_value();
+  return parse_request(path).has_value();
 }
 
 Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
   NewestStep newest{path, path, {}};
-  const std::optional<Asked> asked = asked_for(path);
-  if (!asked) return newest;
-  SHW_TRY(std::vector<StepFolder> steps, steps_of(*asked, progress));
-  SHW_CHECK(keep_those_alike(*asked, steps));
+  const std::optional<StepRequest> request = parse_request(path);
+  if (!request) return newest;
+  SHW_TRY(std::vector<StepFolder> steps, steps_of(*request, progress));
+  SHW_CHECK(keep_matching_steps(*request, steps));
   for (const StepFolder& step : steps) {
-    newest.path = joined_path(*asked, step);
-    if (!asked->complete) return newest;
-    SHW_TRY(std::string lacks, what_lacks(newest.path, progress));
+    newest.path = joined_path(*request, step);
+    if (!request->complete) return newest;
+    SHW_TRY(std::string lacks, incomplete_reason(newest.path, progress));
     if (lacks.empty()) return newest;
     newest.passed_over.push_back(step.name + ": " + lacks);
   }
   return fail(ErrorKind::kUnsupported,
-              fmt::format("holds no complete step: {}", some_of(newest.passed_over)), {asked->run},
-              "`shardwright check` of one of them says more.");
+              fmt::format("holds no complete step: {}", some_of(newest.passed_over)),
+              {request->run}, "`shardwright check` of one of them says more.");
 }
 
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team) {
   Typed typed = typed_in(verb_options);
-  std::vector<std::string> asked;
+  std::vector<std::string> request;
   for (const std::string* path : typed.all()) {
-    if (stands_for_a_step(*path)) asked.push_back(*path);
+    if (stands_for_a_step(*path)) request.push_back(*path);
   }
-  if (asked.empty()) return Settled{};
-  auto settle = [&]() -> Result<Bytes> { return packed(resolve_own_step(asked, progress)); };
+  if (request.empty()) return Settled{};
+  auto settle = [&]() -> Result<Bytes> { return packed(resolve_own_step(request, progress)); };
   SHW_TRY(const Bytes told,
           run_on_rank0_and_broadcast(team, "which step is the newest", settle, progress));
   SHW_TRY(Settled settled, unpacked(told));

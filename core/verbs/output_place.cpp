@@ -21,7 +21,7 @@ Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
   const Directory& directory = *checkpoint.directory();
   const bool is_alone = !store.read_folder(opened_as) && holds_one_file(directory);
   SHW_TRY(std::string folder, store.resolved(directory.name()));
-  // The name itself, which is what is replaced, and what it points to.
+  // Both the name to be replaced and the target of a link are checked.
   SHW_TRY(std::string around, store.resolved(parent_of(out)));
   SHW_TRY(std::string real_out, store.resolved(out));
   if (!is_alone && (is_within(around, folder) || is_within(real_out, folder)))

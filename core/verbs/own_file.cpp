@@ -9,7 +9,7 @@ namespace shw::verbs {
 
 std::string own_file(const char* xdg, const char* home, std::string_view otherwise,
                      std::string_view name) {
-  // A relative one is to be passed over, as the XDG specification has it.
+  // The XDG specification says to ignore relative paths.
   if (xdg != nullptr && xdg[0] == '/') return fmt::format("{}/shardwright/{}", xdg, name);
   if (home == nullptr || home[0] != '/') return {};
   return fmt::format("{}/{}/shardwright/{}", home, otherwise, name);
@@ -24,7 +24,7 @@ Result<std::string> read_own_file(const std::string& file) {
 }
 
 Status write_own_file(Store& store, const std::string& file, std::string_view text) {
-  // From the nearest folder that is there: those below it are made on the way.
+  // Starts at the nearest existing folder; missing ones are created.
   std::string base = parent_of(file);
   while (!store.exists(base) && parent_of(base) != base) base = parent_of(base);
   std::string name = file.substr(base == "/" ? 1 : base.size() + 1);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kHalf = ".shardwright-half";
 
-// What is there may be a plan from before; what else it is would be lost.
+// Only an older plan may be replaced; anything else would be lost.
 Status check_replaces_a_plan(const Directory& folder, const std::string& name,
                              const std::string& path) {
   Entry entry = folder.stat(name);

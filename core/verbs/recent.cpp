@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostPathText = 4096;  // of one path: PATH_MAX
+constexpr std::size_t kMostPathText = 4096;  // per path: PATH_MAX
 
 std::string text_in(const Json& json, const char* key) {
   auto found = json.find(key);
@@ -66,7 +66,7 @@ std::string to_text(const RecentPlaces& places) {
 }
 
 RecentPlaces with_place(RecentPlaces places, RecentPlace place) {
-  // JSON has no other names; such a place is opened by hand.
+  // JSON cannot store other names; such checkpoints are not listed.
   if (place.path.empty() || !is_utf8(place.path)) return places;
   std::erase_if(places, [&](const RecentPlace& other) { return other.path == place.path; });
   places.insert(places.begin(), std::move(place));

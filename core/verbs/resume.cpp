@@ -51,15 +51,15 @@ Result<RepairResult> resume_steps(ResumeOrder order, Progress* progress) {
   return take(order.store, opened, plan, options, progress);
 }
 
-// Every verb that makes a new folder.
+// The verbs that create a folder.
 constexpr ResumeRow kRows[] = {{"repair", resume_repair}, {kStepsVerb, resume_steps}};
 
-tl::unexpected<Error> nothing_here(const std::string& folder) {
+tl::unexpected<Error> nothing_to_resume(const std::string& folder) {
   return fail(ErrorKind::kUsage, "nothing that was killed is left there", {folder},
               "name the folder that was to be made, or the checkpoint that was repaired in place");
 }
 
-// A journal's own errors name a file of the folder that it lies in.
+// Journal errors name files relative to the folder: adds its path.
 Error in_folder(Error error, const std::string& folder) {
   if (error.place.file == kJournalFile) error.place.file = folder + "/" + kJournalFile;
   return error;
@@ -86,8 +86,8 @@ bool is_partial(const std::string& path) {
   return path.substr(path.rfind('/') + 1).find(kPartialMark) != std::string::npos;
 }
 
-// The half-made folders that a person can mean.
-std::vector<std::string> half_made(const Store& store, const std::string& folder) {
+// The unfinished folders that `folder` may refer to.
+std::vector<std::string> unfinished_folders(const Store& store, const std::string& folder) {
   if (is_partial(folder))
     return store.exists(folder) ? std::vector{folder} : std::vector<std::string>{};
   return partial_folders(store, folder);
@@ -98,11 +98,11 @@ struct Begun {
   JournalText journal;
 };
 
-// Of several the one that has come farthest; an error says why none can be gone on with.
+// The one with the most progress; otherwise the reason why none can be resumed.
 Result<Begun> find_begun(const Store& store, const std::string& folder) {
   std::optional<Begun> best;
   std::optional<Error> why;
-  for (const std::string& partial : half_made(store, folder)) {
+  for (const std::string& partial : unfinished_folders(store, folder)) {
     Status free = check_is_own_partial(store, partial);
     if (free) free = check_nobody_makes_it(store, partial);
     auto opened = store.read_folder(partial);
@@ -120,11 +120,11 @@ Result<Begun> find_begun(const Store& store, const std::string& folder) {
   }
   if (best) return std::move(*best);
   if (why) return tl::unexpected<Error>(std::move(*why));
-  return nothing_here(folder);
+  return nothing_to_resume(folder);
 }
 
-// Where its folder lies now says what it will be called; as it was said at first where that is the
-// same place, so that the result is the same to the byte.
+// The output path by the folder's present place; spelled as originally if it is the same place, so
+// that results are byte-identical.
 Result<std::string> out_of(const Store& store, const Begun& begun) {
   SHW_TRY(std::string out, store.resolved(out_of_partial(begun.partial)));
   if (store.exists(out))
@@ -133,8 +133,8 @@ Result<std::string> out_of(const Store& store, const Begun& begun) {
   return as_typed(store, begun.journal.header.out, out);
 }
 
-Result<RepairResult> go_on(Store& store, Begun begun, const ResumeLimits& limits,
-                           Progress* progress) {
+Result<RepairResult> resume_repair_in_place(Store& store, Begun begun, const ResumeLimits& limits,
+                                            Progress* progress) {
   JournalHeader& header = begun.journal.header;
   SHW_TRY(std::string out, out_of(store, begun));
   if (auto changed = changed_input(store, header)) {
@@ -154,7 +154,7 @@ Result<RepairResult> go_on(Store& store, Begun begun, const ResumeLimits& limits
               {begun.partial + "/" + kJournalFile});
 }
 
-// Of a folder that is there: a repair in place, or a result that was finished.
+// For an existing folder: a repair in place, or a finished result.
 Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* progress) {
   SHW_TRY(auto directory, store.read_folder(folder));
   SHW_TRY(InPlace state, in_place_state(*directory));
@@ -162,10 +162,10 @@ Result<Resumed> resume_there(Store& store, const std::string& folder, Progress* 
     SHW_TRY(RepairResult result, resume_in_place(store, folder, progress));
     return Resumed{std::move(result)};
   }
-  if (directory->stat(kCertificateFile).kind != EntryKind::kFile) return nothing_here(folder);
+  if (directory->stat(kCertificateFile).kind != EntryKind::kFile) return nothing_to_resume(folder);
   SHW_CHECK(check_nobody_makes_it(store, folder));
   SHW_TRY(auto files, store.edit_folder(folder));
-  // It had got its name when it was killed: only that was left to do.
+  // Killed after the rename: only the cleanup is left.
   for (const char* path : {kOwnerFile, kJournalFile}) {
     if (directory->stat(path).kind == EntryKind::kFile) SHW_CHECK(files->remove(path));
   }
@@ -185,19 +185,19 @@ Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimi
     return resume_there(store, path, progress);
   }
   SHW_TRY(Begun begun, find_begun(store, path));
-  SHW_TRY(RepairResult result, go_on(store, std::move(begun), limits, progress));
+  SHW_TRY(RepairResult result, resume_repair_in_place(store, std::move(begun), limits, progress));
   return Resumed{std::move(result)};
 }
 
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder) {
   std::string path = without_trailing_slashes(folder);
-  std::vector<std::string> partials = half_made(store, path);
+  std::vector<std::string> partials = unfinished_folders(store, path);
   for (const std::string& partial : partials) {
     SHW_CHECK(check_nobody_makes_it(store, partial));
     SHW_CHECK(store.discard(partial, kPartialMark));
   }
   if (!partials.empty()) return partials;
-  if (!store.exists(path)) return nothing_here(path);
+  if (!store.exists(path)) return nothing_to_resume(path);
   SHW_CHECK(roll_back_in_place(store, path));
   return std::vector{path};
 }

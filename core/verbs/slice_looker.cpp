@@ -12,11 +12,11 @@
 namespace shw::verbs {
 namespace {
 
-// Columns that are read whole, row by row; of more, evenly spaced runs.
+// Wider slices are sampled in evenly spaced runs.
 constexpr std::int64_t kWholeColumns = 64 << 10;
-constexpr std::int64_t kMostRuns = 1024;  // reads of one look, a chunk each
+constexpr std::int64_t kMostRuns = 1024;  // reads per slice and chunk
 
-// Elements as doubles; nothing where the dtype has no numbers.
+// Elements as doubles; nullopt if the dtype is not numeric.
 bool as_doubles(Dtype dtype, BytesView bytes, std::vector<double>& out) {
   std::size_t size = size_of(dtype), count = size == 0 ? 0 : bytes.size() / size;
   out.resize(count);
@@ -58,7 +58,7 @@ bool as_doubles(Dtype dtype, BytesView bytes, std::vector<double>& out) {
   return true;
 }
 
-// Not so of a box that was made up: of another rank, or reaching beyond all numbers.
+// False for invalid boxes: another rank, or overflow.
 bool can_be(const Box& tile, std::size_t ndim) {
   if (tile.offsets.size() != ndim || tile.sizes.size() != ndim) return false;
   for (std::size_t d = 0; d < ndim; ++d) {
@@ -69,7 +69,7 @@ bool can_be(const Box& tile, std::size_t ndim) {
 
 }  // namespace
 
-// Evenly spaced runs of a range that hold about `wanted` positions; all of it where that is enough.
+// Evenly spaced runs of a range with about `wanted` positions; the whole range if that is enough.
 std::vector<SliceLooker::Run> SliceLooker::spaced_runs(std::int64_t extent, std::int64_t wanted,
                                                        std::int64_t most_runs) {
   if (wanted >= extent) return {{0, extent}};
@@ -77,7 +77,7 @@ std::vector<SliceLooker::Run> SliceLooker::spaced_runs(std::int64_t extent, std:
   std::int64_t length = std::max<std::int64_t>(1, wanted / count);
   std::vector<Run> runs;
   for (std::int64_t i = 0; i < count; ++i) {
-    // Rounded up, so that run i begins in cell i of as many cells.
+    // Rounded up, so that run i begins in cell i.
     std::int64_t at = extent / count * i + (extent % count * i + count - 1) / count;
     if (!runs.empty()) at = std::max(at, runs.back().last);
     if (at >= extent) break;
@@ -122,7 +122,7 @@ ValueCell& SliceLooker::cell(std::int64_t row, std::int64_t column) {
   return out_.cells[static_cast<std::size_t>(r * out_.cell_columns + c)];
 }
 
-// What is in one of them only is in none of the difference.
+// Elements on one side only are excluded from the difference.
 Result<SliceLooker::Patch> SliceLooker::read_difference(const Box& box) {
   SHW_TRY(Patch a, a_->read(box));
   SHW_TRY(Patch b, b_->read(box));
@@ -200,7 +200,7 @@ Result<SliceLooker::Patch> SliceLooker::read(const Box& box) {
 
 void SliceLooker::count(const Patch& patch, Run rows, Run columns) {
   std::size_t elements = patch.state.size();
-  for (std::size_t i = 0; i < elements;) {  // runs of those that are there
+  for (std::size_t i = 0; i < elements;) {  // runs of existing elements
     std::size_t end = i;
     while (end < elements && patch.state[end] == kThere) ++end;
     counter_.add(BytesView(patch.bytes).subspan(i * element_, (end - i) * element_));
@@ -208,7 +208,7 @@ void SliceLooker::count(const Patch& patch, Run rows, Run columns) {
   }
   bool numbers = as_doubles(out_.dtype, patch.bytes, numbers_);
   if (!numbers) out_.cells.clear();
-  bool across = out_.row_dim < out_.column_dim;  // rows lie one after the other in the patch
+  bool across = out_.row_dim < out_.column_dim;  // rows are contiguous in the patch
   std::int64_t high = rows.last - rows.first, wide = columns.last - columns.first;
   for (std::int64_t r = 0; r < high; ++r) {
     for (std::int64_t c = 0; c < wide; ++c) {
@@ -226,7 +226,7 @@ void SliceLooker::count(const Patch& patch, Run rows, Run columns) {
       into.nan |= std::isnan(numbers_[i]);
       into.infinite |= std::isinf(numbers_[i]);
       if (!finite) continue;
-      // A double beyond float's range is drawn as the largest.
+      // Values beyond float's range are drawn as the largest float.
       value = std::clamp(value, -3.4e38f, 3.4e38f);
       if (!into.seen || std::abs(value) > std::abs(into.value)) into.value = value;
       into.seen = true;
@@ -257,7 +257,7 @@ Status SliceLooker::look() {
     progress_->begin(Phase::kReadingBytes,
                      static_cast<std::uint64_t>(out_.looked_rows * out_.looked_columns), false);
   counter_.begin(out_.dtype);
-  // A band at a time, so that stopping it takes no longer than one.
+  // Elements per band, the unit of cancellation.
   constexpr std::int64_t kMostPatch = 1 << 18;
   for (const Run& band : bands) {
     for (const Run& run : runs) {

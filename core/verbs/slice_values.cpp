@@ -15,7 +15,7 @@
 namespace shw::verbs {
 namespace {
 
-// The window of a tensor that was asked for, as far as the tensor reaches.
+// Clips the requested window to the tensor.
 Status take_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesAsk& ask,
                    SliceValues& out) {
   ExtentsView shape = checkpoint.shape(tensor);
@@ -162,7 +162,7 @@ SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const
   SliceLooker looker_a(a, tensor, from, progress), looker_b(b, *other, to, progress);
   SliceLooker looker(looker_a, looker_b, difference, progress);
   Status looked = looker.look();
-  difference.counts = false;  // the table's elements were counted already
+  difference.counts = false;  // the table's elements are counted already
   if (looked) looked = looker.fill_table();
   if (looked)
     beside.difference = std::move(difference);

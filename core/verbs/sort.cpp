@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// One number a tensor, larger first when descending.
+// One sort key per tensor; descending shows larger ones first.
 std::vector<std::uint64_t> keys_of(const Checkpoint& checkpoint, const CheckReport* report,
                                    SortKey key) {
   std::vector<std::uint64_t> keys(checkpoint.tensor_count(), 0);

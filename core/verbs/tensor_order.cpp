@@ -10,7 +10,7 @@ void TensorOrder::begin(const ListOptions& options) {
     text_.reset();
     sorted_by_.reset();
   }
-  if (report_ != options.report) {  // finding:* and the order by findings look at it
+  if (report_ != options.report) {  // finding:* and the order by findings depend on the report
     text_.reset();
     sorted_by_.reset();
   }

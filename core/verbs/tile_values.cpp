@@ -16,13 +16,13 @@
 namespace shw::verbs {
 namespace {
 
-// A batch: read in about a tenth of a second, so that stopping it and seeing more take no longer.
+// Bytes per batch: about 0.1 s, the unit of cancellation and display.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
-// What is handed on after each batch is copied: a million tiles in at most 64 of them.
+// Results are copied after each batch: at most 64 batches for a million tiles.
 constexpr std::uint32_t kBatchTiles = 4096, kMostBatches = 64;
-// Of fewer elements one by one: looking through a counter's tables takes 0.1 ms a tile.
+// Fewer elements are added one by one, because scanning a counter's tables takes 0.1 ms.
 constexpr std::int64_t kFewElements = 16 << 10;
-// A large tile in ranges, on every core.
+// Large chunks are split into ranges for all cores.
 constexpr std::int64_t kRangeBytes = 8 << 20;
 
 std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
@@ -33,7 +33,7 @@ std::uint64_t bytes_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId ch
              : elements * width;
 }
 
-// A range of one tile's elements.
+// A range of one chunk's elements.
 struct TilePart {
   std::uint32_t tile = 0;
   ElementRange range;
@@ -79,7 +79,7 @@ class Batch {
   Dtype dtype_;
   Progress* progress_;
   std::vector<TilePart> parts_;
-  std::mutex guard_;  // of the two below
+  std::mutex guard_;  // guards the two members below
   std::vector<StatisticsSums> sums_;
   std::vector<std::optional<Error>> errors_;
   Pool<StatisticsCounter> counters_{[] { return std::make_unique<StatisticsCounter>(); }};

@@ -28,7 +28,7 @@
 namespace shw::verbs {
 namespace {
 
-// As Hugging Face's libraries cut them.
+// The default shard size of Hugging Face's libraries.
 constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
 Result<std::string> text_of_file(const std::string& path) {
@@ -44,7 +44,7 @@ StepPlan plan_for(const Opened& opened) {
   return plan;
 }
 
-// What a job costs depends on which of these it is.
+// The class of a job, which determines its cost.
 const char* class_of(const Program& program, const ProgramJob& job) {
   switch (job.op) {
     case ElementOp::kCast:
@@ -59,7 +59,7 @@ const char* class_of(const Program& program, const ProgramJob& job) {
   return reads_in_rows(program, job) ? "rows" : "strided";
 }
 
-// Of each cast that does not hold all that it is given.
+// One line per cast that cannot represent all values.
 std::vector<std::string> lossy_casts(const Program& program) {
   std::set<std::pair<Dtype, Dtype>> casts;
   for (const ProgramJob& job : program.jobs) {
@@ -103,7 +103,7 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& verb_opti
   const Checkpoint& checkpoint = *opened.checkpoint;
   std::map<std::string, std::size_t> step_of;  // by placements
   StepPlan plan = plan_for(opened);
-  // Where a tensor is one piece no tile of it could be told from another.
+  // Formats with one piece per tensor have no chunks.
   if (checkpoint.format().traits.one_piece) plan.format = "dcp";
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     std::string fqn(checkpoint.fqn(TensorId{t}));
@@ -128,8 +128,8 @@ Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& verb_opti
 
 namespace {
 
-// What a plan names by a relative path lies beside the plan, wherever it is carried out from, and
-// where somebody looks at the certificate later.
+// Relative paths in a plan refer to the plan's folder, wherever the plan is executed or the
+// certificate is read.
 Status find_beside(const std::string& path, StepPlan& plan) {
   auto is_relative = [](const StepPlan::Input& input) {
     return !input.checkpoint.starts_with('/');
@@ -173,8 +173,8 @@ nlohmann::ordered_json predicted_json(const Forecast& forecast) {
   return out;
 }
 
-// In the text of an object, indented by one: the tree of a plan of millions of tiles would take
-// several times as much.
+// Appends a member to the text of a JSON object: parsing a plan of millions of chunks would take
+// several times the memory.
 std::string with_last_member(std::string text, std::string_view key, std::string_view value) {
   text.resize(text.rfind('\n', text.rfind('}')));
   ((text += ",\n \"") += key) += "\": ";
@@ -247,7 +247,7 @@ bool is_cut(const ReshardStep& step) {
   return false;
 }
 
-// The tensors that a step cuts; null where it cuts none.
+// The tensors that a step splits; null if it splits none.
 const Patterns* cut_by(const Step& step) {
   const auto* retile = std::get_if<RetileStep>(&step);
   if (retile != nullptr && is_cut(*retile)) return &retile->tensors;
@@ -255,7 +255,7 @@ const Patterns* cut_by(const Step& step) {
   return reshard != nullptr && is_cut(*reshard) ? &reshard->tensors : nullptr;
 }
 
-// Whole tensors would be written where tiles were asked for, and nobody would see it.
+// Rejects formats that would silently write whole tensors instead of chunks.
 Status check_tiles_have_place(const StepPlan& plan, const Format& format) {
   if (!format.traits.one_piece) return {};
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -317,7 +317,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   run.form.format = prepared.form.format;
   run.form.shard_bytes = prepared.form.shard_bytes;
   run.steps = words_of(plan);
-  // A plan that a person wrote may be for any checkpoint; what was made of this one is not.
+  // The user's plan may be for any checkpoint; the stored one is for this checkpoint.
   StepPlan kept = plan;
   kept.steps = prepared.steps;
   kept.fingerprint = fingerprint(*opened.checkpoint);
@@ -345,10 +345,10 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
                                                      std::optional<Depth> depth, Progress* progress,
                                                      Team* team) {
   Opened bare = opened;
-  bare.mesh.reset();  // the one that is asked for, not the one that it was saved on
+  bare.mesh.reset();  // the requested mesh, not the saving one
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
   std::erase_if(report.findings, [](const Finding& finding) {
-    // What is written has a right index and no other bytes of its own accord.
+    // Writing creates a valid index, but copies bytes unchanged.
     const MendedBy by = rule_of(finding).mended_by;
     return finding.severity != Severity::kError || is_only_filled(finding) ||
            rule_of(finding).outlasts_writing || by == MendedBy::kNewIndex ||

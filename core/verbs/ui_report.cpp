@@ -49,7 +49,7 @@ Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
                     commands};
   input.looked_at = wanted.looked_at;
   std::string text = report_html(input);
-  // Through a name of its own, and then only where nobody has taken the place meanwhile.
+  // Written under a temporary name and published only if the name is still free.
   TempFile half_made(path);
   SHW_TRY(auto folder, store.edit_folder(parent_of(path)));
   SHW_CHECK(write_text(*folder, half_made.name(), text));

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kMark = "shardwright-desk";  // of our file: the version of its keys
+constexpr const char* kMark =
+    "shardwright-desk";  // identifies the file and the version of its keys
 constexpr double kLeastPart = 0.05, kMostPart = 0.9;
 
 template <class T>
@@ -46,7 +47,7 @@ std::string_view word_of(T value, Words<T> words) {
   return {};
 }
 
-// Takes keys out of one object; the first that makes no sense is what is said.
+// Reads keys of an object; remembers the first invalid one.
 class Keys {
  public:
   Keys(const Json& json, std::string& wrong) : json_(json), wrong_(wrong) {}
@@ -54,7 +55,7 @@ class Keys {
   void take(const char* key, double& into, double least, double most) {
     if (const Json* found = find(key)) {
       if (!found->is_number()) return say(key, "is not a number");
-      // JSON has no NaN, and an overflow was refused as JSON.
+      // JSON has no NaN, and overflows were rejected by the parser.
       into = std::clamp(found->get<double>(), least, most);
     }
   }

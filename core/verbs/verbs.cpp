@@ -22,7 +22,7 @@ namespace shw::verbs {
 
 namespace {
 
-// A thing held against itself is always equal. Two files of one folder are two things.
+// A checkpoint compared with itself is always equal; two files of one folder are different.
 bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
   if (a.directory() == nullptr || b.directory() == nullptr) return false;
   if (!std::ranges::equal(a.files(), b.files(), {}, &FileRow::path, &FileRow::path)) return false;
@@ -126,7 +126,7 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
 
 namespace {
 
-// The certificate will say it; so does the plan, before anything is written.
+// Noted in the plan before writing, and later in the certificate.
 Status note_other_ranks(const Checkpoint& checkpoint, Plan& plan, Progress* progress, Team* team) {
   if (plan.empty() || checkpoint.directory() == nullptr) return {};
   SHW_TRY(plan.of_other_ranks, entries_of_other_ranks(checkpoint, progress, team));
@@ -219,7 +219,7 @@ std::optional<PageFormat> page_format_of_word(std::string_view word) {
 
 namespace {
 
-// Whether what it says is true is verify's to say; one that cannot be read is a finding.
+// Read only; verify checks its contents. An unreadable one is a finding.
 std::optional<Certificate> certificate_beside(const Checkpoint& checkpoint) {
   const auto& directory = checkpoint.directory();
   if (directory == nullptr) return std::nullopt;
@@ -250,7 +250,7 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   if (format == PageFormat::kGithub) return report_github(found, context);
   std::string commands = with_command.command;
   VerbOptions mending = verb_options;
-  mending.out.clear();  // where this page goes
+  mending.out.clear();  // the path of this report
   if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};

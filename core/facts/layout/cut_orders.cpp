@@ -96,7 +96,7 @@ Explained explained_by(const Question& q, const Cutter& saved) {
 // Stacked experts may be split in either order, so a deviation is reported. Other tensors: only if
 // they are recorded left to right where the spec is strided. The reverse may be a spec of another
 // layout that loads the checkpoint.
-bool speaks_of_damage(const OtherOrder& item) {
+bool is_damage(const OtherOrder& item) {
   return is_expert(*item.entry) || (item.entry->placements != as_plain(item.entry->placements) &&
                                     std::is_sorted(item.saved.begin(), item.saved.end()));
 }
@@ -176,7 +176,7 @@ std::vector<OtherOrder> find_other_orders(const CheckInput& input) {
     auto item = other_order(input, tensor);
     if (!item) continue;
     found.insert(item->tensor);
-    if (!item->boxes.empty() && speaks_of_damage(*item)) out.push_back(std::move(*item));
+    if (!item->boxes.empty() && is_damage(*item)) out.push_back(std::move(*item));
   }
   // A checkpoint of another mesh looks the same but is healthy; then other tensors disagree as
   // well. Checks tensors of the same mesh; without any, all tensors; if the spec has no others,

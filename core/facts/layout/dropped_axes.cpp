@@ -406,7 +406,7 @@ const AxisSet& choose_set(const Suspect& item,
 
 // Positions of writers belong to the mesh, not to a tensor: if other tensors of the mesh do not
 // match, a match may be chance.
-void doubt_where_others_do_not_fit(std::vector<DroppedAxis>& found) {
+void reject_where_others_do_not_match(std::vector<DroppedAxis>& found) {
   constexpr std::size_t kFew = 4;  // one mismatch among fewer tensors may have another cause
   struct Seen {
     std::size_t all = 0, out_of_order = 0;
@@ -469,7 +469,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
     out.push_back(dropped(input, item.tensor, axes.front(), item.grid, off_the_grid));
     out.back().others.assign(axes.begin() + 1, axes.end());
   }
-  doubt_where_others_do_not_fit(out);
+  reject_where_others_do_not_match(out);
   return out;
 }
 

@@ -54,7 +54,7 @@ struct OrderQuestion {
   OrderContradicted found = {};
 };
 
-OrderQuestion question_of(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
+OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
   OrderQuestion out{of_spec, std::move(saved), {}, {}};
   Mesh order{long_axes(believed)};
   Mesh own = in_order_of(of_spec, order);
@@ -83,7 +83,7 @@ struct CutTensor {
 
   bool lies(const RankMap& ranks, std::span<const std::size_t> order) const;
   bool lies(const RankMap& ranks) const { return lies(ranks, cuts); }
-  bool lies_in_any_order(const RankMap& ranks) const;
+  bool matches_any_split_order(const RankMap& ranks) const;
 };
 
 bool CutTensor::lies(const RankMap& ranks, std::span<const std::size_t> order) const {
@@ -98,7 +98,7 @@ bool CutTensor::lies(const RankMap& ranks, std::span<const std::size_t> order) c
   return true;
 }
 
-bool CutTensor::lies_in_any_order(const RankMap& ranks) const {
+bool CutTensor::matches_any_split_order(const RankMap& ranks) const {
   std::vector<std::size_t> order = cuts;
   std::sort(order.begin(), order.end());
   do {
@@ -141,11 +141,11 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
   if (tensor.lies(question.maps[0])) {
     if (!question.reordered) return;
     question.supported = question.supported || !tensor.lies(question.maps[1]);
-    question.proved = question.proved || !tensor.lies_in_any_order(question.maps[1]);
+    question.proved = question.proved || !tensor.matches_any_split_order(question.maps[1]);
     return;
   }
   if (tensor.competing && !question.reordered) return;
-  auto lies_by = [&](std::size_t order) {
+  auto matches_order = [&](std::size_t order) {
     if (!tensor.lies(question.maps[order])) return false;
     if (question.found.tensors.empty()) question.found.instead = question.orders[order];
     question.found.tensors.push_back(tensor.tensor);
@@ -153,13 +153,13 @@ void ask_tensor(const CutTensor& tensor, OrderQuestion& question) {
     return true;
   };
   // Fast path: thousands of tensors match the same order.
-  if (question.last < question.maps.size() && lies_by(question.last)) return;
+  if (question.last < question.maps.size() && matches_order(question.last)) return;
   for (std::size_t order = 1; order < question.maps.size(); ++order) {
-    if (order != question.last && lies_by(order)) return;
+    if (order != question.last && matches_order(order)) return;
   }
   question.proved =
-      question.proved || (question.reordered && tensor.lies_in_any_order(question.maps[0]) &&
-                          !tensor.lies_in_any_order(question.maps[1]));
+      question.proved || (question.reordered && tensor.matches_any_split_order(question.maps[0]) &&
+                          !tensor.matches_any_split_order(question.maps[1]));
 }
 
 // Collects the orders that match all tensors that distinguish orders.
@@ -203,11 +203,11 @@ class OrderQuestions {
     auto saved = input_.mesh ? as_given(of_spec, *input_.mesh) : std::nullopt;
     if (saved) {
       out.push_back(all.size());
-      all.push_back(question_of(of_spec, *saved, *input_.mesh));
+      all.push_back(make_question(of_spec, *saved, *input_.mesh));
     }
     if (saved != of_spec && of_spec.size() >= input_.ranks) {
       out.push_back(all.size());
-      all.push_back(question_of(of_spec, of_spec, of_spec));
+      all.push_back(make_question(of_spec, of_spec, of_spec));
     }
     known_.emplace_back(of_spec, out);
     return out;
@@ -240,7 +240,7 @@ bool is_on_own_order(const OrderQuestion& question) {
   return !question.reordered && question.saved == question.of_spec;
 }
 
-void hear_all(const CheckInput& input, OrderQuestions& questions) {
+void ask_all_tensors(const CheckInput& input, OrderQuestions& questions) {
   std::vector<std::optional<RankOrderVotes>> voices;
   for (const OrderQuestion& question : questions.all) {
     const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
@@ -265,7 +265,7 @@ RankOrders judge_rank_orders(const CheckInput& input) {
   each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
     ask_tensor(tensor, questions.all[i]);
   });
-  hear_all(input, questions);
+  ask_all_tensors(input, questions);
   for (OrderQuestion& question : questions.all) {
     question.found.is_disputed = question.supported;
     if (!question.found.tensors.empty())

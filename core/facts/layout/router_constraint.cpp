@@ -310,8 +310,8 @@ void add_side_files(const PerRankMasters& masters, UndecidedAxis& told) {
                                std::vector<std::string>(meshes.begin(), meshes.end()));
 }
 
-UndecidedAxis tell_router(const Checkpoint& c, const std::vector<ShortExperts>& all,
-                          const std::string& why) {
+UndecidedAxis undecided_by_router(const Checkpoint& c, const std::vector<ShortExperts>& all,
+                                  const std::string& why) {
   UndecidedAxis told;
   const ShortExperts& first = all.front();
   std::string router(c.fqn(first.layer->routers[0]));
@@ -360,7 +360,7 @@ void derive_by_router(const CheckInput& input, DerivedLayouts& out) {
     out.decided.push_back(std::move(*answer.layout));
     return;
   }
-  UndecidedAxis told = tell_router(c, all, answer.undecided);
+  UndecidedAxis told = undecided_by_router(c, all, answer.undecided);
   if (masters) add_side_files(*masters, told);
   out.undecided.push_back(std::move(told));
 }

@@ -277,7 +277,7 @@ bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
          });
 }
 
-UndecidedAxis tell_siblings(const CheckInput& input, const Suspects& suspects) {
+UndecidedAxis undecided_by_siblings(const CheckInput& input, const Suspects& suspects) {
   const Checkpoint& c = input.checkpoint;
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
@@ -316,7 +316,7 @@ void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
       return;
     }
   }
-  if (by_constraint) out.undecided.push_back(tell_siblings(input, suspects));
+  if (by_constraint) out.undecided.push_back(undecided_by_siblings(input, suspects));
 }
 
 }  // namespace shw

@@ -76,14 +76,14 @@ bool is_awq(const QuantConfig& config) {
   return config.method == "awq";
 }
 
-bool says_groups(const QuantConfig& config, ExtentsView weight) {
+bool has_group_size(const QuantConfig& config, ExtentsView weight) {
   const bool known = config.method == "gptq" || config.method == "awq";
   return known && config.bits && *config.bits > 0 && *config.bits <= 32 && config.group &&
          !config.has_overrides && weight.size() == 2;
 }
 
 Shape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!says_groups(config, weight)) return std::nullopt;
+  if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
   if (!unpacked) return std::nullopt;
@@ -92,7 +92,7 @@ Shape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsVie
 }
 
 Shape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!says_groups(config, weight)) return std::nullopt;
+  if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(weight[0], std::int64_t{32});
   auto packed = checked_mul(weight[1], bits);

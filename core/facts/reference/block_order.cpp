@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-bool stays_together(const std::vector<std::int64_t>& order, std::size_t together) {
+bool keeps_blocks(const std::vector<std::int64_t>& order, std::size_t together) {
   auto size = static_cast<std::int64_t>(together);
   for (std::size_t i = 0; i < order.size(); i += together) {
     if (order[i] % size != 0) return false;
@@ -88,7 +88,7 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
 void coarsen(BlockOrder& order) {
   std::size_t count = order.order.size();
   for (std::size_t together = count / 2; together >= 2; --together) {
-    if (count % together != 0 || !stays_together(order.order, together)) continue;
+    if (count % together != 0 || !keeps_blocks(order.order, together)) continue;
     std::vector<std::int64_t> coarse;
     for (std::size_t i = 0; i < count; i += together)
       coarse.push_back(order.order[i] / static_cast<std::int64_t>(together));

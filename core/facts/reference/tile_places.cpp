@@ -75,12 +75,12 @@ class Solver {
 
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
-    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) tell_tiles();
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) judge_distinct_values();
     if (what == PlacesAnswer::kStrange) look_for_likeness();
     return std::move(out_);
   }
 
-  void tell_tiles() {
+  void judge_distinct_values() {
     for (const Tile& tile : tiles_) {
       std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
       if (values.size() * bits_a_value() < kTellingBits) continue;

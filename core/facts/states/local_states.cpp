@@ -102,7 +102,7 @@ class Places {
 
   // True if the spec describes another layout that loads this checkpoint: tensors of its mesh
   // differ, and not by a left-to-right record of its splits (cut_orders.h).
-  bool is_of_the_loader(const SpecEntry& entry) {
+  bool describes_loading_mesh(const SpecEntry& entry) {
     if (is_expert(entry) || entry.placements != as_plain(entry.placements) || !orders().empty())
       return false;
     auto [known, is_new] = of_the_loader_.try_emplace(to_text(*entry.mesh), false);
@@ -186,8 +186,8 @@ OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& 
 }
 
 // Uses the mesh if a replica of the rank wrote its chunk.
-void ask_the_mesh(const CheckInput& input, TensorId parameter, const std::vector<Box>& boxes,
-                  LocalState& local) {
+void place_by_mesh(const CheckInput& input, TensorId parameter, const std::vector<Box>& boxes,
+                   LocalState& local) {
   if (input.mesh == nullptr || local.writer >= input.mesh->size()) return;
   InferredBox inferred = infer_box(input.checkpoint, *input.mesh, parameter, local.writer);
   if (inferred.is_ambiguous) {
@@ -217,8 +217,8 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
 }
 
 // Uses the spec, because the parameter itself is damaged.
-void ask_the_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
-                  LocalState& local) {
+void place_by_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
+                   LocalState& local) {
   if (held && places.is_contradicted(*entry)) {
     local.why_not = kOtherRanks;
   } else if (held && !places.is_off_the_grid(*entry)) {
@@ -254,8 +254,8 @@ std::optional<Box> of_replica(const CheckInput& input, TensorId parameter, const
 }
 
 // Spec and chunks must agree.
-void hold_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
-                         LocalState& local) {
+void check_against_chunks(const Box& held, const OwnChunks& own, const std::optional<Box>& replica,
+                          LocalState& local) {
   const bool own_agrees = std::find(own.alike.begin(), own.alike.end(), held) != own.alike.end();
   if (own_agrees || (!own.any && replica == held)) {
     local.home = held;
@@ -276,7 +276,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   local.why_not = is_in_doubt ? why_no_rank(input, *entry->mesh) : kNoChunk;
   if (!same(c.shape(parameter), local.expected)) {
     if (entry == nullptr || !is_of_another_model(c, parameter, *entry))
-      return ask_the_spec(places, entry, held, local);
+      return place_by_spec(places, entry, held, local);
     local.why_not =
         "the parameters of these states are whole and of another size than the spec says: which of "
         "them is right comes first";
@@ -288,8 +288,8 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
   // do.
   const bool is_otherwise = held && own.alike.size() == 1 && own.alike.front() != *held;
   const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
-  if (is_asked && !(is_otherwise && places.is_of_the_loader(*entry)))
-    return hold_against_chunks(
+  if (is_asked && !(is_otherwise && places.describes_loading_mesh(*entry)))
+    return check_against_chunks(
         *held, own, own.any ? std::nullopt : of_replica(input, parameter, entry, boxes, local),
         local);
   if (places.may_lie_otherwise(parameter)) {
@@ -310,7 +310,7 @@ void find_home(const CheckInput& input, Places& places, TensorId parameter, cons
     local.home = empty_box(local.expected);
     local.source = "the rank owns no row of the parameter";
   } else if (entry == nullptr) {
-    ask_the_mesh(input, parameter, boxes, local);
+    place_by_mesh(input, parameter, boxes, local);
   }
 }
 

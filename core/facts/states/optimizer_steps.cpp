@@ -222,8 +222,8 @@ StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
 
 // Removes steps that are wrong without comparing moments: invalid numbers, and steps far ahead of
 // most. Returns how many wrong ones are per parameter.
-std::int64_t take_out_odd_ones(std::vector<Covered>& steps, const SavedOptimizer* earlier,
-                               StepCheck& out) {
+std::int64_t remove_implausible_steps(std::vector<Covered>& steps, const SavedOptimizer* earlier,
+                                      StepCheck& out) {
   std::optional<double> most = step_of_most(steps);
   bool ahead = most && *out.latest > *most * kAheadByFar;
   std::int64_t wrong = 0;
@@ -264,7 +264,7 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
            std::pair(is_count(*b.step), is_count(*b.step) ? b.step->step.value_or(0) : 0);
   });
   // per parameter
-  std::int64_t wrong = take_out_odd_ones(steps, earlier, out), right = 0;
+  std::int64_t wrong = remove_implausible_steps(steps, earlier, out), right = 0;
   // After one step no counter can be behind.
   const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;

@@ -26,7 +26,7 @@ bool is_same_box(const Checkpoint& c, ChunkId a, ChunkId b) {
 }
 
 // Chunks are ordered by writer, and any replica may have written.
-bool lies_alike(const Checkpoint& c, TensorId a, TensorId b) {
+bool has_equal_chunks(const Checkpoint& c, TensorId a, TensorId b) {
   auto ours = c.chunks(a), theirs = c.chunks(b);
   if (!same(c.shape(a), c.shape(b)) || ours.size() != theirs.size()) return false;
   bool in_order = true;
@@ -78,7 +78,7 @@ namespace {
 
 // One of the two may have lost an axis.
 bool is_held_to(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
-  if (lies_alike(c, state.state, *state.parameter)) return true;
+  if (has_equal_chunks(c, state.state, *state.parameter)) return true;
   if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);
   return same(c.shape(state.state), entry.shape) && c.chunks(state.state).size() > 1;
 }

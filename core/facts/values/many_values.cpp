@@ -41,7 +41,7 @@ class ManyValues {
 
   std::vector<bool> find() {
     read(first_parts());
-    read(all_parts_of_the_rest());
+    read(remaining_parts());
     std::vector<bool> found;
     for (const SeenValues& one : seen_) found.push_back(one.has_many);
     return found;
@@ -64,7 +64,7 @@ class ManyValues {
     return parts;
   }
 
-  std::vector<AskedPart> all_parts_of_the_rest() const {
+  std::vector<AskedPart> remaining_parts() const {
     std::vector<AskedPart> parts;
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       if (seen_[i].has_many) continue;

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// Of a serialization id: those of the records' names, then those of their CRCs.
+// Digits of a serialization id: twenty for record names, twenty for CRCs.
 constexpr std::size_t kIdDigits = 20;
 
 void put_digits(std::uint64_t number, std::span<std::byte> to) {
@@ -27,7 +27,7 @@ Result<AlikeItems> AlikeItems::of(Dtype dtype, ExtentsView sizes, std::uint64_t 
   AroundHoles sink;
   SHW_TRY(items.length_, write_torch_item(sink, dtype, sizes, hole_of(length, 0), &items.marks_));
   const auto hole = static_cast<std::ptrdiff_t>(sink.holes.front());
-  // Around a hole of nothing it is one part.
+  // With an empty hole the archive is a single part.
   Bytes all;
   for (const AroundHoles::Part& part : sink.parts)
     all.insert(all.end(), part.bytes.begin(), part.bytes.end());
@@ -47,7 +47,7 @@ BytesView AlikeItems::behind(std::uint32_t crc) {
   };
   put_crcs(marks_.crc, crc);
   std::uint64_t mixed = marks_.mixed_before;
-  // An empty payload is left out of the id.
+  // Empty payloads are not part of the id.
   if (payload_length_ != 0) mix_crc(mixed, crc);
   for (std::uint32_t other : marks_.crcs_behind) mix_crc(mixed, other);
   put_digits(mixed, at(marks_.id + kIdDigits, kIdDigits));

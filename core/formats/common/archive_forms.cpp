@@ -9,13 +9,13 @@
 namespace shw {
 namespace {
 
-// Tiles of a layer have seven shapes where a model is dense, some more where it is not.
+// Chunks of a dense layer have seven shapes, other layers a few more.
 constexpr std::size_t kMostForms = 32;
 constexpr std::uint64_t kCrcLength = 4;
 constexpr std::uint64_t kFlagsAt = 6;  // in a local header
 constexpr std::uint16_t kDescriptorFollows = 8;
 
-// Whether the local header leaves the checksum to the directory and to what follows the bytes.
+// True if the local header leaves the checksum to the directory and the data descriptor.
 bool has_descriptor(const ZipReader& zip, const ZipEntry& entry) {
   auto flags = zip.at_hand(entry.header_offset + kFlagsAt, 2);
   return flags && (load_little<std::uint16_t>(*flags) & kDescriptorFollows) != 0;
@@ -32,17 +32,17 @@ bool ArchiveForms::Form::add(const ZipReader& zip, std::uint64_t begin, std::uin
   return true;
 }
 
-// What open_torch_item() looks at: the directory and all behind it, the local headers of seven
-// records, and the bytes of three of them. Checksums are compared with nothing but the bytes of the
-// pickle, and with the local header of a record that no descriptor follows.
+// The bytes that open_torch_item() reads: directory and end, seven local headers, three
+// records. Checksums are compared only with the pickle's bytes and with local headers without
+// descriptor.
 std::optional<ArchiveForms::Form> ArchiveForms::form_of(const TorchItem& item) {
   const ZipReader& zip = item.zip;
   const ZipEntry* pickle = zip.find("data.pkl");
   const ZipEntry* order = zip.find("byteorder");
   const ZipEntry* payload = zip.find("data/" + item.storage_key);
   const ZipEntry* version = find_version(zip);
-  // Where all checksums are zero they count as left out, and who knows whether those of another
-  // archive are: this one says that not all are.
+  // If all checksums are zero they are absent, which may differ in another archive; this form
+  // requires that they are present.
   bool tells = pickle != nullptr && payload != nullptr && pickle->crc != 0 && !pickle->deflated &&
                !payload->deflated && (order == nullptr || !order->deflated) && version != nullptr &&
                !version->deflated;
@@ -87,7 +87,7 @@ void ArchiveForms::keep(const TorchItem& item) {
   }
 }
 
-// A part lies in one of the two ends as a whole: Form::add() found it at hand.
+// Each part is completely within one of the two ends, as Form::add() ensured.
 bool ArchiveForms::Form::says_of_tail(BytesView tail) const {
   const std::uint64_t begin = length - tail.size();
   return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {

@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 constexpr int kDeepestCarried = 150;
-// Text of fewer bytes costs no more than a reference to it in memory.
+// Shorter texts are cheaper than a memo reference.
 constexpr std::size_t kShortText = 64;
 
 void append_number(std::string& out, std::uint32_t value) {
@@ -105,7 +105,7 @@ class CarriedEncoder {
     out_.opcodes.push_back('r');
     append_number(out_.opcodes, next);
   }
-  // The opcode that made it.
+  // The opcode that created the node.
   std::uint8_t opcode_of(NodeId node) const {
     return static_cast<std::uint8_t>(pickle_[tree_.at(node) - base_]);
   }
@@ -118,7 +118,7 @@ class CarriedEncoder {
       append_number(out_.opcodes, known->second);
       return true;
     }
-    // Of a tuple or call that holds itself Python makes the inner one first.
+    // For self-referencing tuples and calls Python creates the inner one first.
     if (!open_.insert(node).second) return refuse("holds itself in a way that is not carried over");
     const bool good = put_new(node, depth);
     open_.erase(node);
@@ -173,7 +173,7 @@ class CarriedEncoder {
     return true;
   }
 
-  // As Python's protocol 2 writes what later protocols have opcodes for.
+  // As Python's protocol 2 encodes what later protocols have opcodes for.
   bool set(NodeId node, int depth) {
     constexpr std::uint8_t kFrozenSet = 0x91;
     raw(opcode_of(node) == kFrozenSet ? "c__builtin__\nfrozenset\n(](" : "c__builtin__\nset\n(](");
@@ -184,7 +184,7 @@ class CarriedEncoder {
     return true;
   }
 
-  // Python reads surrogates alone in it, which are no UTF-8.
+  // Python accepts lone surrogates, which are not UTF-8.
   bool text(NodeId node) {
     const std::string_view value = *tree_.text(node);
     if (!is_pickled_text(value)) return refuse("holds text that Python cannot read");
@@ -233,7 +233,7 @@ class CarriedEncoder {
     return true;
   }
 
-  // torch.Size and bytes have one form, whatever made them.
+  // torch.Size and bytes have one form, however they were created.
   bool has_plain_form(NodeId node) const {
     const NodeId made_of = tree_.callable(node);
     return tree_.is_global(made_of, "torch", "Size") ||
@@ -263,7 +263,7 @@ class CarriedEncoder {
   }
   bool contents(NodeId node, int depth) {
     const NodeId held = tree_.contents(node);
-    // Nothing put in one by one is what nothing was put into.
+    // Empty contents added one by one equal no contents.
     if (tree_.kind(held) != NodeKind::kAbsent && tree_.items(held).empty()) return true;
     switch (tree_.kind(held)) {
       case NodeKind::kAbsent:
@@ -294,8 +294,8 @@ class CarriedEncoder {
   CarriedPickle out_;
 };
 
-// How many bytes an opcode of ours takes, with what follows it; nothing where it is cut off or none
-// of those.
+// Length of an opcode that we write, with its argument; nullopt if truncated or
+// unknown.
 std::optional<std::size_t> length_of_opcode(std::string_view opcodes) {
   auto counted = [&](std::size_t width) -> std::size_t {
     if (opcodes.size() <= width) return SIZE_MAX;

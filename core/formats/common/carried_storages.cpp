@@ -7,10 +7,10 @@
 namespace shw {
 namespace {
 
-// What is compressed, or lies in a compressed item, is held in memory.
+// Limit for compressed storages, which are held in memory.
 constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
 
-// torch would stop at one that is more than its storage, and so would whoever loads the copy.
+// torch rejects tensors larger than their storage, also in a copy.
 Status check_tensors(const CarriedFrom& from, NodeId value) {
   for (NodeId node : nodes_of(from.tree, value)) {
     if (!is_tensor_call(from.tree, node)) continue;

@@ -7,27 +7,27 @@
 
 namespace shw {
 
-// What libdeflate cannot do is join two CRCs.
+// libdeflate cannot combine two CRCs.
 std::uint32_t crc32_of(BytesView bytes, std::uint32_t crc) {
   constexpr std::size_t kWorthFolding = 1024;
   if (bytes.size() >= kWorthFolding && can_fold_crc32()) return crc32_folded(bytes, crc);
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 
-// A zero byte only multiplies the inverted register by x^8, and joining with an empty CRC does
-// exactly that.
+// A zero byte multiplies the inverted register by x^8, which equals combining with an empty
+// CRC.
 std::uint32_t crc32_of_zeros(std::uint32_t crc, std::uint64_t count) {
   return ~crc32_joined(~crc, 0, count);
 }
 
 std::uint32_t crc32_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_length) {
-  // zlib takes a signed length: 2^62 at a time is more than any file.
+  // zlib takes a signed length: 2^62 per step exceeds any file.
   return static_cast<std::uint32_t>(
       ::crc32_combine(first, second, static_cast<z_off_t>(second_length)));
 }
 
-// CRCs of equal length are linear: a run changes that of as many zeros by the difference of the
-// two, and what stands behind it carries the difference on, as it would a CRC that begins at 0.
+// CRCs of equal length are linear: a run changes the CRC of zeros by a difference, which the
+// following bytes propagate like a CRC with initial value 0.
 void CrcChange::add(std::uint64_t at, std::uint64_t length, std::uint32_t crc) {
   if (length == 0) return;
   if (length != zeros_) {

@@ -11,13 +11,13 @@
 namespace shw {
 namespace {
 
-// The method of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
-// Instruction" (Intel, 2009). The bytes are a polynomial over GF(2); 128 bits of it that stand D
-// bits further ahead are worth their product with x^D mod P. Their low 64 bits (which, bits being
-// reflected, are the higher powers) are multiplied by x^(D + 32), their high ones by x^(D - 32);
-// the 32 are what the register is ahead of the bytes.
+// Method of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+// Instruction" (Intel, 2009). Bytes are a polynomial over GF(2); 128 bits that are D bits ahead are
+// replaced by their product with x^D mod P. The low 64 bits (the higher powers, because bits are
+// reflected) are multiplied by x^(D + 32), the high ones by x^(D - 32); 32 is the width of the
+// register.
 
-// x^n mod P, reflected, and one bit further up as the product of two reflected numbers is one
+// x^n mod P, reflected and shifted by one bit, because products of reflected numbers are one bit
 // short.
 constexpr long long power_of_x(int n) {
   std::uint32_t power = 0x80000000;  // x^0
@@ -34,7 +34,7 @@ constexpr std::size_t kAtOnce = 4 * kVector;
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
 }
 
-// Both halves of `ahead`, as far ahead as `powers` say, together with what stands there.
+// Folds both halves of `ahead` by `powers` and adds the bytes there.
 [[gnu::target("avx2,vpclmulqdq")]] inline __m256i fold(__m256i ahead, __m256i powers,
                                                        __m256i there) {
   const __m256i low = _mm256_clmulepi64_epi128(ahead, powers, 0x00);
@@ -42,12 +42,12 @@ constexpr std::size_t kAtOnce = 4 * kVector;
   return _mm256_xor_si256(_mm256_xor_si256(low, high), there);
 }
 
-// What is as much as all of `bytes`, a multiple of kAtOnce, behind a register of `crc`.
+// Reduces `bytes`, a multiple of kAtOnce, with initial register `crc`.
 [[gnu::target("avx2,vpclmulqdq")]] std::array<std::byte, kVector> remainder_of(const std::byte* at,
                                                                                std::size_t size,
                                                                                std::uint32_t crc) {
   constexpr std::size_t kLanes = kAtOnce / kVector;
-  __m256i held[kLanes];  // std::array drops what aligns them
+  __m256i held[kLanes];  // std::array would lose the alignment
   for (std::size_t i = 0; i < kLanes; ++i) held[i] = load(at + i * kVector);
   held[0] =
       _mm256_xor_si256(held[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128(static_cast<int>(crc))));
@@ -77,7 +77,7 @@ bool can_fold_crc32() {
 std::uint32_t crc32_folded(BytesView bytes, std::uint32_t crc) {
   const std::size_t whole = bytes.size() / kAtOnce * kAtOnce;
   if (whole != 0) {
-    // What is left of them goes on as 32 bytes behind an empty register.
+    // The remainder continues as 32 bytes with an empty register.
     const auto left = remainder_of(bytes.data(), whole, ~crc);
     crc = libdeflate_crc32(~std::uint32_t{0}, left.data(), left.size());
   }

@@ -40,7 +40,7 @@ struct Power {
   std::uint32_t exponent = 0;
 };
 
-// x^0 to x^(kStride - 1), by value.
+// x^0 to x^(kStride - 1), sorted by value.
 const std::vector<Power>& first_powers() {
   static const std::vector<Power> kPowers = [] {
     std::vector<Power> powers(kStride);
@@ -53,7 +53,7 @@ const std::vector<Power>& first_powers() {
   return kPowers;
 }
 
-// The n up to `most` with x^n == value.
+// The n <= `most` with x^n == value.
 std::optional<std::uint64_t> logarithm(Polynomial value, std::uint64_t most) {
   const std::vector<Power>& powers = first_powers();
   const Polynomial back = power_of_x(kPeriod - kStride);
@@ -72,11 +72,11 @@ std::optional<std::uint64_t> logarithm(Polynomial value, std::uint64_t most) {
 std::optional<FlippedBit> flipped_bit(std::uint32_t expected, std::uint32_t actual,
                                       std::uint64_t length) {
   if (expected == actual || length == 0 || length > kMaxFlipped) return std::nullopt;
-  // A CRC is the remainder of the bytes times x^32; each byte comes with its lowest bit first.
+  // A CRC is the remainder of the bytes times x^32; bytes are processed lowest bit first.
   constexpr std::uint64_t kShift = 32;
   const auto n = logarithm(expected ^ actual, 8 * length - 1 + kShift);
   if (!n || *n < kShift) return std::nullopt;
-  const std::uint64_t behind = *n - kShift;  // bits that come after it
+  const std::uint64_t behind = *n - kShift;  // bits after the flipped one
   return FlippedBit{length - 1 - behind / 8, static_cast<unsigned>(7 - behind % 8)};
 }
 

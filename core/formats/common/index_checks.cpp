@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// An entry of the index that names another file than the one that holds the tensor.
+// An index entry that names another file than the one with the tensor.
 struct Misplaced {
   std::string fqn, said, held;
 };
@@ -34,7 +34,7 @@ std::string misplaced_cause(const Misplaced& first, std::size_t count) {
       count == 1 ? "" : fmt::format("; {} more entries are wrong", count - 1));
 }
 
-// The files were saved again, renamed or merged, and the index stayed as it was.
+// The files were saved again, renamed or merged without the index.
 std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
   const std::vector<std::string> held = holders_of(entries);
   const std::vector<std::string>& gone = indexed.not_there;
@@ -60,7 +60,7 @@ std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplace
              : "Write the index anew from what each file holds. No tensor byte moves.";
 }
 
-// `is_stale`: of files that are not there; else of files that hold something else.
+// `is_stale`: entries of missing files; else entries of files with other contents.
 void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
                    const std::vector<Misplaced>& entries, bool is_stale) {
   if (entries.empty()) return;
@@ -92,7 +92,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   builder.add_finding(std::move(finding));
 }
 
-// Of all that it names; nothing where some of that is not there.
+// Total bytes of all indexed tensors; nullopt if one is missing.
 std::optional<std::uint64_t> bytes_named(const IndexedFiles& indexed) {
   std::unordered_map<std::string_view, std::uint64_t> bytes;
   for (const IndexedFile& file : indexed.files) {
@@ -107,7 +107,7 @@ std::optional<std::uint64_t> bytes_named(const IndexedFiles& indexed) {
   return sum;
 }
 
-// Its metadata.total_size beside the bytes of what it names, where both are known and differ.
+// metadata.total_size and the real total, if both are known and differ.
 struct Totals {
   std::uint64_t said = 0, named = 0;
 };
@@ -117,7 +117,7 @@ std::optional<Totals> differing_totals(const IndexedFiles& indexed) {
   return Totals{*indexed.total, *sum};
 }
 
-// Whoever made it up may have said more than any file holds.
+// A hostile total may exceed any file size.
 EvidenceValue evidence_of(std::uint64_t number) {
   if (auto small = narrow<std::int64_t>(number)) return *small;
   return std::to_string(number);
@@ -129,7 +129,8 @@ Finding promise(const std::string& index, Severity severity, std::string cause) 
   return finding;
 }
 
-// What the parts of one save have in common: "model-", "-of-00002.safetensors". Nothing of others.
+// The common parts of a save's file names: "model-", "-of-00002.safetensors"; nullopt for other
+// names.
 std::optional<std::pair<std::string_view, std::string_view>> family_of(std::string_view path) {
   const std::size_t of = path.rfind("-of-");
   if (of == std::string_view::npos || of == 0) return std::nullopt;
@@ -159,10 +160,10 @@ void check_index(CheckpointBuilder& builder, const IndexedFiles& indexed) {
   std::vector<Misplaced> misplaced, stale;
   for (const auto& [fqn, path] : indexed.map) {
     if (held.contains({fqn, path})) continue;
-    // Where files are gone those that are there and were not read are of the same old save.
+    // If files are missing, existing unread ones belong to the same old save.
     const bool is_gone =
         not_there.contains(path) || (!not_there.empty() && !readable.contains(path));
-    // A path that leads out of the folder is told by its rule.
+    // Paths that leave the folder are reported by their own rule.
     if (!is_gone || !is_safe_relative_path(path)) builder.file(path);
     if (auto found = lies_in.find(fqn); found != lies_in.end())
       (is_gone ? stale : misplaced).push_back({fqn, path, std::string(found->second)});
@@ -223,7 +224,7 @@ void check_promises(CheckpointBuilder& builder, const IndexedFiles& indexed) {
                             "The files are named as parts of a larger whole, of which {} {} "
                             "not here. The index places no tensor there",
                             some_of(missing), missing.size() == 1 ? "is" : "are");
-  // As many tensors may be gone from the index as from the files.
+  // The index may lack as many tensors as the files.
   if (totals && !missing.empty() && totals->said > totals->named) {
     Finding finding = promise(
         index, Severity::kWarning,
@@ -259,7 +260,7 @@ std::vector<std::string> files_that_hold(std::span<const IndexedFile> files, con
     std::unordered_set<std::string_view> held;
     for (const IndexedFile* file : group) {
       for (const auto& [name, bytes] : file->tensors) {
-        if (named.contains(name) && !held.insert(name).second) return false;  // in two of them
+        if (named.contains(name) && !held.insert(name).second) return false;  // in two files
       }
     }
     return held.size() == named.size();

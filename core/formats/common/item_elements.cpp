@@ -1,5 +1,5 @@
-// From a payload as it lies to elements in row-major, little-endian order: strides, byte order, and
-// the signs that torch leaves to the reader.
+// Converts a payload to row-major little-endian elements: strides, byte order, and sign
+// flags.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// More is a shape that was made up.
+// More repetitions mean an invalid shape.
 constexpr std::uint64_t kMaxRepeats = 16;
 constexpr std::uint64_t kSmall = 1 << 20;
 
@@ -20,7 +20,7 @@ bool is_floating(Dtype dtype) {
          dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
 }
 
-// A complex number is two numbers, each in its own byte order and with its own sign.
+// Complex numbers consist of two parts, each with its own byte order and sign.
 std::size_t part_size(Dtype dtype) {
   return is_complex(dtype) ? size_of(dtype) / 2 : size_of(dtype);
 }
@@ -32,13 +32,13 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t part) {
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + part));
 }
 
-// Every `step`-th part, from `first`: the sign is the top bit of its last byte.
+// Flips the sign bit (top bit of the last byte) of every `step`-th part, from `first` on.
 void flip_signs(std::span<std::byte> bytes, std::size_t part, std::size_t first, std::size_t step) {
   for (std::size_t i = first; (i + 1) * part <= bytes.size(); i += step)
     bytes[(i + 1) * part - 1] ^= std::byte{0x80};
 }
 
-// The part of the payload that the view touches: elements [first, last) of the storage.
+// Reads elements [first, last) of the storage, the range that the view uses.
 Result<Bytes> read_storage(const OpenItem& item, std::uint64_t first, std::uint64_t last) {
   if (item.storage != nullptr) return read_bytes(*item.storage, first, last - first);
   if (item.stored) return item.stored(first, last);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-// As fast as reading what is packed; levels above it take minutes for a plan of a million tiles.
+// As fast as reading; higher levels take minutes for a plan of a million chunks.
 constexpr int kLevel = 3;
 
 std::string to_base64(std::string_view bytes) {
@@ -58,11 +58,11 @@ Result<std::string> from_base64(std::string_view text) {
 }  // namespace
 
 std::string packed_text(std::string_view text) {
-  // As long as the text, and not cleared: of the text of millions of tiles it takes a tenth.
+  // Uninitialised: clearing a buffer for millions of chunks would take a tenth of the time.
   const std::size_t room = ZSTD_compressBound(text.size());
   const auto packed = std::make_unique_for_overwrite<char[]>(room);
   const std::size_t length = ZSTD_compress(packed.get(), room, text.data(), text.size(), kLevel);
-  // Into a buffer of that size it cannot fail but for memory.
+  // With a buffer of this size only allocation can fail.
   if (ZSTD_isError(length) != 0) return std::string();
   return to_base64({packed.get(), length});
 }
@@ -72,7 +72,7 @@ Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit) 
   auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
     return fail(ErrorKind::kDamaged, "is no text that was compressed");
-  // One frame and nothing beside it: what else stands there would only raise the limit.
+  // Exactly one frame: further frames would only circumvent the limit.
   if (ZSTD_findFrameCompressedSize(bytes.data(), bytes.size()) != bytes.size())
     return fail(ErrorKind::kDamaged, "is more than one text that was compressed");
   if (size > limit) return fail(ErrorKind::kUnsupported, "is too long");

@@ -11,7 +11,8 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMostParts = 4096;  // a name may promise any number of files
+constexpr std::uint32_t kMostParts =
+    4096;  // limit, because a name may announce any number of files
 
 }  // namespace
 

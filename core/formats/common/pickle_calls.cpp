@@ -15,7 +15,7 @@ struct NamedCall {
   std::string_view module, name;
   PickleCallArity arity;
 };
-// torch 2.6 to 2.15: arguments of functions, and the value that makes a member of an enumeration.
+// Argument counts of functions and enums in torch 2.6 to 2.15.
 constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch._utils", "_rebuild_tensor_v2", {6, 7}},
     {"torch._utils", "_rebuild_tensor_v3", {7, 8}},
@@ -25,7 +25,7 @@ constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING", kEnumeration},
     {"torch.distributed.checkpoint.planner", "WriteItemType", kEnumeration},
 });
-// Records of DCP: made empty, and then given their fields.
+// DCP records, which are created empty and then filled.
 constexpr auto kByName = std::to_array<std::string_view>(
     {"Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata",
      "MetadataIndex", "StorageMeta", "_StorageInfo"});
@@ -82,7 +82,7 @@ std::size_t called_arguments(const PickleGlobal& global) {
 }
 
 PickleCallArity arity_of_call(std::string_view module, std::string_view name) {
-  // A class of storages is only named, by what says where the storage lies.
+  // Storage classes are only named by persistent ids.
   if (module == "torch" && (dtype_from_torch(name) || dtype_from_storage_class(name)))
     return kNeverCalled;
   for (const NamedCall& call : kCalls) {
@@ -98,7 +98,7 @@ PickleCallArity arity_of_call(std::string_view module, std::string_view name) {
 
 bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items) {
   // dtype, layout, requires_grad, memory_format, pin_memory, and since torch 2.15 strides: of a
-  // dict its keys are taken for them.
+  // dict the keys would be used.
   constexpr std::size_t kProperties = 5;
   switch (arity.state) {
     case PickleCallArity::State::kAny:
@@ -108,7 +108,7 @@ bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items
     case PickleCallArity::State::kByName:
       break;
   }
-  // A pair is one of slots.
+  // A pair contains the slots state.
   if (state == NodeKind::kTuple) return items == 2;
   return state == NodeKind::kDict || state == NodeKind::kNone || state > NodeKind::kSet;
 }

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// sys.stdlib_module_names of Python 3.11, what was removed or added since 2.7 behind it.
+// sys.stdlib_module_names of Python 3.11, followed by modules of other versions since 2.7.
 constexpr std::string_view kPythonModules =
     " __future__ _abc _aix_support _ast _asyncio _bisect _blake2 _bootsubprocess _bz2 "
     "_codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw "
@@ -50,7 +50,7 @@ constexpr std::string_view kPythonModules =
     "htmlentitydefs httplib imputil new popen2 repr robotparser rfc822 sets sha thread "
     "urllib2 urlparse user whichdb xmlrpclib _interpreters _interpqueues "
     "_xxsubinterpreters _xxinterpchannels annotationlib compression distutils ";
-// Of Python, then of other packages.
+// Modules with side effects: of Python, then of other packages.
 constexpr std::string_view kActingModules =
     " _ctypes _imp _frozen_importlib _frozen_importlib_external _multiprocessing _pickle "
     "_posixshmem _posixsubprocess _pyio _socket _sqlite3 _ssl _thread _winapi "
@@ -129,7 +129,7 @@ constexpr auto kMadeOfData = std::to_array<NamesOfModule>({
     {"numpy.core.records", " recarray record "},
     {"numpy.matrixlib.defmatrix", " matrix "},
 });
-// Their classes only: layers, optimizers, placements, samplers, numbers of a type.
+// Only their classes: layers, optimizers, placements, samplers, typed numbers.
 constexpr auto kHomesOfData =
     std::to_array<std::string_view>({"torch.nn",
                                      "torch.optim",

@@ -10,11 +10,11 @@
 namespace shw {
 namespace {
 
-// Metadata of 100,000 parameters takes some 20 MB of pickle.
+// Metadata of 100,000 parameters takes about 20 MB of pickle.
 constexpr std::uint64_t kMaxNotedPickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kNotedLimits{1u << 27, 200, 1u << 14};
 
-// What a pickle imports, as one text: files of one kind import the same.
+// All imports of a pickle as one text; files of one kind have equal ones.
 std::string imports_of(const PickleTree& tree) {
   std::string text;
   for (const PickleGlobal& global : tree.globals())

@@ -95,7 +95,7 @@ constexpr auto kKnownNames = std::to_array<Name>({
     {"numpy", "dtype"},
 });
 
-// Functions that do nothing to a program that only keeps them.
+// Functions without side effects when called by an unpickler.
 constexpr auto kHarmlessBuiltins = std::to_array<std::string_view>(
     {"abs",    "all",    "any",      "callable",     "chr",         "divmod",     "enumerate",
      "filter", "format", "hash",     "hex",          "id",          "isinstance", "issubclass",
@@ -104,7 +104,7 @@ constexpr auto kHarmlessBuiltins = std::to_array<std::string_view>(
      "type",   "super",  "property", "staticmethod", "classmethod", "zip",        "print"});
 constexpr auto kPathClasses = std::to_array<std::string_view>(
     {"PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path", "PurePath"});
-// Protocol 2, torch.save's own, spells them as Python 2 did: a range is an xrange.
+// torch.save uses protocol 2 with Python 2 names: range is written as xrange.
 constexpr auto kPlainBuiltins = std::to_array<std::string_view>(
     {"set",  "frozenset", "list",      "dict",    "tuple",    "int",           "float",
      "str",  "bytes",     "bytearray", "complex", "slice",    "range",         "xrange",
@@ -136,7 +136,7 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Digits tell dtypes apart that another torch may have: uint8, uint4.
+// Names that differ in digits may be dtypes of another torch: uint8, uint4.
 bool is_bent(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -158,25 +158,25 @@ bool is_known(std::string_view module, std::string_view name) {
   if (module == "builtins" || module == "__builtin__") return contains(kPlainBuiltins, name);
   if (module == "datetime") return contains(kDatetimeNames, name);
   if (module.starts_with("numpy.")) return contains(kNumpyNames, name);
-  // A record of three fields, of training libraries' own writers of DCP (OLMo-core's, NeMo's).
-  // One letter beside torch's own module, a byte of the file has changed.
+  // A three-field record of other DCP writers (OLMo-core, NeMo). With a name one letter off torch's
+  // module a byte of the file has changed.
   if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos)
     return !is_bent(module, "torch.distributed.checkpoint.filesystem");
-  // Their dataclasses and enums; the functions of the same packages are not data.
+  // Their dataclasses and enums; functions of these packages are not data.
   if (module.starts_with("megatron.") || module.starts_with("transformer_engine.") ||
       module.starts_with("bytecheckpoint.") || module.starts_with("torch.distributed._shard."))
     return looks_like_class(name);
   return false;
 }
 
-// CamelCase is a class, whose construction from data runs nothing but its own __init__ or
-// __setstate__. functools.partial keeps a name, it does not call it.
+// CamelCase names are classes, whose construction runs only their __init__ or __setstate__.
+// functools.partial stores a callable without calling it.
 bool is_partial(std::string_view module, std::string_view name) {
   return module == "functools" && name == "partial";
 }
 
-// Of Python's own library, and of modules that can do anything: what runs nothing while a pickle is
-// read. A getter is only made; whoever calls it is told as what calls something computed.
+// Objects of the standard library and unrestricted modules that run nothing while unpickling. A
+// getter is only created; calls of computed objects are reported separately.
 bool is_inert(std::string_view module, std::string_view name, bool called) {
   if (is_made_of_data(module, name)) return true;
   if (module == "operator" || module == "_operator")
@@ -274,9 +274,10 @@ NameKind classify_pickled_name(const PickleGlobal& global) {
   return classify_pickled_name(global.module, global.name);
 }
 
-// What torch.load refuses by default is a warning at most; entries of DCP are run.
+// torch.load refuses these by default, so a warning at most; DCP entries are unpickled without that
+// check.
 Severity severity_of_unknown_call(NameHome home, std::string_view name, PickleOf of) {
-  // A program's own class is in healthy checkpoints: it needs the program to be there.
+  // Healthy checkpoints contain classes of the program, which must be importable.
   if (is_path_of_classes(name)) return Severity::kInfo;
   const bool is_refused = home == NameHome::kFramework || of == PickleOf::kPrograms;
   return is_refused ? Severity::kWarning : Severity::kError;
@@ -288,7 +289,7 @@ Severity severity_of_import(std::string_view module, std::string_view name, Name
   if (kind == NameKind::kDangerous) return Severity::kError;
   if (!called) return Severity::kInfo;
   const NameHome home = home_of_module(module);
-  // A tensor that was pickled without torch.save: a pickle inside the pickle.
+  // A tensor pickled without torch.save: a nested pickle.
   if (module == "torch.storage" && name == "_load_from_bytes") return Severity::kWarning;
   if (home == NameHome::kPython || home == NameHome::kLibrary) return Severity::kError;
   return severity_of_unknown_call(home, name, of);

@@ -109,7 +109,7 @@ std::string unescape_unicode(std::string_view text, bool* is_cut) {
       }
     }
     if (length > 0 && is_cut != nullptr) *is_cut = true;
-    // Python writes what lies in Latin-1 as one byte.
+    // Python stores Latin-1 text as one byte per character.
     append_utf8(out, static_cast<unsigned char>(text.front()));
     text.remove_prefix(1);
   }

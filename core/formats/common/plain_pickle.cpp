@@ -30,7 +30,7 @@ std::string latin1_as_utf8(BytesView bytes) {
   return text;
 }
 
-// UTF-8 of characters up to U+00FF: what `encode` takes.
+// UTF-8 with characters up to U+00FF only, as `encode` requires.
 bool is_latin1(std::string_view utf8) {
   return is_utf8(utf8) && std::all_of(utf8.begin(), utf8.end(),
                                       [](char c) { return static_cast<unsigned char>(c) < 0xC4; });
@@ -52,7 +52,7 @@ struct PickleEncoder {
   }
 
   bool text(std::string_view value) {
-    // Python refuses other text while it unpickles; "str" of Python 2 may be anything.
+    // Python rejects other text when unpickling; "str" of Python 2 may hold any bytes.
     if (!is_utf8(value) || value.size() > budget) return false;
     out.push_back('X');
     append_little(out, static_cast<std::uint32_t>(value.size()));
@@ -75,8 +75,8 @@ struct PickleEncoder {
     return true;
   }
 
-  // Protocol 2 has no opcode for bytes, and torch.load with weights_only takes no later one: Python
-  // itself writes their text in Latin-1.
+  // Protocol 2 has no opcode for bytes, and torch.load with weights_only accepts no later protocol:
+  // like Python, writes them as Latin-1 text.
   bool encoded(std::string_view utf8) {
     if (utf8.size() > budget) return false;
     out.append("c_codecs\nencode\n(");
@@ -165,7 +165,7 @@ std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, st
 }
 
 std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
-  // Breadth first, and no further than this: a graph may be endless.
+  // Breadth-first with a limit, because graphs may be cyclic.
   constexpr std::size_t kMostLookedAt = 10'000;
   std::vector<NodeId> queue{value};
   for (std::size_t i = 0; i < queue.size(); ++i) {

@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// The longer one first: "Infinity" ends "-Infinity" too.
+// Longest first, because "-Infinity" ends in "Infinity".
 constexpr auto kOddNumbers = std::to_array<std::string_view>({"-Infinity", "Infinity", "NaN"});
 
 std::string quoted(std::string_view number) {
@@ -19,7 +19,7 @@ std::string_view odd_number_at(std::string_view text) {
   return {};
 }
 
-// Of what stands in no text.
+// Applies `written` outside of strings.
 template <class Written>
 std::string with_odd_numbers_as(std::string_view text, Written written) {
   std::string out;

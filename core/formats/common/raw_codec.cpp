@@ -1,4 +1,4 @@
-// Items that are elements and nothing else. What they are stands in the checkpoint alone.
+// Items without header: the checkpoint's metadata describes them.
 #include <fmt/core.h>
 
 #include "core/base/checked.h"
@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-// All of a storage is exactly the chunk; a view lies somewhere in it.
+// A whole storage must be exactly the chunk; a view must be inside it.
 bool fits(const ItemHeader& header, bool is_view, std::uint64_t length) {
   std::uint64_t element = size_of(header.dtype);
   auto needed = storage_needed(header.sizes, header.strides, header.storage_offset);

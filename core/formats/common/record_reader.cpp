@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kRecordDescriptor = 0x08074b50;
 constexpr std::uint64_t kLongDescriptor = 24;
 
-// The CRC in the descriptor behind the bytes; nothing where there is none of this length, or the
-// writer left it out. torch writes one behind every record that is not empty.
+// The CRC in the data descriptor; nullopt without a descriptor of this length or without a CRC.
+// torch writes one for every non-empty record.
 Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
   using Crc = std::optional<std::uint32_t>;
   std::uint64_t at = range.offset + range.length;
@@ -32,8 +32,8 @@ Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
   return fits && crc != 0 ? Crc(crc) : Crc{};
 }
 
-// The record of the archive that the file is, as its directory has it: slow, and asked only where
-// no descriptor answers.
+// The record in the archive's directory: slow, used only without a
+// descriptor.
 Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, 0, range.source->size()));
   const ZipEntry* nearest = nullptr;
@@ -48,7 +48,7 @@ Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
                                                                  : std::nullopt;
 }
 
-// Behind the bytes, or in the directory.
+// From the descriptor or the directory.
 Result<std::optional<std::uint32_t>> crc_of_record(const ItemRange& range) {
   SHW_TRY(auto crc, crc_behind(range));
   if (crc) return crc;

@@ -15,12 +15,12 @@ namespace {
 constexpr std::string_view kIdRecord = ".data/serialization_id",
                            kAlignmentRecord = ".storage_alignment",
                            kFormatVersionRecord = ".format_version";
-// torch writes forty digits at most.
+// torch writes at most forty digits.
 constexpr std::uint64_t kMostSaid = 4096;
 // PyTorchStreamReader: kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion.
 constexpr std::uint64_t kFirstVersion = 1, kLastVersion = 10;
 
-// Nothing where there is no such record, which torch takes as well.
+// nullopt if there is no such record, which torch accepts.
 Result<std::optional<std::string>> text_of(const ZipReader& zip, std::string_view name) {
   const ZipEntry* record = zip.find(name);
   if (record == nullptr || record->length > kMostSaid) return std::nullopt;
@@ -33,13 +33,13 @@ tl::unexpected<Error> says(const ZipReader& zip, std::string_view name, std::str
                      fmt::format("the record {} is no {}: torch.load stops there", name, what));
 }
 
-// Where torch looks for the version: in the first of the two that is there.
+// torch reads the version from the first of the two records that exists.
 std::string_view version_record(const ZipReader& zip) {
   constexpr std::string_view kBesideData = ".data/version";
   return zip.find(kBesideData) != nullptr ? kBesideData : "version";
 }
 
-// std::stoull, which torch reads it with, passes over what stands before and behind the digits.
+// torch uses std::stoull, which ignores text around the digits.
 Status check_version(const ZipReader& zip) {
   const std::string_view record = version_record(zip);
   if (zip.find(record) == nullptr)

@@ -13,11 +13,11 @@
 namespace shw {
 namespace {
 
-// A state dict of 100,000 parameters takes some 60 MB of pickle.
+// A state dict of 100,000 parameters takes about 60 MB of pickle.
 constexpr std::uint64_t kMaxPickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kSideLimits{1u << 26, 200, 1u << 14};
-// A shared node is reached once for each path to it: a pickle of some hundred bytes can name 2^64
-// paths. What a walk visits is bounded by the nodes there are.
+// Shared nodes are visited once: some hundred bytes of pickle can form 2^64 paths, so the walk is
+// bounded by the number of nodes.
 constexpr int kMaxSideDepth = 64;
 constexpr std::uint64_t kMaxMesh = 1 << 22;
 
@@ -81,7 +81,7 @@ Status SideWalk::visit(NodeId node, int depth) {
       }
       [[fallthrough]];
     case NodeKind::kObject:
-      // OrderedDict and other holders: what was put in, and their attributes.
+      // OrderedDict and other containers: contents and attributes.
       if (tree_.contents(node) != NodeId::kAbsent)
         SHW_CHECK(visit(tree_.contents(node), depth + 1));
       if (tree_.attributes(node) != NodeId::kAbsent)
@@ -134,8 +134,8 @@ Result<SideTensor> SideWalk::read_plain(NodeId node) const {
   return tensor;
 }
 
-// _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...), state):
-// the state is (None, {"_local_tensor", "_spec"}), or that dict itself.
+// _rebuild_from_type_v2(_rebuild_wrapper_subclass, DTensor, (DTensor, dtype, size, ...), state),
+// where state is (None, {"_local_tensor", "_spec"}) or the dict alone.
 NodeId SideWalk::dtensor_state(NodeId node) const {
   auto given = tree_.items(tree_.arguments(node));
   if (!is_class(tree_.callable(node), "_rebuild_from_type_v2") || given.size() < 4 ||
@@ -164,7 +164,7 @@ Result<SideTensor> SideWalk::read(NodeId node) const {
 
 SideSharding SideWalk::sharding(NodeId spec, NodeId arguments) const {
   SideSharding out;
-  // The size that the wrapper was made with; DTensorSpec.tensor_meta[0] says the same.
+  // The size of the wrapper; equals DTensorSpec.tensor_meta[0].
   auto given = tree_.items(arguments);
   if (given.size() > 2) out.global_shape = extents(given[2]);
   NodeId meta = tree_.attribute(spec, "tensor_meta");
@@ -179,7 +179,7 @@ SideSharding SideWalk::sharding(NodeId spec, NodeId arguments) const {
   NodeId coordinate = tree_.attribute(node, "_coordinate_on_dim");
   if (tree_.kind(coordinate) == NodeKind::kTuple || tree_.kind(coordinate) == NodeKind::kList)
     out.coordinate = extents(coordinate);
-  // The pickled mesh gives every rank's coordinate: it is this rank's place in the array.
+  // The position of this rank in the pickled mesh gives its coordinates.
   auto found = out.rank ? std::find(out.mesh.ranks.begin(), out.mesh.ranks.end(), *out.rank)
                         : out.mesh.ranks.end();
   auto cells = volume(out.mesh.shape);
@@ -196,8 +196,8 @@ SideSharding SideWalk::sharding(NodeId spec, NodeId arguments) const {
   return out;
 }
 
-// Two generations: up to torch 2.9 the mesh keeps `mesh` (a tensor of ranks), later ones keep a
-// layout (sizes and strides of each axis) into `_rank_map`.
+// Two forms: up to torch 2.9 the mesh has `mesh` (a tensor of ranks), later versions have a layout
+// (sizes and strides per axis) into `_rank_map`.
 SideMesh SideWalk::mesh(NodeId node) const {
   SideMesh out;
   for (NodeId item : tree_.items(tree_.attribute(node, "_mesh_dim_names"))) {
@@ -238,7 +238,7 @@ SideMesh SideWalk::mesh(NodeId node) const {
   return out;
 }
 
-// A tensor of int32 or int64, row-major.
+// Reads an int32 or int64 tensor, row-major.
 std::vector<std::int64_t> SideWalk::rank_map(NodeId array) const {
   if (!is_tensor_call(tree_, array)) return {};
   auto tensor = read_plain(array);
@@ -259,7 +259,7 @@ std::vector<std::int64_t> SideWalk::rank_map(NodeId array) const {
 std::string SideWalk::placement(NodeId node) const {
   const PickleGlobal* type = tree_.global(tree_.callable(node));
   if (type == nullptr) return "unknown";
-  // Newer placements are made by a call with the dimension, older ones carry it as state.
+  // New placements are calls with the dimension, old ones store it as state.
   auto number = [&](std::string_view field, std::size_t argument) {
     auto arguments = tree_.items(tree_.arguments(node));
     auto value = tree_.integer(tree_.attribute(node, field));
@@ -276,7 +276,7 @@ std::string SideWalk::placement(NodeId node) const {
   return type->name + "()";
 }
 
-// A tuple of numbers, torch.Size of one, or one number alone.
+// A tuple of numbers, its torch.Size, or a single number.
 Extents SideWalk::extents(NodeId node) const {
   if (tree_.kind(node) == NodeKind::kReduce && is_class(tree_.callable(node), "Size")) {
     auto arguments = tree_.items(tree_.arguments(node));
@@ -319,7 +319,7 @@ SideSharding dtensor_sharding(const PickleTree& tree, const ZipReader& zip, Node
 
 namespace {
 
-// The dimension of "Shard(1)"; -1 of what cuts nothing, nothing of what is not known.
+// The dimension of "Shard(1)"; -1 for placements that split nothing; nullopt if unknown.
 std::optional<std::int64_t> cut_dim(std::string_view placement) {
   constexpr std::string_view kShard = "Shard(";
   if (placement.starts_with("Replicate")) return -1;
@@ -375,7 +375,7 @@ Result<Bytes> read_side_elements(const ByteSource& source, const SideTensor& ten
   item.header.payload_offset = tensor.payload_offset;
   item.header.payload_length = tensor.payload_length;
   item.header.big_endian = tensor.big_endian;
-  // Borrowed: the item lives no longer than this call.
+  // Non-owning: the item does not outlive this call.
   item.source = std::shared_ptr<const ByteSource>(std::shared_ptr<void>(), &source);
   return read_elements(item);
 }

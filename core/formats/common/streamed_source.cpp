@@ -7,9 +7,9 @@
 namespace shw {
 namespace {
 
-// Decoded at once: what zlib and zstd make of a block or two.
+// Decoded per step: one or two blocks of zlib and zstd.
 constexpr std::size_t kStep = std::size_t{256} << 10;
-// Held at most: moving what is kept to the front then costs a third of a copy of all.
+// Maximum kept: moving the rest to the front costs a third of a full copy.
 constexpr std::size_t kMostHeld = std::size_t{4} << 20;
 
 class StreamedSource final : public ByteSource {
@@ -56,7 +56,7 @@ class StreamedSource final : public ByteSource {
     held_.resize(before + kStep);
     auto made = stream_->read(std::span(held_).subspan(before));
     held_.resize(before + (made ? *made : 0));
-    // Where it went wrong it cannot go on.
+    // A failed stream cannot continue.
     if (!made) stream_ = nullptr;
     if (!made) return tl::unexpected<Error>(std::move(made).error());
     if (*made == 0) return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
@@ -66,10 +66,10 @@ class StreamedSource final : public ByteSource {
   const std::string name_;
   const std::uint64_t size_;
   const StartStream start_;
-  mutable std::mutex guard_;  // of all below
+  mutable std::mutex guard_;  // guards all members below
   mutable std::unique_ptr<ByteStream> stream_;
-  mutable Bytes held_;               // the last bytes that were made
-  mutable std::uint64_t begin_ = 0;  // of the first of them
+  mutable Bytes held_;               // most recently decoded bytes
+  mutable std::uint64_t begin_ = 0;  // position of the first of them
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// As torch's copy of miniz writes it, down to the serialization id of a lone tensor (compared byte
-// for byte with torch 2.15 in tests).
+// Writes archives like torch's copy of miniz, including the serialization id of a single tensor
+// (tests compare bytes with torch 2.15).
 #include "core/formats/common/torch_archive.h"
 
 #include <fmt/core.h>
@@ -19,12 +19,12 @@ constexpr std::uint32_t kWide = 0xFFFFFFFFu;
 constexpr std::uint64_t kRecordHeaderSize = 30;
 constexpr std::uint16_t kFlagUtf8 = 0x0800;
 constexpr std::uint16_t kFlagSizesFollow = 0x0008;
-// torch hashes the set of record names with std::hash. Of one tensor on a stream the records are
-// always these, so is the hash (libstdc++ on x86-64). Readers take any forty digits: all others get
-// a hash that is the same everywhere.
+// torch hashes the set of record names with std::hash. For a single tensor the names and thus the
+// hash are constant (libstdc++, x86-64). Readers accept any forty digits: other archives get a
+// portable hash.
 constexpr std::uint64_t kTensorNames = 15728199511854643026u;
 
-// The archive around the records, as torch's copy of miniz writes it.
+// The zip structure around the records, as torch's copy of miniz writes it.
 class ArchiveWriter {
  public:
   ArchiveWriter(ByteSink& sink, std::string top)
@@ -43,14 +43,14 @@ class ArchiveWriter {
     record.descriptor_at = position();
     SHW_CHECK(write_descriptor(record));
     record.mixed_before = crc_hash_;
-    // An empty record is left out of the id.
+    // Empty records are not part of the id.
     record.is_mixed = counts && length != 0;
     if (record.is_mixed) mix_crc(crc_hash_, record.crc);
     records_.push_back(std::move(record));
     return {};
   }
 
-  // Twenty digits for the names, twenty for the CRCs of all records before.
+  // Twenty digits for the names, twenty for the CRCs of all previous records.
   std::string serialization_id() const {
     std::uint64_t names = kTensorNames;
     if (!is_of_one_tensor()) {
@@ -61,7 +61,7 @@ class ArchiveWriter {
     return fmt::format("{:020}{:020}", names, crc_hash_);
   }
 
-  // The directory and the three end records. Returns the archive's length.
+  // Writes the directory and three end records; returns the archive's length.
   Result<std::uint64_t> finish() {
     std::uint64_t begin = position();
     ByteBuffer directory;
@@ -74,7 +74,7 @@ class ArchiveWriter {
     return position();
   }
 
-  // After finish(). The id is the last record.
+  // Call after finish(). The id is the last record.
   StorageMarks marks_of(std::size_t storage) const {
     const Record &record = records_[storage], &id = records_.back();
     StorageMarks marks{crcs_of(record), id.bytes_at, crcs_of(id), record.mixed_before, {}};
@@ -89,7 +89,7 @@ class ArchiveWriter {
     std::string name;
     std::uint64_t offset, length;
     std::uint32_t crc;
-    // Where it begins: its bytes, what says of them behind, and in the directory.
+    // Offsets of its bytes, its descriptor and its directory entry.
     std::uint64_t bytes_at = 0, descriptor_at = 0, listed_at = 0;
     std::uint64_t mixed_before = 0;
     bool is_mixed = false;
@@ -216,7 +216,7 @@ Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& ar
   SHW_CHECK(out.add(".format_version", text_payload("1")));
   SHW_CHECK(out.add(".storage_alignment", text_payload("64")));
   SHW_CHECK(out.add("byteorder", text_payload("little")));
-  constexpr std::size_t kFirstStorage = 4;  // behind these four
+  constexpr std::size_t kFirstStorage = 4;  // after these four records
   for (std::size_t i = 0; i < archive.storages.size(); ++i)
     SHW_CHECK(out.add(fmt::format("data/{}", i), archive.storages[i]));
   for (const auto& [name, text] : archive.more) SHW_CHECK(out.add(name, text_payload(text)));

@@ -1,4 +1,4 @@
-// Items that are torch.save archives, as items.h reads them.
+// The codec of items that are torch.save archives.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace shw {
 namespace {
 
-// No item is larger: what a made-up shape can ask of the decompressor ends here.
+// Larger items do not exist: limits what an invalid shape requests from the decompressor.
 constexpr std::uint64_t kMaxDecompressed = std::uint64_t{64} << 30;
-// The archive around a payload takes 1.6 KB; its dtype may be wider than the metadata says.
+// The archive around a payload takes 1.6 KB; the dtype may be wider than recorded.
 constexpr std::uint64_t kArchiveRoom = 1 << 20;
 constexpr std::uint64_t kWidestItem = 16;
 
@@ -27,7 +27,7 @@ std::uint64_t decompressed_limit(const Checkpoint& checkpoint, ChunkId chunk) {
   return std::min(limit.value_or(kMaxDecompressed), kMaxDecompressed);
 }
 
-// Offsets inside a decompressed item mean nothing in the file: the error then stands at the item.
+// Offsets inside a decompressed item do not exist in the file: the error gets the item's place.
 Error at_item(Error error, const ItemRange& range) {
   if (error.place.offset)
     error.message += fmt::format(" (at byte {} of the decompressed item)", *error.place.offset);
@@ -50,10 +50,10 @@ Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnd
   return item;
 }
 
-// Of items that follow each other in a file nearly all are like one before.
+// Nearly all adjacent items have the same form as the previous one.
 Result<OpenItem> open_plain(const ItemRange& range) {
   thread_local ArchiveForms forms;
-  thread_local ZipEnds read;  // here for its room: an allocation an item is as dear as the look
+  thread_local ZipEnds read;  // reused, because an allocation per item costs as much as the rest
   read.head.clear();
   read.tail.clear();
   SHW_TRY(auto header, forms.find(*range.source, range.offset, range.length, read));
@@ -72,7 +72,7 @@ Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemR
   return tl::unexpected<Error>(at_item(std::move(opened).error(), range));
 }
 
-// The first record whose bytes have another CRC than the directory says.
+// The first record whose bytes differ from its CRC in the directory.
 Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, PayloadWatch* watch) {
   SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
   DataCheck check;
@@ -87,7 +87,7 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, Payl
     check.expected = entry.crc;
     check.actual = actual;
   }
-  // A right checksum says only that the text is what was written.
+  // A valid checksum only proves that the text is unchanged.
   SHW_CHECK(check_said_records(zip));
   return check;
 }
@@ -97,7 +97,7 @@ Result<DataCheck> check_range(const ItemRange& range, std::span<const std::strin
   SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPassing, progress));
   auto check = check_archive(plain, progress, watch);
   if (transforms.empty()) return check;
-  // Offsets inside the decompressed item mean nothing in the file: the item's own place counts.
+  // Offsets inside a decompressed item do not exist in the file.
   if (!check) {
     Error error = std::move(check).error();
     error.place.offset = range.offset;

@@ -14,10 +14,10 @@
 namespace shw {
 namespace {
 
-// The pickled number 0x1950a86a20f9469cfc6c that torch.save began with up to torch 1.5.
+// The pickled number 0x1950a86a20f9469cfc6c at the start of torch.save files up to torch 1.5.
 constexpr auto kLegacyMagic = std::to_array<unsigned char>(
     {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e});
-// The same in protocol 4 and later has its length between.
+// Protocol 4 and later insert its length.
 constexpr std::size_t kLegacyReach = 32;
 constexpr std::uint64_t kSmallRecord = 4096;
 constexpr std::uint64_t kMaxFilled = std::uint64_t{64} << 20;

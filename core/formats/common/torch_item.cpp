@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// The pickle of one tensor takes 154 bytes, and some ten more for each dimension.
+// The pickle of one tensor takes 154 bytes, and about ten per dimension.
 constexpr std::uint64_t kMaxTensorPickle = 1 << 20;
 constexpr PickleLimits kTensorLimits{1u << 16, 100, 256};
 constexpr int kMaxWrappers = 8;
@@ -40,7 +40,7 @@ bool is_utils(const PickleTree& tree, NodeId node, std::string_view function) {
   return tree.is_global(node, "torch._utils", function);
 }
 
-// A tuple or list of integers, or torch.Size(...) of one.
+// A tuple or list of integers, or its torch.Size.
 Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what) {
   const PickleTree& tree = in.tree;
   if (tree.kind(node) == NodeKind::kReduce &&
@@ -65,7 +65,7 @@ Result<Extents> extents_of(const Reader& in, NodeId node, std::string_view what)
   return extents;
 }
 
-// Where torch looks for storage classes, and has them: one of another module stops its load.
+// The modules in which torch finds storage classes; others make its load fail.
 bool is_module_of_storages(std::string_view module) {
   return module == "torch" || module == "torch.storage" || module == "torch.cuda";
 }
@@ -77,7 +77,7 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(node, "the tensor has no storage in this archive");
   auto ids = tree.items(node);
   auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
-  // torch takes the four behind the word apart, and stops at a fifth.
+  // torch unpacks exactly four values after the word.
   if (id.size() != 5 || tree.text(id[0]) != "storage")
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
   const PickleGlobal* storage_class = tree.global(id[1]);
@@ -108,7 +108,7 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
   return {};
 }
 
-// What Python calls false is passed over by torch.
+// torch ignores false values.
 Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
   const PickleTree& tree = in.tree;
   const NodeKind kind = tree.kind(node);
@@ -133,7 +133,7 @@ Status read_requires_grad(const Reader& in, NodeId node, PickledTensor& tensor) 
   return {};
 }
 
-// Floats and complex numbers can.
+// Only floats and complex numbers can.
 bool can_require_grad(Dtype dtype) {
   constexpr auto kWhole = std::to_array<Dtype>({Dtype::kBool, Dtype::kUint8, Dtype::kInt8,
                                                 Dtype::kUint16, Dtype::kInt16, Dtype::kUint32,
@@ -288,7 +288,7 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
                     "storage of {} elements",
                     to_text(tensor.sizes), to_text(tensor.strides), tensor.storage_offset,
                     elements));
-  // Of _rebuild_tensor_v3 the storage is untyped: torch 2.15 swaps single bytes there.
+  // _rebuild_tensor_v3 uses untyped storages, where torch 2.15 swaps single bytes.
   if (big_endian && tensor.storage_unit != size_of(tensor.dtype))
     return zip.unsupported(
         record->header_offset,
@@ -318,7 +318,7 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
     if (tree.kind(node) != NodeKind::kPersistentId) continue;
     PickledTensor said;
     Status read = read_storage(in, node, true, said);
-    // Of a class that is not known its record must be there all the same.
+    // The record must exist even if the class is unknown.
     const bool is_known = read.has_value();
     if (!read && read.error().kind != ErrorKind::kUnsupported) return read;
     const ZipEntry* record = zip.find("data/" + said.storage_key);
@@ -342,8 +342,8 @@ std::size_t count_storages(const PickleTree& tree) {
   return count;
 }
 
-// What is read follows the file: deflate makes a thousand bytes of one, and a pickle's values take
-// forty times its bytes in memory.
+// Limits memory by file size: deflate expands up to a thousandfold, and pickle values take forty
+// times their bytes.
 Status check_inflated(const ZipReader& zip, const ZipEntry& record) {
   constexpr std::uint64_t kRoom = 1 << 20, kRatio = 100;
   if (!record.deflated || record.length <= kRoom ||
@@ -363,7 +363,7 @@ Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit) {
   if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
   SHW_CHECK(check_inflated(zip, *record));
   SHW_TRY(Bytes bytes, zip.read(*record, limit));
-  // It is in memory anyway: a flipped bit is named as such here, before it reads as an unknown
+  // The bytes are in memory: a flipped bit is reported as damage here, and not as an unknown
   // class.
   if (!zip.crcs_absent() && crc32_of(bytes) != record->crc)
     return zip.damaged(record->header_offset,
@@ -383,9 +383,9 @@ Result<bool> is_big_endian(const ZipReader& zip) {
 
 namespace {
 
-// The tiles of a tensor that follow each other in a file are pickled alike, to the byte: what the
-// last pickle on this thread said is what an equal one says. Reading the headers of 218,304 items
-// takes two thirds of the processor time.
+// Adjacent chunks of a tensor have equal pickles: the result of the last pickle on this thread
+// is reused for equal bytes. Reading headers of 218,304 items takes two thirds of the CPU
+// time.
 Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const std::string& file,
                                 std::uint64_t pickle_at) {
   thread_local Bytes last;

@@ -1,5 +1,5 @@
-// data.pkl with the opcodes and the memo that torch's Python pickler makes (compared byte for byte
-// with torch 2.15 in tests).
+// Writes data.pkl with the opcodes and memo of torch's Python pickler (tests compare bytes with
+// torch 2.15).
 #include "core/formats/common/torch_item_write.h"
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// data.pkl, with the opcodes and the memo that torch's Python pickler makes.
+// Builds data.pkl as torch's Python pickler does.
 class TensorPickle {
  public:
   TensorPickle(Dtype dtype, ExtentsView sizes, std::int64_t elements) {
@@ -69,7 +69,7 @@ class TensorPickle {
     } else if (bits <= 0x7FFFFFFF) {
       out_.text("J").number(static_cast<std::uint32_t>(bits));
     } else {
-      // Two's complement, as short as can be; a set top bit needs one more byte.
+      // Shortest two's complement; a set top bit needs one more byte.
       std::size_t length = static_cast<std::size_t>(std::bit_width(bits)) / 8 + 1;
       out_.text("\x8a").number(static_cast<std::uint8_t>(length));
       for (std::size_t i = 0; i < length; ++i)

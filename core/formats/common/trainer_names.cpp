@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kEndings =
     std::to_array<std::string_view>({".pt", ".pth", ".bin", ".pkl", ".ckpt", ".safetensors"});
-// What follows may be a number: of an optimizer, or of a rank.
+// May be followed by a number of an optimizer or rank.
 constexpr auto kOthers = std::to_array<std::string_view>(
     {"scheduler", "lr_scheduler", "rng_state", "random_states", "scaler", "training_args",
      "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state"});

@@ -1,11 +1,11 @@
-// What lies around an item's bytes, taken off.
+// Removes stream transforms around an item's bytes.
 #include "core/formats/common/item_reader.h"
 #include "core/formats/common/zstd_stream.h"
 
 namespace shw {
 namespace {
 
-// Of a compressed item, for its header: the local headers and data.pkl, and the directory.
+// Kept for the header of a compressed item: local headers, data.pkl and directory.
 constexpr std::uint64_t kKeptEnds = 64 << 10;
 
 }  // namespace

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::uint64_t kMostIndex = 256 << 20;
 
-// "weight_map" of the index: which file holds which tensor.
+// Parses "weight_map" of the index: tensor name to file name.
 class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit IndexEvents(WeightMap& map) : map_(map) {}
-  // Of the map: what is no name of a file.
+  // Entries whose value is not a file name.
   const std::vector<std::string>& without_file() const { return without_file_; }
   bool has_metadata() const { return has_metadata_; }
   std::size_t maps() const { return maps_; }
@@ -46,7 +46,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
       inside_ = text == "weight_map";
       if (inside_) begin_map();
       at_metadata_ = text == "metadata";
-      if (at_metadata_) has_metadata_ = false;  // of two the last one counts
+      if (at_metadata_) has_metadata_ = false;  // for duplicates the last one wins
     }
     if (depth_ == 2) key_ = text;
     return true;
@@ -63,15 +63,15 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // Python keeps the last one alone.
+  // Python keeps the last duplicate.
   void begin_map() {
     ++maps_;
     map_.clear();
     place_of_.clear();
     without_file_.clear();
   }
-  // "./a" is the file that lies there without it; of a name that is there twice the last one
-  // counts.
+  // "./a" is the file "a"; for duplicate names the last one
+  // wins.
   void place(std::string file) {
     while (file.starts_with("./")) file.erase(0, file.find_first_not_of('/', 1));
     auto [found, is_new] = place_of_.try_emplace(key_, map_.size());
@@ -96,8 +96,8 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
-// transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it
-// holds; who only needs the weight_map loads the files.
+// transformers 4 and 5 write into index["metadata"] (get_checkpoint_shard_files), whatever it is;
+// readers of weight_map alone load the files.
 Finding without_metadata(const std::string& path) {
   Finding finding = bad_record(path,
                                "The index has no object \"metadata\", at which transformers stops; "
@@ -106,8 +106,8 @@ Finding without_metadata(const std::string& path) {
   return finding;
 }
 
-// ColossalAI's index of an optimizer in parts names the file of its groups there, and loads it
-// before any of the states.
+// ColossalAI's index of a split optimizer names the file of its groups there, which is loaded
+// before the states.
 Finding without_groups(const std::string& path, const std::string& groups) {
   Finding finding = bad_record(
       groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
@@ -122,7 +122,7 @@ bool lacks(const Directory& directory, const std::string& file) {
          directory.stat(file).kind == EntryKind::kMissing;
 }
 
-// Who reads the first one, or both, loads other files.
+// Readers of the first map, or of both, load other files.
 Finding with_several_maps(const std::string& path, std::size_t count) {
   Finding finding = bad_record(
       path,
@@ -157,7 +157,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   IndexEvents events(map);
   const std::string text =
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
-  // The parser passes over it, and Python stops there.
+  // The parser accepts it, Python does not.
   if (begins_with_byte_order_mark(*bytes)) {
     finding = bad_record(path,
                          "The index begins with a byte order mark (EF BB BF at byte 0), at which "
@@ -165,7 +165,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
                          0);
     return std::nullopt;
   }
-  // To the parser a zero byte is the end of the text.
+  // The parser treats a zero byte as the end.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
     return refuse("The index is no JSON object with a weight_map; all files were read instead.");
@@ -184,9 +184,9 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   return map;
 }
 
-// transformers looks for the one file first, and where it is there opens no index (5.24,
-// _get_resolved_checkpoint_files); vLLM and others go by the index. Those of another stem are
-// diffusers', which looks for the index first.
+// transformers looks for the single file first and then ignores the index (5.24,
+// _get_resolved_checkpoint_files); vLLM and others use the index. Other stems belong to diffusers,
+// which looks for the index first.
 bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index) {
   return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
 }

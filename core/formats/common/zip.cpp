@@ -32,30 +32,30 @@ constexpr std::size_t kLocator64Size = 20;
 constexpr std::uint32_t kWide32 = 0xFFFFFFFFu;
 constexpr std::uint16_t kWide16 = 0xFFFFu;
 constexpr std::uint16_t kFlagDescriptor = 8;
-// Encryption, strong encryption, a directory that is masked; a patch to another file. miniz, and so
-// torch, opens no archive whose directory has one.
+// Encryption, strong encryption, masked directory, patch data: miniz, and so torch, refuses
+// archives with these flags.
 constexpr std::uint16_t kFlagsEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
 constexpr std::uint16_t kFlagPatch = 1 << 5;
-// MS-DOS's mark of a folder, among the attributes of a record.
+// The MS-DOS directory attribute.
 constexpr std::uint32_t kAttributeFolder = 1 << 4;
 
-// One read where an item is small (most of them are: 1.2 to 1.6 KB of headers and a scalar), else
-// one of the tail and one of the head. torch's directory of seven records takes 463 bytes, its
-// first local headers 704.
+// Small items (mostly 1.2 to 1.6 KB of headers and a scalar) are read at once, others by
+// tail and head. torch's directory of seven records takes 463 bytes, its first local headers
+// 704.
 constexpr std::uint64_t kWholeRead = 16 << 10;
 constexpr std::uint64_t kTailRead = 4 << 10;
 constexpr std::uint64_t kHeadRead = 2 << 10;
-// An item has seven records, a file of a whole model a hundred thousand.
+// An item has seven records, a model file a hundred thousand.
 constexpr std::size_t kLinearSearch = 32;
-// Deflate makes at most 1032 bytes of one.
+// Deflate expands at most 1032-fold.
 constexpr std::uint64_t kDeflateRatio = 1032;
 
-// miniz looks at these numbers first and opens no such archive.
+// miniz checks these numbers first and refuses the archive.
 constexpr const char* kOtherDisks = "the archive is said to lie on several disks";
 
-// How far from the end miniz, and so torch, looks for the end record: in windows of 4 KiB that
-// share 3 bytes, until one of them reaches 64 KiB and a record. Where the next one would begin in
-// front of the archive torch fails.
+// How far from the end miniz, and so torch, searches the end record: windows of 4 KiB that overlap
+// by 3 bytes, until one of them covers 64 KiB and a record. torch fails if the next window would
+// begin before the archive.
 std::uint64_t end_reach(std::uint64_t length) {
   constexpr std::uint64_t kWindow = 4096, kApart = kWindow - 3, kMostSteps = 16;
   if (length < kWindow) return length;
@@ -66,8 +66,8 @@ std::string_view text_of(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A zip64 extra field holds 64-bit values for exactly those of the given fields that are saturated,
-// in this order. False where one is missing.
+// A zip64 extra field holds 64-bit values for the saturated fields, in this order. False if one is
+// missing.
 bool widen(BytesView extra, std::initializer_list<std::uint64_t*> fields) {
   bool wanted = std::any_of(fields.begin(), fields.end(),
                             [](const std::uint64_t* field) { return *field == kWide32; });
@@ -89,11 +89,11 @@ bool widen(BytesView extra, std::initializer_list<std::uint64_t*> fields) {
     }
     at += size;
   }
-  // No zip64 field: the value is what it says, 2^32 - 1.
+  // No zip64 field: the value really is 2^32 - 1.
   return true;
 }
 
-// `watch`, if it is not null, sees all of it.
+// `watch`, if not null, receives all bytes.
 Result<std::uint32_t> crc_through(const ByteSource& source, std::uint64_t offset,
                                   std::uint64_t length, Progress* progress, PayloadWatch* watch) {
   std::uint32_t crc = 0;
@@ -205,7 +205,7 @@ Result<ZipReader::End> ZipReader::find_end() const {
                      : "the item does not end with a zip archive's end record");
 }
 
-// The zip64 end record where there is one (torch always writes it), as it counts in 64 bits.
+// Uses the zip64 end record if it exists (torch always writes it).
 Result<ZipReader::End> ZipReader::widen_end(End end) const {
   bool saturated =
       end.entries == kWide16 || end.directory_offset == kWide32 || end.directory_length == kWide32;
@@ -215,7 +215,7 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
   if (room) {
     SHW_TRY(BytesView locator, view(locator_at, kLocator64Size, scratch));
     if (load_little<std::uint32_t>(locator) == kLocator64Signature) {
-      // Reading on takes the bytes away that `locator` looks at.
+      // Further reads overwrite the bytes of `locator`.
       auto at = load_little<std::uint64_t>(locator, 8);
       auto disks = load_little<std::uint32_t>(locator, 16);
       if (at > locator_at - kEnd64Size)
@@ -294,7 +294,7 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   BytesView extra = directory.subspan(at + kDirectorySize + name_length, extra_length);
   if (!widen(extra, {&entry.length, &entry.stored_length, &entry.header_offset}))
     return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is cut off");
-  // No torch.save writes either, and torch.load reads neither: a bit was flipped, or worse.
+  // torch.save never sets and torch.load refuses these flags: damage.
   if ((flags & kFlagsEncrypted) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
   if ((flags & kFlagPatch) != 0)
@@ -318,7 +318,7 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   return entry;
 }
 
-// Records lie side by side before the directory: overlapping ones are how a small file becomes a
+// Records must be adjacent before the directory: overlapping records let a small file expand to a
 // large one.
 Status ZipReader::check_overlap(std::uint64_t directory_offset) {
   std::vector<ZipEntry*> by_offset;
@@ -341,8 +341,8 @@ Status ZipReader::check_overlap(std::uint64_t directory_offset) {
   return {};
 }
 
-// miniz looks a name up in a sorted list and takes capital letters for small ones: which of two
-// records torch reads depends on how many others there are.
+// miniz searches names in a sorted list, ignoring case: which of two equal records torch reads
+// depends on the number of other records.
 Status ZipReader::check_names() const {
   auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   auto twice = [&](const ZipEntry& entry) {
@@ -397,7 +397,7 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
       method != (entry.deflated ? 8 : 0))
     return damaged(entry.header_offset,
                    "the local header of \"" + entry.name + "\" contradicts the directory");
-  // With a descriptor behind the bytes these three are zero, as torch writes them.
+  // With a data descriptor these three are zero, as torch writes them.
   auto crc = load_little<std::uint32_t>(local, 14);
   auto stored = load_little<std::uint32_t>(local, 18);
   if ((flags & kFlagDescriptor) == 0 &&
@@ -412,9 +412,9 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
   return base_ + data;
 }
 
-// The local header alone says where a record begins, and torch believes it. With nothing else to
-// tell a wrong length of its extra fields by, what follows the record must be where it ends: the
-// descriptor as miniz writes it, with both lengths in 32 or 64 bits, or the next header.
+// torch trusts the local header for the begin of a record. Because nothing else validates its extra
+// field length, the record must be followed by a miniz descriptor (with lengths of 32 or 64 bits)
+// or by the next header.
 Status ZipReader::check_begin(const ZipEntry& entry, std::uint64_t data,
                               bool has_descriptor) const {
   const std::uint64_t behind = entry.limit - data - entry.stored_length;
@@ -463,7 +463,7 @@ Result<std::shared_ptr<const ByteSource>> ZipReader::source_of(const ZipEntry& e
   const DeflatedBytes record{"the deflated record \"" + entry.name + "\"", data,
                              entry.stored_length, entry.length};
   auto start = [source = source_, record] { return inflating_stream(source, record); };
-  if (entry.length == 0) {  // nobody will read it, and see that nothing is there
+  if (entry.length == 0) {  // empty records are never read, so check here
     SHW_TRY(auto stream, start());
     SHW_CHECK(stream->read({}));
   }

@@ -13,15 +13,15 @@
 namespace shw {
 namespace {
 
-// 8 MiB windows are what level 19 uses; --long=27 takes 128 MiB, zstd's own default limit.
+// Level 19 uses windows of 8 MiB; --long=27 uses 128 MiB, zstd's default limit.
 constexpr int kMaxWindowLog = 27;
 
-// Written at once: a call to the system costs nothing beside it.
+// Bytes per write: the system call is then negligible.
 constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 
 using Take = std::function<void(BytesView)>;
 
-// Frames one behind another.
+// Decodes consecutive frames.
 class ZstdStream final : public ByteStream {
  public:
   ZstdStream(std::shared_ptr<const ByteSource> source, std::uint64_t offset, std::uint64_t length,

@@ -31,7 +31,7 @@ std::string words_of(const Checkpoint& part, TensorId tensor, std::uint32_t rank
          to_text(part.shape(tensor));
 }
 
-bool says_the_same(const Checkpoint& one, TensorId a, const Checkpoint& two, TensorId b) {
+bool have_equal_records(const Checkpoint& one, TensorId a, const Checkpoint& two, TensorId b) {
   return one.dtype(a) == two.dtype(b) && same(one.shape(a), two.shape(b));
 }
 
@@ -42,7 +42,7 @@ void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& part
   const Checkpoint& lowest = *parts[first.rank];
   for (const RankPart& part : where) {
     const Checkpoint& own = *parts[part.rank];
-    if (says_the_same(own, part.tensor, lowest, first.tensor)) continue;
+    if (have_equal_records(own, part.tensor, lowest, first.tensor)) continue;
     Finding finding;
     finding.rule = "bad-record";
     finding.severity = Severity::kWarning;
@@ -64,7 +64,7 @@ bool is_rank_own(const Checkpoint& own, TensorId tensor, const Checkpoint& lowes
   auto is_whole = [](const Checkpoint& c, TensorId of) {
     return c.chunks(of).size() == 1 && same(c.sizes(c.chunks(of)[0]), c.shape(of));
   };
-  return !says_the_same(own, tensor, lowest, first) && is_whole(own, tensor) &&
+  return !have_equal_records(own, tensor, lowest, first) && is_whole(own, tensor) &&
          is_whole(lowest, first);
 }
 

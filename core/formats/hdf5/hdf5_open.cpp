@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 // A form that is well and not read leaves it open; that is no damage.
-void leave_open(Finding& finding, const Error& error) {
+void mark_unexamined(Finding& finding, const Error& error) {
   if (error.kind != ErrorKind::kUnsupported) return;
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
@@ -48,7 +48,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
         shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),
         reason.error->place.offset);
     finding.subjects.insert(finding.subjects.begin(), reason.paths.begin(), reason.paths.end());
-    leave_open(finding, *reason.error);
+    mark_unexamined(finding, *reason.error);
     builder.add_finding(std::move(finding));
   }
 }
@@ -92,7 +92,7 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
   Finding finding = bad_record(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
   finding.evidence.emplace_back("count", static_cast<std::int64_t>(paths.size()));
   finding.subjects.insert(finding.subjects.begin(), paths.begin(), paths.end());
-  leave_open(finding, *first);
+  mark_unexamined(finding, *first);
   builder.add_finding(std::move(finding));
 }
 
@@ -103,7 +103,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                                  fmt::format("In {}, what lies in the group {} cannot be told: {}.",
                                              shard.path, path.empty() ? "/" : path, error.message),
                                  error.place.offset);
-    leave_open(finding, error);
+    mark_unexamined(finding, error);
     builder.add_finding(std::move(finding));
   }
   for (const auto& [path, error] : shard.walk.overlaps) {
@@ -173,8 +173,8 @@ class NamesInFile {
 };
 
 // What the index places in a file that does not have it is as gone as with the file.
-void hold_against_index(CheckpointBuilder& builder, const KerasIndex& index,
-                        const std::vector<Hdf5Shard>& shards) {
+void check_against_index(CheckpointBuilder& builder, const KerasIndex& index,
+                         const std::vector<Hdf5Shard>& shards) {
   if (index.empty()) return;
   std::map<std::string_view, NamesInFile> files;
   for (const Hdf5Shard& shard : shards) files.try_emplace(shard.path, shard.walk);
@@ -244,7 +244,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
   Hdf5Limits limits = hdf5_limits(shards);
   for (const std::string& fqn : order) add_hdf5_tensor(builder, fqn, tensors[fqn], limits);
   for (const Hdf5Shard& shard : shards) add_unread(builder, shard);
-  hold_against_index(builder, listed.index, shards);
+  check_against_index(builder, listed.index, shards);
   return builder.finish();
 }
 

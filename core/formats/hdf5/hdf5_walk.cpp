@@ -73,7 +73,7 @@ std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
 
 // In a file of its own that is found when the file is too short for it. Here more bytes follow, of
 // others.
-bool goes_past(const Hdf5Array& array, std::uint64_t size) {
+bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
   auto ends_past = [&](std::uint64_t offset, std::uint64_t length) {
     return offset > size || length > size - offset;
   };
@@ -113,7 +113,7 @@ void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
                           : Result<Hdf5Array>(tl::unexpected<Error>(messages.error()));
     // Where the file itself ends before them that is found with its length.
     const std::uint64_t end = std::min(objects.size(), objects.end_of_file());
-    if (array && (objects.begin() != 0 || end < objects.size()) && goes_past(*array, end))
+    if (array && (objects.begin() != 0 || end < objects.size()) && exceeds_file(*array, end))
       array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
                    {{}, objects.begin() + end});
     if (array) own(path, *array);

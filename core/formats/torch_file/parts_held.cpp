@@ -19,7 +19,7 @@ std::string placements_text(const SideSharding& sharding) {
   return text;
 }
 
-std::string who(const SideSharding& sharding) {
+std::string rank_text(const SideSharding& sharding) {
   return sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
 }
 
@@ -62,9 +62,10 @@ std::optional<Finding> PartsHeld::finding(const std::string& path) const {
   finding.cause = fmt::format(
       "{} only the part of {} of {}: {} is {} of {} by its own mesh and placements ({}). {} of {} "
       "elements are not in {}. {}",
-      count == 1 ? subjects_.front() + " is" : plural(count, "tensor") + " are", who(sharding),
-      ranks, subjects_.front(), to_text(example_->box.sizes), to_text(sharding.global_shape),
-      placements_text(sharding), human_count(static_cast<std::uint64_t>(all_ - held_)),
+      count == 1 ? subjects_.front() + " is" : plural(count, "tensor") + " are",
+      rank_text(sharding), ranks, subjects_.front(), to_text(example_->box.sizes),
+      to_text(sharding.global_shape), placements_text(sharding),
+      human_count(static_cast<std::uint64_t>(all_ - held_)),
       human_count(static_cast<std::uint64_t>(all_)), path,
       is_named_for_rank(path)
           ? "The files of the other ranks hold the rest."

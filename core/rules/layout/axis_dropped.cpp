@@ -47,8 +47,8 @@ struct PlacedGroup {
 
 // The common rows of a parameter's moments are computed across findings, because moments may lack
 // different axes.
-void place_survivors(const Checkpoint& c, const std::vector<OtherOrder>& orders,
-                     const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
+void place_retained_chunks(const Checkpoint& c, const std::vector<OtherOrder>& orders,
+                           const std::set<TensorId>& restored, std::vector<PlacedGroup>& groups) {
   std::vector<PartlyLost> parts;
   std::vector<std::size_t> moments, group_of;
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -186,7 +186,7 @@ void add_by_spec(const CheckInput& input, const std::vector<OtherOrder>& orders,
   for (const auto& [key, group] : groups) {
     if (!key.second) placed.push_back({group, {}, {}});
   }
-  place_survivors(input.checkpoint, orders, whole_again, placed);
+  place_retained_chunks(input.checkpoint, orders, whole_again, placed);
   auto next = placed.begin();
   for (const auto& [key, group] : groups) {
     if (key.second)

@@ -96,7 +96,8 @@ std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
 
 // True if every chunk is inside the rows of its TP rank, recorded as one interval, so that gate and
 // up of a rank are adjacent. A saver that separates them writes two.
-bool lies_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& entry, std::size_t axis) {
+bool is_split_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& entry,
+                       std::size_t axis) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::int64_t> writers;
   for (ChunkId chunk : c.chunks(tensor)) {
@@ -129,7 +130,7 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
     if (parts.empty()) continue;
     if (!same(entry->shape, c.shape(tensor)) || !c.writers_are_owners(tensor)) continue;
     auto axis = tensor_axis(*entry);
-    if (!axis || !lies_per_rank(facts, tensor, *entry, *axis)) continue;
+    if (!axis || !is_split_per_rank(facts, tensor, *entry, *axis)) continue;
     std::int64_t ranks = entry->mesh->axes[*axis].size;
     auto blocks = parts_together(tensor, parts, ranks);
     if (!blocks) continue;

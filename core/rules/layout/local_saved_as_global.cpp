@@ -85,7 +85,7 @@ struct ByValues {
   std::vector<std::string> agree, contradict;
 };
 
-ByValues hold_against_values(const Facts& facts, const std::vector<LocalState>& locals) {
+ByValues compare_values(const Facts& facts, const std::vector<LocalState>& locals) {
   constexpr std::size_t kMost = 64;   // masters
   constexpr std::int64_t kSure = 16;  // minimum number of contradicting elements
   const Checkpoint& c = facts.checkpoint;
@@ -224,7 +224,7 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   std::vector<LocalState> unplaced(std::make_move_iterator(unknown),
                                    std::make_move_iterator(locals.end()));
   locals.erase(unknown, locals.end());
-  add_placed_states(facts, locals, hold_against_values(facts, locals), findings);
+  add_placed_states(facts, locals, compare_values(facts, locals), findings);
   add_unplaced_states(facts, unplaced, findings);
   add_half_empty_pairs(facts, findings);
   find_adjacent_parts(facts, findings);

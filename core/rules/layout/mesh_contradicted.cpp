@@ -46,14 +46,14 @@ std::optional<Finding> too_small(const CheckInput& input) {
 }
 
 // "w lies", "w and 3 more lie".
-std::string which_lie(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::string first(c.fqn(tensors.front()));
   if (tensors.size() == 1) return first + " lies";
   return first + " and " + plural(tensors.size() - 1, "other tensor") + " lie";
 }
 
 // The consequence if the spec's order is not that of the saver.
-const char* what_became_of(bool is_used) {
+const char* consequence_text(bool is_used) {
   return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
                    "ranks were counted as these tensors lie. A spec that lists the axes in that "
                    "order, or --mesh, says the same."
@@ -61,26 +61,27 @@ const char* what_became_of(bool is_used) {
                    "so nothing was placed by it. --mesh names the one that saved.";
 }
 
-std::string how_they_lie(const Checkpoint& c, const OrderContradicted& found, const Mesh& instead) {
+std::string rank_order_text(const Checkpoint& c, const OrderContradicted& found,
+                            const Mesh& instead) {
   return fmt::format(
       "{} as the spec says, to the box, where ranks are counted over {}, and elsewhere where they "
       "are counted over {}: ",
-      which_lie(c, found.tensors), to_text(instead), to_text(found.believed));
+      subject_text(c, found.tensors), to_text(instead), to_text(found.believed));
 }
 
-Finding told_of_order(const CheckInput& input, const OrderContradicted& found, const Mesh& instead,
-                      std::string_view what_became) {
+Finding rank_order_finding(const CheckInput& input, const OrderContradicted& found,
+                           const Mesh& instead, std::string_view what_became) {
   Finding finding =
       mesh_finding(found.believed, input.ranks,
-                   how_they_lie(input.checkpoint, found, instead) + std::string(what_became));
+                   rank_order_text(input.checkpoint, found, instead) + std::string(what_became));
   finding.evidence.emplace_back("mesh of the spec", to_text(found.of_spec));
   finding.evidence.emplace_back("lies so on", to_text(instead));
   add_subjects(input.checkpoint, found.tensors, finding);
   return finding;
 }
 
-Finding told_of_given(const CheckInput& input, const OrderContradicted& found) {
-  return told_of_order(
+Finding given_mesh_finding(const CheckInput& input, const OrderContradicted& found) {
+  return rank_order_finding(
       input, found, found.instead,
       found.is_disputed
           ? "other tensors lie the other way round, so neither of the two orders was used."
@@ -89,14 +90,14 @@ Finding told_of_given(const CheckInput& input, const OrderContradicted& found) {
 }
 
 // A spec may describe the loading mesh.
-Finding told_of_own(const CheckInput& input, const OrderContradicted& found, bool is_used) {
-  Finding finding =
-      told_of_order(input, found, is_used ? *found.proved : found.instead, what_became_of(is_used));
+Finding spec_mesh_finding(const CheckInput& input, const OrderContradicted& found, bool is_used) {
+  Finding finding = rank_order_finding(input, found, is_used ? *found.proved : found.instead,
+                                       consequence_text(is_used));
   finding.severity = Severity::kInfo;
   return finding;
 }
 
-Finding told_of_two_orders(const CheckInput& input, const Mesh& of_spec) {
+Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
   Finding finding = mesh_finding(
       *input.mesh, input.ranks,
       fmt::format(
@@ -110,18 +111,18 @@ Finding told_of_two_orders(const CheckInput& input, const Mesh& of_spec) {
 }
 
 // Tests the user's mesh with the spec's placements of each tensor.
-void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
+void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
   RankOrders orders = judge_rank_orders(input);
   const Mesh given = *input.mesh;
   bool is_out = false;
   for (const OrderContradicted& found : orders.contradicted) {
     if (found.believed != given) continue;
-    findings.push_back(told_of_given(input, found));
+    findings.push_back(given_mesh_finding(input, found));
     is_out = true;
     if (found.is_disputed) input.misordered.push_back(found.of_spec);
   }
   for (const Mesh& of_spec : orders.undecided) {
-    if (!is_out) findings.push_back(told_of_two_orders(input, of_spec));
+    if (!is_out) findings.push_back(two_orders_finding(input, of_spec));
     is_out = true;
     input.misordered.push_back(of_spec);
   }
@@ -129,12 +130,12 @@ void hold_against_spec(CheckInput& input, std::vector<Finding>& findings) {
 }
 
 // Tests the spec's own meshes, if the user's mesh does not replace them.
-void hold_own_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
+void check_spec_orders(CheckInput& input, bool is_named, std::vector<Finding>& findings) {
   const auto contradicted = judge_rank_orders(input).contradicted;
   const bool is_proved = !is_named && contradicted.size() == 1 && contradicted.front().proved;
   for (const OrderContradicted& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;
-    findings.push_back(told_of_own(input, found, is_proved));
+    findings.push_back(spec_mesh_finding(input, found, is_proved));
     if (!is_proved) input.misordered.push_back(found.of_spec);
   }
   if (is_proved) input.proved_mesh = std::make_shared<const Mesh>(*contradicted.front().proved);
@@ -175,7 +176,7 @@ std::string fit_text(const MeshFit& fit) {
 }
 
 // Without a spec: the boxes of the writers must match some placements.
-void hold_against_tiles(CheckInput& input, std::vector<Finding>& findings) {
+void check_mesh_with_chunks(CheckInput& input, std::vector<Finding>& findings) {
   auto guesses = infer_meshes(input.checkpoint, {}, input.mesh, input.progress);
   const MeshGuess& given = guesses.front();
   MeshFit fit{given.explained, given.looked_at, given.against, shorter_guess(guesses)};
@@ -229,12 +230,13 @@ bool are_lowest_of_replicas(const Facts& facts) {
 void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.mesh == nullptr || !facts.mesh_fit) return;
   std::int64_t ranks = ranks_seen(facts, {});
-  auto tell = [&](std::string cause) {
+  auto report_doubt = [&](std::string cause) {
     findings.push_back(mesh_finding(*facts.mesh, ranks, std::move(cause)));
     findings.back().severity = Severity::kInfo;
   };
   if (ranks == 0)
-    return tell("The mesh was not used: nothing in this checkpoint says which rank wrote what.");
+    return report_doubt(
+        "The mesh was not used: nothing in this checkpoint says which rank wrote what.");
   // A found cause explains deviating chunks.
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
@@ -245,12 +247,13 @@ void find_mesh_doubts(const Facts& facts, std::vector<Finding>& findings) {
       fit.explained * 2 < fit.looked_at || (fit.instead && fit.explained < fit.looked_at);
   if (is_doubted && !caused) {
     // Even the right mesh does not explain orders without placements.
-    tell(named_mesh(facts) + fit_text(fit) +
-         "another mesh saved this, or in an order that no placement says.");
+    report_doubt(named_mesh(facts) + fit_text(fit) +
+                 "another mesh saved this, or in an order that no placement says.");
     findings.back().evidence.emplace_back("not explained", fit.against);
     if (fit.instead) findings.back().evidence.emplace_back("predicts all", to_text(*fit.instead));
   } else if (is_large && !are_lowest_of_replicas(facts)) {
-    tell(sizes_text(facts, ranks) + ": the other ranks wrote nothing, or it is another mesh.");
+    report_doubt(sizes_text(facts, ranks) +
+                 ": the other ranks wrote nothing, or it is another mesh.");
   }
 }
 
@@ -264,9 +267,9 @@ void resolve_mesh(CheckInput& input, std::vector<Finding>& findings) {
       input.mesh = nullptr;
     }
   }
-  if (input.mesh != nullptr) hold_against_spec(input, findings);
-  if (input.mesh != nullptr) hold_against_tiles(input, findings);
-  hold_own_orders(input, is_named, findings);
+  if (input.mesh != nullptr) check_mesh_with_spec(input, findings);
+  if (input.mesh != nullptr) check_mesh_with_chunks(input, findings);
+  check_spec_orders(input, is_named, findings);
 }
 
 const Rule kMeshContradicted = {

@@ -109,7 +109,7 @@ struct StackedExperts {
   bool keeps_rows() const { return !parts_first || experts == 1 || parts == 1; }
   // For equal numbers of rows: compares the first jump, from row `part` to `part` *
   // `experts`.
-  bool lies_as(const StackedExperts& other) const {
+  bool equals_order(const StackedExperts& other) const {
     if (keeps_rows() || other.keeps_rows()) return keeps_rows() == other.keeps_rows();
     return part == other.part && experts == other.experts;
   }
@@ -172,7 +172,8 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
 }
 
 // True if all chunks match that split order on the user's mesh.
-bool lies_so(const Facts& facts, TensorId tensor, const TwoTopologies& two, bool parts_first) {
+bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologies& two,
+                         bool parts_first) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry& entry = two.saved;
   std::vector<std::size_t> order, stacked;
@@ -228,11 +229,11 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
     auto two = two_topologies(*facts.mesh, *entry, c.fqn(tensor));
     if (!two) continue;
     bool as_spec = two->on_disk.parts_first;
-    if (!lies_so(facts, tensor, *two, as_spec)) {
-      if (!lies_so(facts, tensor, *two, !as_spec)) continue;
+    if (!matches_split_order(facts, tensor, *two, as_spec)) {
+      if (!matches_split_order(facts, tensor, *two, !as_spec)) continue;
       two->on_disk.parts_first = !as_spec;
     }
-    if (two->on_disk.lies_as(two->expected)) continue;
+    if (two->on_disk.equals_order(two->expected)) continue;
     BlocksPermuted blocks = between(tensor, *two, entry->shape[two->dim]);
     Finding& into = blocks.order.empty() ? too_many : finding;
     if (into.subjects.empty()) {

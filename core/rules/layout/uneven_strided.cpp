@@ -158,7 +158,7 @@ Finding describe_mislabelled(const Checkpoint& c, const std::vector<const Mislab
   return finding;
 }
 
-PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
+PartlyLost retained_chunks_of(const Checkpoint& c, const Mislabelled& item) {
   PartlyLost part{item.tensor, item.entry->shape, {}, {}};
   for (std::uint32_t i = 0; i < item.boxes.size(); ++i) {
     const Box& box = item.boxes[i];
@@ -170,10 +170,10 @@ PartlyLost survivors_of(const Checkpoint& c, const Mislabelled& item) {
 }
 
 // Places retained chunks at their ranks' boxes; rows of dropped ranks are masked.
-void place_survivors(const Checkpoint& c, const std::vector<const Mislabelled*>& group,
-                     Finding& finding) {
+void place_retained_chunks(const Checkpoint& c, const std::vector<const Mislabelled*>& group,
+                           Finding& finding) {
   std::vector<PartlyLost> parts;
-  for (const Mislabelled* item : group) parts.push_back(survivors_of(c, *item));
+  for (const Mislabelled* item : group) parts.push_back(retained_chunks_of(c, *item));
   LostCount loss = loss_of(parts);
   finding.cause += " Where two of them came out equal, only one shard was kept.";
   finding.evidence.emplace_back("kept elements", loss.kept);
@@ -203,7 +203,7 @@ void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
                               "Record each chunk at the rows that its item holds: no byte moves, "
                               "nothing is lost."};
     } else if (mending == Mending::kCollided) {
-      place_survivors(c, group, finding);
+      place_retained_chunks(c, group, finding);
     } else {
       finding.evidence.emplace_back(
           "undecided",

@@ -136,7 +136,7 @@ std::optional<Neighbours> neighbours_of(const Facts& facts, const std::vector<Te
 }
 
 // A tensor in more parts than that was cut by what sets the replicas apart.
-bool knows_more(const Facts& facts, std::int64_t boxes) {
+bool has_more_parts(const Facts& facts, std::int64_t boxes) {
   const Checkpoint& c = facts.checkpoint;
   for (TensorId tensor : each_tensor(facts)) {
     std::int64_t filled = 0;
@@ -155,7 +155,7 @@ bool is_possible(const Facts& facts, const Neighbours& found, IsAxis is_axis) {
   });
 }
 
-std::string what_decides(const Facts& facts, const Neighbours& found, const char* axis) {
+std::string decisive_evidence_text(const Facts& facts, const Neighbours& found, const char* axis) {
   if (facts.mesh != nullptr)
     return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
            "decides";
@@ -202,9 +202,9 @@ void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (!columns || !rows) return;
   auto found = neighbours_of(facts, tensors);
-  if (found && is_possible(facts, *found, is_tensor_axis) && !knows_more(facts, found->boxes))
+  if (found && is_possible(facts, *found, is_tensor_axis) && !has_more_parts(facts, found->boxes))
     add_neighbours(facts, tensors, *found, "The matrices that tensor parallelism cuts",
-                   "tensor-parallel", what_decides(facts, *found, "tp"),
+                   "tensor-parallel", decisive_evidence_text(facts, *found, "tp"),
                    facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
@@ -216,8 +216,8 @@ void add_experts(const Facts& facts, std::vector<Finding>& findings) {
       add_neighbours(facts, layer.tensors, *found,
                      fmt::format("The experts ({} keys, the router chooses among {})", layer.keys,
                                  layer.routed),
-                     "expert-parallel", what_decides(facts, *found, "ep"), Severity::kWarning,
-                     findings);
+                     "expert-parallel", decisive_evidence_text(facts, *found, "ep"),
+                     Severity::kWarning, findings);
   }
 }
 

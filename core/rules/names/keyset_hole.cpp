@@ -42,15 +42,15 @@ FamiliesByName families_in(const Facts& facts) {
   return families;
 }
 
-// A row of plain modules leaves holes where activations stand: only composite members count.
+// Rows of plain modules have gaps for activations: only composite members count.
 bool is_composite(const Suffixes& suffixes) {
   return std::all_of(suffixes.begin(), suffixes.end(), [](std::string_view suffix) {
     return suffix.empty() || std::count(suffix.begin(), suffix.end(), '.') >= 2;
   });
 }
 
-// Numbers between the first and the last that no member has; nothing where the family is of mixed
-// kinds or has more holes than chance leaves.
+// Missing numbers between first and last member; empty for mixed families, or if there are too many
+// gaps.
 std::vector<std::uint32_t> holes_in(const Family& family) {
   std::uint32_t first = family.begin()->first, last = family.rbegin()->first;
   std::uint64_t there = family.size(), all = std::uint64_t{last} - first + 1;
@@ -75,8 +75,8 @@ bool expected_by(const Spec* spec, std::string_view prefix, std::uint32_t index,
 void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "keyset-hole";
-  // One file of a model that was saved in several has its own share of the layers.
-  // A hint: models with layers of another kind in between exist, and a stage may be saved alone.
+  // A file of a multi-file model holds a part of the layers.
+  // Only a hint: other layer kinds may lie between, and a stage may be saved alone.
   finding.severity = Severity::kInfo;
   std::string first;
   for (const auto& [prefix, family] : each_of(families, facts)) {
@@ -99,7 +99,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   findings.push_back(std::move(finding));
 }
 
-// Families of one kind (the experts of each layer) with one size, and a few that are smaller.
+// Families of one kind and size (the experts of each layer), with a few smaller ones.
 void add_short(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
   std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
   for (const auto& [prefix, family] : each_of(families, facts)) {

@@ -1,4 +1,4 @@
-// P14: tensors that nearly every model makes equally large.
+// Pairs of tensors that have equal sizes in nearly every model.
 #include <array>
 #include <map>
 #include <unordered_set>

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// Entries that belong to a renamed tensor by their own names: "_extra_state", groups of options.
+// Also renames entries whose names belong to a renamed tensor: "_extra_state", option groups.
 void add_objects(const Facts& facts, Renamed& first) {
   const auto objects = facts.checkpoint.objects();
   for (std::size_t i = 0; i < objects.size(); ++i) {

@@ -1,4 +1,4 @@
-// V-13: the metadata names every entry twice, flat and as a path; do the two agree?
+// Checks that the two names of every entry in the metadata, flat and as path, agree.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -29,7 +29,7 @@ std::string joined(std::span<const PathPart> path) {
 struct DifferingPaths {
   std::vector<std::string> without, other;
   std::vector<std::string> other_paths;
-  // Names at a path that is not what the name says: of two that share one this is one of them.
+  // Names whose path differs from the name, grouped by path: shared paths involve one of them.
   std::map<std::vector<PathPart>, std::vector<std::string>> by_path;
 };
 
@@ -43,7 +43,7 @@ void look_at_path(std::string_view fqn, std::span<const PathPart> path, Differin
   }
 }
 
-// The entry whose own path that is, and is recorded as its path.
+// The entry with this path as both name and path.
 std::optional<std::string> own_entry(const Checkpoint& checkpoint,
                                      const std::vector<PathPart>& path) {
   std::string fqn = joined(path);
@@ -57,10 +57,10 @@ std::optional<std::string> own_entry(const Checkpoint& checkpoint,
   return std::nullopt;
 }
 
-// Of entries at one path a nested state dict has room for the last.
-void tell_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found,
-                       std::vector<Finding>& findings) {
-  constexpr std::size_t kMostLooks = 4096;  // a look goes through all entries that are no tensors
+// When several entries map to one path, a nested state dict keeps only the last.
+void report_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found,
+                         std::vector<Finding>& findings) {
+  constexpr std::size_t kMostLooks = 4096;  // each lookup scans all non-tensor entries
   Finding finding;
   std::vector<std::string> paths;
   std::size_t looks = 0;
@@ -84,14 +84,15 @@ void tell_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found
   findings.push_back(std::move(finding));
 }
 
-// torch notes the path of every entry that any rank wants to save, so these were there to be saved.
-void tell_unsaved(const Facts& facts, std::vector<Finding>& findings) {
+// torch records the path of every entry that any rank wants to save, so these should have been
+// saved.
+void report_unsaved(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.provenance().only_in_planner.empty()) return;
   std::unordered_set<std::string_view> objects;
   for (const NonTensorEntry& object : checkpoint.objects()) objects.insert(object.fqn);
   Finding finding;
-  // Each rank's part of an index of its own may name what another one's part has.
+  // With an index per rank, a rank may name entries of other ranks.
   for (const std::string& fqn : each_of(checkpoint.provenance().only_in_planner, facts)) {
     if (!checkpoint.find(fqn) && !objects.contains(fqn)) finding.subjects.push_back(fqn);
   }
@@ -111,14 +112,14 @@ void tell_unsaved(const Facts& facts, std::vector<Finding>& findings) {
 void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.provenance().has_planner_data) return;
-  tell_unsaved(facts, findings);
+  report_unsaved(facts, findings);
   DifferingPaths found;
   std::size_t entries = checkpoint.tensor_count() + checkpoint.objects().size();
   for (TensorId tensor : each_tensor(facts))
     look_at_path(checkpoint.fqn(tensor), checkpoint.path(tensor), found);
   for (std::size_t i = 0; i < checkpoint.objects().size(); ++i)
     look_at_path(checkpoint.objects()[i].fqn, checkpoint.object_path(i), found);
-  // A dict without any entry is what some writers leave in its place: nothing was meant.
+  // Some writers leave an empty dict, without meaning.
   if (found.without.size() == entries) return;
   auto add = [&](std::vector<std::string> subjects, std::string what,
                  std::vector<std::string> examples) {
@@ -134,7 +135,7 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
     finding.subjects = std::move(subjects);
     findings.push_back(std::move(finding));
   };
-  tell_shared_paths(checkpoint, found, findings);
+  report_shared_paths(checkpoint, found, findings);
   add(std::move(found.without), "of the metadata has no path in planner_data", {});
   add(std::move(found.other), "of planner_data is not its own path", std::move(found.other_paths));
 }

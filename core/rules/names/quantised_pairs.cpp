@@ -1,4 +1,4 @@
-// Quantised weights beside their scales, zero points and what else their scheme asks for.
+// Checks quantised weights and their companions (scales, zero points) by scheme.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::string any_of_endings(const QuantCompanion& companion) {
   return text;
 }
 
-// A file that was not read may hold what looks missing.
+// Companions may be in a file that was not read.
 bool is_read_whole(const Checkpoint& c) {
   for (const FileRow& file : c.files()) {
     if (file.referenced && file.kind != EntryKind::kFile) return false;
@@ -67,7 +67,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   const std::size_t with = family.pairs.size() - without.size();
   const bool as_others = companion.need == CompanionNeed::kAsOthers;
   if (without.empty() || (as_others && without.size() * 4 > family.pairs.size())) return;
-  // Weights that were only stored in few bits have no scale, in none of them.
+  // Weights merely stored in few bits have no scale at all.
   if (k == 0 && !family.is_said && with * 4 < family.pairs.size()) return;
   std::string cause = fmt::format(
       "{} of {} {} no {} ({}).", human_count(without.size()),
@@ -79,7 +79,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   check.report(std::move(cause), without, without);
 }
 
-// The ending that the config's method asks for; empty where nobody says.
+// The ending required by the config's method; empty if not given.
 std::string_view ending_said(const QuantCheck& check) {
   if (!check.config || check.config->method != "fp8") return {};
   return ".weight_scale_inv";
@@ -141,8 +141,8 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
       subjects, details);
 }
 
-// How many elements of the weight one number of the scale is for, along an axis; the one that three
-// of four weights have.
+// Weight elements per scale element along an axis, if three of four weights
+// agree.
 std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& family,
                                        std::size_t k, std::size_t axis) {
   std::map<std::int64_t, std::size_t> steps;
@@ -161,7 +161,7 @@ std::optional<std::int64_t> usual_step(const Checkpoint& c, const QuantFamily& f
   return std::nullopt;
 }
 
-// Where no config says a block or group, the other weights do.
+// Without a block or group size in the config, compares with the other weights.
 void report_unlike_others(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
   if (!companion.is_scale || (check.config && (check.config->block || check.config->has_overrides)))
@@ -259,7 +259,7 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
                  floats, left);
 }
 
-// "lm_head" of modules_to_not_convert, as a whole part of the weight's name.
+// "lm_head" of modules_to_not_convert, as a complete name part.
 bool is_of_module(std::string_view fqn, const std::string& module) {
   const std::string name = "." + std::string(fqn) + ".";
   return name.find("." + module + ".") != std::string::npos;
@@ -286,8 +286,8 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
                weights, details);
 }
 
-// A router adds this bias to scores before it chooses: in 16 bits experts that are close change
-// places. A model that has it in 16 bits everywhere was made so.
+// Routers add this bias to scores before selecting experts: in 16 bits close experts change places.
+// A model with 16 bits everywhere was made so.
 void report_router_bias(QuantCheck& check) {
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> narrow;

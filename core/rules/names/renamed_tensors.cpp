@@ -19,13 +19,13 @@ namespace {
 struct OtherName {
   TensorId tensor{};
   std::string_view expected;
-  bool is_proved = false;  // its bytes are those of the reference under the expected name
+  bool is_proved = false;  // bytes equal the reference's under the expected name
 };
 
-// How names differ, and all that differ so.
+// A systematic difference of names, and the tensors with it.
 struct NameDifference {
   std::vector<std::string> dropped;  // marks, "`_orig_mod.` (torch.compile)"
-  NameChange change;                 // of what is left without marks
+  NameChange change;                 // the remaining difference
   auto operator<=>(const NameDifference&) const = default;
 };
 using Differences = std::map<NameDifference, std::vector<OtherName>>;
@@ -74,19 +74,19 @@ std::string difference_words(const NameDifference& difference, std::size_t count
   return words + ".";
 }
 
-// Without wrappers and roots; of an optimizer state, of the parameter that it names.
+// The name without wrappers and prefixes; for optimizer states that of the parameter.
 std::string bare_parameter(std::string_view fqn) {
   const auto state = parse_state_fqn(fqn);
   return bare_name(state ? state->key : fqn);
 }
 
-// A trainer's own checkpoint beside an export, or the reverse: each has the names that its loader
-// asks for.
+// True for a training checkpoint and an export, whose names differ by
+// design.
 bool have_one_loader(const Facts& facts, const std::vector<OtherName>& names) {
   if (facts.reference == nullptr) return true;
   const bool is_export = facts.checkpoint.format().traits.one_piece;
   if (facts.reference->format().traits.one_piece != is_export) return false;
-  // Trainers put "model." and "module." before names as they are wrapped, and take both.
+  // Trainers wrap models with "model." and "module." and accept both.
   return is_export || !std::all_of(names.begin(), names.end(), [&](const OtherName& one) {
            const std::string_view fqn = facts.checkpoint.fqn(one.tensor);
            return without_wrappers(fqn, false).marks.empty() &&
@@ -94,7 +94,7 @@ bool have_one_loader(const Facts& facts, const std::vector<OtherName>& names) {
          });
 }
 
-// At most that many bytes of a tensor, and of all, are read to prove a word in place of another.
+// Limit of bytes read to prove a replaced word, per tensor and in total.
 constexpr std::uint64_t kMostProvedBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostProvedInAll = std::uint64_t{1} << 30;
 
@@ -129,7 +129,7 @@ bool is_certain(const Checkpoint& c, const NameDifference& difference,
          std::all_of(names.begin(), names.end(), [](const auto& one) { return one.is_proved; });
 }
 
-// LoRA matrices of a model that PEFT has wrapped, which the spec or the reference does not have.
+// LoRA matrices of a PEFT-wrapped model that spec and reference lack.
 bool has_adapter_beside(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     const bool is_expected =
@@ -219,7 +219,7 @@ void add_by_spec(const Facts& facts, Differences& differences) {
   }
 }
 
-// Wrappers that nest leave one name with one mark and the next with two: one cause.
+// Nested wrappers may mark names once or twice: one cause.
 void join_marks(Differences& differences) {
   NameDifference all;
   std::vector<OtherName> names;

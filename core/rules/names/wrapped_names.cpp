@@ -25,8 +25,8 @@ std::string_view first_part(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
-// Whether "module." before names is a wrapper's. It is where all names begin so; of some, where the
-// rest of the names begins as the others do without it.
+// True if "module." is a wrapper's prefix: all names begin with it, or some do and their rest
+// begins like the others.
 bool begins_with_front_mark(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::set<std::string_view> without;
   std::set<std::string> behind;
@@ -49,12 +49,12 @@ bool has_file(const Facts& facts, const char* name) {
   return directory != nullptr && directory->stat(name).kind == EntryKind::kFile;
 }
 
-// What others load by the model's own names: weights alone, or beside a model's config.
+// True for files that others load by the model's names: weights only, or beside a model config.
 bool is_for_others(const Facts& facts) {
   return facts.states->empty() || has_file(facts, kConfigFile);
 }
 
-// Tensors that neither the spec nor the reference has under the name.
+// Tensors whose names are in neither spec nor reference.
 std::vector<TensorId> undecided_tensors(const Facts& facts) {
   std::vector<TensorId> tensors;
   for (TensorId tensor : each_tensor(facts)) {
@@ -95,7 +95,7 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
   findings.push_back(std::move(finding));
 }
 
-// "model." where one dict of a file holds all of it: {"model": state_dict}.
+// "model." if one dict of a file holds everything: {"model": state_dict}.
 std::string common_container(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   if (!c.format().traits.one_piece) return "";
   for (const char* container : {"model.", "state_dict.", "model_state_dict.", "module."}) {
@@ -107,7 +107,7 @@ std::string common_container(const Checkpoint& c, const std::vector<TensorId>& t
   return "";
 }
 
-// Names with marks of wrappers in them; those of PEFT are told beside its adapters.
+// Reports names with wrapper marks; PEFT's are reported with its adapters.
 bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
                   std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -131,7 +131,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
-// Base weights of a model that PEFT has wrapped. An adapter's own file begins so as well.
+// Base weights of a PEFT-wrapped model. An adapter's own file has the same prefix.
 bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
                      std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -193,8 +193,8 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   return true;
 }
 
-// "policy." before all of "model.layers..." and "lm_head.weight": the names themselves say what the
-// model's own begin with.
+// A prefix such as "policy." before "model.layers..." and "lm_head.weight", which show the model's
+// own prefix.
 bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& tensors,
                               std::vector<Finding>& findings) {
   constexpr auto kBodies = std::to_array<std::string_view>(
@@ -220,7 +220,7 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
   const std::string words = fmt::format("{} with `{}`, before the body and the head of one model",
                                         names.size() == 1 ? "begins" : "begin", first);
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
-  // Without a config nobody knows what loads it.
+  // Without a config the loader is unknown.
   if (!has_file(facts, kConfigFile)) findings.back().severity = Severity::kInfo;
   return true;
 }

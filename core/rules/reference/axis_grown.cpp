@@ -1,4 +1,4 @@
-// P13: one dimension is a whole number of times as long as the model expects, nothing else differs.
+// One dimension is an integer multiple of the expected size; nothing else differs.
 #include <fmt/core.h>
 
 #include <set>
@@ -31,8 +31,8 @@ std::optional<Growth> growth(ExtentsView saved, ExtentsView expected) {
   return out;
 }
 
-// True where every tile lies in one of the parts of the expected size and each part has one: what
-// a wrong placement in from_local leaves, each part a whole copy of what it should be.
+// True if chunks divide exactly into parts of the expected size: from_local with a wrong placement
+// concatenates whole copies.
 bool cut_into_copies(const Checkpoint& c, TensorId tensor, const Growth& grown,
                      std::int64_t expected) {
   std::set<std::int64_t> parts;
@@ -62,8 +62,8 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
     if (!tensor || explained.contains(fqn)) continue;
     if (same(c.shape(*tensor), entry.shape)) continue;
     auto grown = growth(c.shape(*tensor), entry.shape);
-    // A tensor that differs in another way: the checkpoint is of another model, or whole models
-    // are compared, and that is for shape-mismatch to say.
+    // Another difference: the checkpoint is of another model, which shape-mismatch
+    // reports.
     if (!grown || !cut_into_copies(c, *tensor, *grown, entry.shape[grown->dim])) return;
     how.push_back(fmt::format("{}: dim {} is {} times as long", fqn, grown->dim, grown->factor));
     if (finding.subjects.empty())

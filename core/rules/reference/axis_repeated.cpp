@@ -1,5 +1,5 @@
-// Copies of one tensor behind one another: a merge of ranks' files took what every rank held whole
-// for parts, and [24] became [192].
+// Concatenated copies of a tensor: a merge of ranks' files treated replicated tensors as parts, so
+// that [24] became [192].
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace shw {
 namespace {
 
-// Longer along its first dimension than the reference or the spec has it, and alike in all others.
+// Rows in reference or spec if the tensor is longer only along its first dimension.
 std::int64_t expected_rows(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   const auto other = facts.reference == nullptr ? std::nullopt : counterpart(facts, tensor);
@@ -35,8 +35,8 @@ std::int64_t expected_rows(const Facts& facts, TensorId tensor) {
   return expected[0];
 }
 
-// What repeats itself by design: computed tables, heads of keys and values that a mesh doubled. Of
-// experts duplicate-content tells it.
+// Repeated by design: computed tables, and key/value heads duplicated by a mesh. Experts are
+// reported by duplicate-content.
 bool repeats_by_design(std::string_view fqn) {
   constexpr std::array<std::string_view, 16> kWords = {
       "rotary", "inv_freq", "freqs", "cos",  "sin",    "position", "A_log",  "mask",
@@ -49,7 +49,7 @@ bool repeats_by_design(std::string_view fqn) {
 struct Repeated {
   TensorId tensor{};
   RepeatedParts parts;
-  bool is_expected = false;  // a part has the size that the reference or the spec says
+  bool is_expected = false;  // a part has the expected size
 };
 
 bool may_repeat(const Facts& facts, TensorId tensor) {
@@ -67,7 +67,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
   for (TensorId tensor : each_tensor(facts)) {
     if (!may_repeat(facts, tensor) || mended.contains(c.fqn(tensor))) continue;
     const std::int64_t rows = expected_rows(facts, tensor);
-    // Without another word on its shape only floats whose name says nothing else are asked.
+    // Without an expected shape only floats with ordinary names are examined.
     const bool is_asked =
         rows != 0 || (facts.depth == Depth::kData && facts.spec == nullptr &&
                       has_values(c.dtype(tensor)) && !repeats_by_design(c.fqn(tensor)));
@@ -84,7 +84,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
   return out;
 }
 
-// The first part alone.
+// Keeps only the first copy.
 PartlyLost first_part(const Checkpoint& c, const Repeated& one) {
   Extents expected = copy_of(c.shape(one.tensor));
   expected[0] = one.parts.rows;
@@ -144,7 +144,7 @@ Status find_repeated_axes(const Facts& facts, std::vector<Finding>& findings) {
     else
       ++by_parts[one.parts.parts];
   }
-  // One tensor alone may be made so.
+  // A single tensor may be designed so.
   for (const Repeated& one : repeated) {
     if (!one.is_expected && by_parts[one.parts.parts] > 1) seen.push_back(one);
   }

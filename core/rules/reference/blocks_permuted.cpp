@@ -1,6 +1,6 @@
-// N1, N2, N3, S5 E5 with a reference: the shape is right, every number is there, and they lie
-// in another order (spec/failures.md 8). One pass reads both checkpoints and reports two rules:
-// blocks-permuted, differs-from-reference (differs_from_reference.h).
+// Compares with a reference: shapes are right and all values exist, but in another order. One pass
+// reads both checkpoints for blocks-permuted and differs-from-reference
+// (differs_from_reference.h).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,15 +28,15 @@
 namespace shw {
 namespace {
 
-// Fewer elements than this may come out as a permutation of each other by chance.
+// Fewer elements may be a permutation by chance.
 constexpr std::int64_t kLeastCompared = 8;
-// At Depth::kHeaders a tensor that differs is looked at row by row up to here.
+// At Depth::kHeaders tensors up to this size are compared by rows.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
-// In the evidence: by how much more each slice is like its place than like any other, at least.
+// Evidence: the least margin of the best match over any other.
 constexpr std::string_view kMargin = "margin of correlation";
 
-// N1: every chunk is a block, and each of the ranks wrote two of them.
+// True if every chunk is a block and every rank wrote two of them.
 bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockOrder& order) {
   std::map<std::uint32_t, int> by_writer;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -50,12 +50,12 @@ bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockO
 }
 
 struct BlockOutcome {
-  std::map<std::string, Finding> permuted;  // by what is said about the order
+  std::map<std::string, Finding> permuted;  // by the description of the order
   std::vector<MovedTiles> tiles, partly;
-  std::vector<MovedTiles> like;     // tiles of other values, each like what belongs elsewhere
-  std::vector<MovedTiles> strange;  // of `partly` and `other`, those of which tiles are told apart
+  std::vector<MovedTiles> like;     // chunks with other values, each similar to another place
+  std::vector<MovedTiles> strange;  // of `partly` and `other`, those with distinguishable chunks
   DifferingTensors differing;
-  std::set<TensorId> right;  // known to hold the reference's values
+  std::set<TensorId> right;  // known to equal the reference
 };
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
@@ -97,8 +97,8 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
       BlocksPermuted{tensor, order.dim, order.block, std::move(order.order)});
 }
 
-// Tiles whose order has a name of its own are blocks: gate and up, heads, a mesh read along its
-// other axis. Two tiles that changed places are no halves of anything.
+// Chunks in a known order are reported as blocks: gate and up, heads, a mesh read along its other
+// axis. Two exchanged chunks are not.
 std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles& moved) {
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
@@ -112,19 +112,19 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   return known ? order : std::nullopt;
 }
 
-// What came of one tensor beside the reference's.
+// Result of comparing one tensor with the reference.
 struct Compared {
   enum class Answer : std::uint8_t {
-    kNothing,  // of another shape
+    kNothing,  // other shape
     kUnread,
     kEqual,
-    kAlike,      // as far as the first 4 KiB of every tile go
-    kExchanged,  // its tiles are all there, at other places: `moved`
-    kPartly,     // some of them are: `moved`
-    kPermuted,   // its rows are all there: `order`
-    kAmbiguous,  // they are, with equal rows among them
-    kLike,       // no bytes are equal, and each tile is like one place's: `moved`
-    kOther,      // `moved`: of tiles that say something
+    kAlike,      // judged by the first 4 KiB of every chunk
+    kExchanged,  // all chunks found at other places: `moved`
+    kPartly,     // some chunks found: `moved`
+    kPermuted,   // all rows found: `order`
+    kAmbiguous,  // all rows found, with equal ones among them
+    kLike,       // bytes differ, but each chunk is similar to one place: `moved`
+    kOther,      // `moved`: chunks with enough distinct values
   };
   Answer answer = Answer::kNothing;
   MovedTiles moved = {};
@@ -180,7 +180,7 @@ std::optional<BothSides> both_sides(const Facts& facts, TensorId tensor, TensorI
   return BothSides{std::move(*image), std::move(*truth)};
 }
 
-// The rows of tensors of which no tile explains what they hold.
+// Compares rows of tensors that chunk places do not explain.
 Compared compare_rows(const std::optional<BothSides>& sides) {
   auto found = sides ? compare_blocks(sides->image, sides->truth) : std::nullopt;
   if (!found) return {Answer::kUnread};
@@ -199,7 +199,7 @@ Compared compare_rows(const std::optional<BothSides>& sides) {
 
 bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
   ExtentsView shape = facts.checkpoint.shape(tensor);
-  if (!same(shape, facts.reference->shape(other))) return false;  // a matter of shape: other rules
+  if (!same(shape, facts.reference->shape(other))) return false;  // other rules report shapes
   std::int64_t elements = volume(shape).value_or(0);
   if (elements < kLeastCompared) return false;
   std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(facts.checkpoint.dtype(tensor))})
@@ -222,7 +222,7 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   } else if (same(moved.expected, facts.checkpoint.shape(tensor)) && volume(moved.expected) != 0) {
     out.answer = places == PlacesAnswer::kUnread ? Answer::kUnread : Answer::kOther;
   }
-  // Tiles say something where rows say nothing.
+  // Chunks may have distinct contents although rows do not.
   bool partly = places == PlacesAnswer::kPartly && moved.places.telling;
   if (partly && out.answer == Answer::kOther) return {Answer::kPartly, std::move(moved)};
   if (out.answer != Answer::kOther) return out;
@@ -236,7 +236,7 @@ Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId ot
   return out;
 }
 
-// Other rules say where this side cannot be read.
+// Other rules report unreadable data on this side.
 bool is_read_here(const Facts& facts, TensorId tensor) {
   for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
     const std::size_t i = index_of(chunk);
@@ -286,8 +286,8 @@ void finalize(const Facts& facts, TensorId tensor, Compared compared, BlockOutco
   }
 }
 
-// Most of what was compared is equal: the reference is of the same step, and what differs from it
-// is no progress.
+// True if most compared tensors are equal: the reference is of the same step, and differences are
+// not progress.
 bool is_same_step(const BlockOutcome& outcome) {
   return outcome.differing.equal + outcome.differing.alike >
          count_of(outcome.differing.other.size() + outcome.like.size());
@@ -338,7 +338,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
   }
 }
 
-// Every tensor that no cause was found for is compared once, by one of those who look.
+// Compares every unexplained tensor once, divided among the ranks of a team.
 Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   auto explained = with_diagnosis(findings);

@@ -1,4 +1,4 @@
-// What config.json announces beside the weights and they do not have.
+// Parts that config.json announces and the weights lack.
 #include <fmt/core.h>
 
 #include "core/base/words.h"

@@ -1,6 +1,6 @@
-// Museum m20, m25: layers, experts or a head that config.json counts and that are not there, or
-// that are there beyond what it counts. A loader makes the first up at random and leaves the others
-// out, with a line in its log.
+// Numbers of layers, experts or heads that differ from config.json. A loader
+// initialises missing ones randomly and ignores additional ones, with a line in its
+// log.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// "3", "3 to 7 and 9": of a hostile config the last number is anything.
+// "3", "3 to 7 and 9"; the last number of a hostile config may be huge.
 std::string ranges_text(const std::vector<NumberRange>& ranges) {
   std::vector<std::string> texts;
   for (const NumberRange& range : ranges) {
@@ -29,7 +29,7 @@ std::int64_t members_in_ranges(const std::vector<NumberRange>& ranges) {
   return count;
 }
 
-// "model.layers.30": as many as there may reasonably be.
+// Names such as "model.layers.30", limited in number.
 std::vector<std::string> member_names(const CountContradiction& one,
                                       const std::vector<NumberRange>& ranges) {
   constexpr std::size_t kMostNamed = 4096;
@@ -64,7 +64,7 @@ Finding count_finding(const CountContradiction& one, const std::vector<NumberRan
   return finding;
 }
 
-// A gap between layers that are there: no stage of a pipeline, and no model cut short, leaves one.
+// A gap between existing layers, which neither pipeline stages nor truncated models have.
 bool is_gap(const CountContradiction& one) {
   return std::any_of(one.missing.begin(), one.missing.end(), [&](const NumberRange& range) {
     return range.first > 0 && range.last < one.said - 1;

@@ -1,5 +1,5 @@
-// Museum m25: the config.json beside the weights is of another model, or was changed since. A
-// loader builds the model by it and then finds weights of another size.
+// Sizes that contradict config.json, which is of another model or was changed: a loader builds the
+// model by it and finds weights of other sizes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& 
   const auto& first = one.tensors.front();
   const std::int64_t rows = c.shape(first.tensor)[first.axis];
   if (rows <= 0 || rows >= one.said) return "";
-  // Padding is a multiple of 128 for each rank, and small beside a real vocabulary.
+  // Padding is a multiple of 128 per rank, and small relative to a vocabulary.
   const std::int64_t parts = (one.said + rows - 1) / rows, most = one.said / 50;
   if (parts < 2 || parts > 1024 || rows > (one.said + most) / parts) return "";
   const bool is_padded = rows * parts != one.said;
@@ -82,7 +82,7 @@ Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradi
   return finding;
 }
 
-// With code of its own beside it the model may be made otherwise.
+// Custom code may build the model differently.
 constexpr const char* kOwnCode =
     " The model is made by code of its own (auto_map), which may mean something else by that.";
 
@@ -136,7 +136,7 @@ void add_dtype(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Those that no finding mends: beside a reference a transpose is proved by its bytes.
+// Swapped axes that no finding repairs: with a reference, bytes prove a transpose.
 void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const auto mended = with_diagnosis(findings);

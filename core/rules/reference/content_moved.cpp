@@ -1,7 +1,7 @@
-// Tensors whose content the reference has under another name: gate and up exchanged, experts that
-// every rank numbered from 0, a head tied to the wrong table; and rows that the reference has in a
-// sister: query, key and value cut from one grouped matrix. Asked of what differs from the
-// reference and no other rule explains.
+// Tensors whose contents the reference has under another name (gate and up exchanged, experts
+// numbered from 0 on every rank, a head tied to the wrong table), and rows that it has in a sibling
+// (query, key and value split from one grouped matrix). Only for differing tensors that no other
+// rule explains.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace shw {
 namespace {
 
-// Read of groups that show nothing, of both sides: another step of the training has no equal rows.
+// Limit of bytes read on both sides without result: at another training step no rows are equal.
 constexpr std::uint64_t kReadInVain = std::uint64_t{1} << 30;
 
 std::vector<TensorId> unexplained(const Facts& facts, const std::vector<Finding>& findings) {
@@ -42,7 +42,7 @@ std::vector<TensorId> unexplained(const Facts& facts, const std::vector<Finding>
   return tensors;
 }
 
-// Takes them out of what only differs.
+// Removes explained tensors from differs-from-reference.
 void drop_moved(const std::set<std::string_view>& told, std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     if (finding.rule != kDiffersFromReference.id) continue;
@@ -63,12 +63,12 @@ void drop_moved(const std::set<std::string_view>& told, std::vector<Finding>& fi
 
 struct Move {
   TensorId tensor{};
-  std::string from, to;  // its name, and the one that the reference has for its content
+  std::string from, to;  // name here, and name of its contents in the reference
   bool is_only = true;
 };
 
 std::vector<Move> moves_of(const Facts& facts, const std::vector<ContentFound>& found) {
-  std::map<TensorId, std::string> names;  // of the reference's
+  std::map<TensorId, std::string> names;  // of the reference
   for (const ContentFound& one : found) names.emplace(one.there, "");
   for (std::size_t i = 0; i < facts.counterparts.size(); ++i) {
     const auto& other = facts.counterparts[i];
@@ -86,7 +86,7 @@ std::vector<Move> moves_of(const Facts& facts, const std::vector<ContentFound>& 
   return moves;
 }
 
-// Why names cannot simply be given back; empty: they can.
+// Why tensors cannot be renamed back; empty: they can.
 std::string why_not_renamed(const Facts& facts, const std::vector<Move>& moves) {
   std::set<std::string_view> left, given;
   for (const Move& move : moves) left.insert(move.from);
@@ -101,7 +101,7 @@ std::string why_not_renamed(const Facts& facts, const std::vector<Move>& moves) 
   return "";
 }
 
-// "experts.0" and "experts.6" where one number alone tells the names apart.
+// "experts.0" and "experts.6": names that differ in one number.
 struct Renumbered {
   std::string before, after;
   std::int64_t from = 0, to = 0;
@@ -118,7 +118,7 @@ std::optional<Renumbered> renumbered(const Move& move) {
   return std::nullopt;
 }
 
-// "0 is 6, 1 is 7", of the first row of experts or layers.
+// "0 is 6, 1 is 7", for the first list of experts or layers.
 std::string numbers_words(const std::vector<Move>& moves) {
   std::string before;
   std::map<std::int64_t, std::int64_t> numbers;
@@ -156,7 +156,7 @@ std::string moved_cause(const std::vector<Move>& moves) {
   return cause + (numbers.empty() ? "Shapes are equal, so it loads without a message." : numbers);
 }
 
-// Optimizer states of what would be mended: they would be left under other names or in other rows.
+// True if optimizer states of repaired tensors would keep wrong names or rows.
 bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Finding& finding) {
   const auto left = states_left(facts, mended, {});
   if (left.empty()) return false;
@@ -233,7 +233,7 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
 
 // --- rows
 
-// Matrices of one layer with rows of one width and one dtype, by where they stand.
+// Matrices of one layer with equal row width and dtype.
 std::vector<std::vector<TensorId>> sisters(const Facts& facts,
                                            const std::vector<TensorId>& tensors) {
   const Checkpoint& c = facts.checkpoint;
@@ -262,7 +262,7 @@ std::uint64_t bytes_of_group(const Facts& facts, const std::vector<TensorId>& gr
   return bytes;
 }
 
-// Group by group until so much was read in vain; from the first that shows something on, all.
+// Searches group by group until the read limit; after a first result all groups.
 Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
                                               const std::vector<std::vector<TensorId>>& groups) {
   std::uint64_t in_vain = 0;
@@ -286,7 +286,7 @@ Result<std::vector<RowsFound>> rows_elsewhere(const Facts& facts,
   return all;
 }
 
-// Rows of a tensor here as boxes of its chunks.
+// Rows of a tensor as boxes of its chunks.
 bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<RetainedChunk>& out) {
   Box wanted = whole(c.shape(run.source));
   wanted.offsets[0] = run.from;
@@ -315,7 +315,7 @@ std::string run_words(const Checkpoint& c, TensorId tensor, const MovedRows& run
                      c.fqn(tensor));
 }
 
-// The first rows that lie in another tensor, for the sentence.
+// The first displaced rows, for the sentence.
 std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
   for (const RowsFound& one : found) {
     for (const MovedRows& run : one.runs) {
@@ -325,7 +325,7 @@ std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& f
   return "";
 }
 
-// True where rows of two tensors lie in turn, one by one.
+// True if rows of two tensors alternate.
 bool are_interleaved(const std::vector<RowsFound>& found) {
   return std::all_of(found.begin(), found.end(), [](const RowsFound& one) {
     return one.runs.size() > 8 && std::all_of(one.runs.begin(), one.runs.end(),

@@ -1,5 +1,5 @@
-// Other values than the reference. Of another step of training that is progress. A copy of the same
-// step agrees in nearly all tensors: what differs from it was damaged or changed, here or there.
+// Values that differ from the reference. At another training step that is progress. Copies of one
+// step agree in nearly all tensors: a difference is damage or a change on either side.
 #include "core/rules/reference/differs_from_reference.h"
 
 #include <fmt/core.h>
@@ -25,8 +25,8 @@ std::vector<std::string> all_of(const DifferingTensors& differing) {
   return all;
 }
 
-// A run that trains adapters on frozen weights changes a third of the tensors or more between two
-// steps. One in four at most may differ here, and a single one where two agree.
+// Training adapters on frozen weights changes at least a third of the tensors per step. Here at
+// most one in four may differ, or a single one if two agree.
 bool is_copy_of_the_step(const DifferingTensors& differing, std::int64_t differ) {
   const std::int64_t agree = differing.equal + differing.alike;
   return differ == 1 ? agree >= 2 : agree >= 3 * differ;
@@ -34,9 +34,9 @@ bool is_copy_of_the_step(const DifferingTensors& differing, std::int64_t differ)
 
 constexpr std::string_view kTrained = "trained";
 
-// Beside frozen weights a few tensors may be trained on: every chunk of those has moved a little.
-// Damage leaves other chunks as they were, or makes numbers that are nothing like the reference's.
-// Empty where it cannot be read.
+// A few tensors may be trained beside frozen weights: then all their chunks changed
+// slightly. Damage leaves chunks unchanged or makes unrelated values. Empty if
+// unreadable.
 std::string looked_at(const Facts& facts, const std::string& fqn) {
   const Checkpoint& c = facts.checkpoint;
   const auto tensor = c.find(fqn);
@@ -62,7 +62,7 @@ std::string looked_at(const Facts& facts, const std::string& fqn) {
                      to_text(seen.first));
 }
 
-// In the order of `fqns`. The processes of a run share the reading.
+// In the order of `fqns`, divided among the ranks of a team.
 Result<std::vector<std::string>> looked_at_each(const Facts& facts,
                                                 const std::vector<std::string>& fqns) {
   std::vector<ComparisonCost> costs;

@@ -11,7 +11,7 @@ namespace {
 void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
-  // One finding for each pair of dtypes: that is one cast, made in one place.
+  // One finding per pair of dtypes, because one cast is one cause.
   std::map<std::pair<Dtype, Dtype>, std::vector<std::string>> pairs;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);

@@ -1,6 +1,6 @@
-// Experts under the numbers of others, each a tensor of its own (ISEEKYAN #61): the bytes of the
-// reference say which expert each one really is. Asked only of tensors that differ there, and
-// without --data beyond the first layer only where that one shows it.
+// Experts saved under other experts' numbers, each as a tensor of its own (ISEEKYAN/Megatron-LM
+// #61): the reference's bytes identify them. Only for tensors that differ there; without --data
+// beyond the first layer only if that one shows it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 namespace shw {
 namespace {
 
-using Numbers = std::map<std::int64_t, std::int64_t>;  // of an expert here: of the reference's
-// Empty where nothing is said. The margin of likeness by which it was told; 0: by equal bytes.
+using Numbers = std::map<std::int64_t, std::int64_t>;  // expert here to expert of the reference
+// Empty if unknown. The margin of correlation; 0: equal bytes.
 struct ExpertOrder {
   Numbers numbers;
   double margin = 0;
 };
-using Experts = std::map<std::int64_t, TensorId>;      // by number, those that differ
-using ExpertsByTail = std::map<std::string, Experts>;  // by what stands after the number
+using Experts = std::map<std::int64_t, TensorId>;      // differing ones, by number
+using ExpertsByTail = std::map<std::string, Experts>;  // by the name part after the number
 
 struct ExpertName {
   std::string before, after;
@@ -78,7 +78,7 @@ struct Sides {
   }
 };
 
-// Which expert of the reference each one is; nothing where one of them is none, or may be two.
+// The reference's expert for each; empty if one is not found or ambiguous.
 Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
   SHW_CHECK(sides.learn(experts));
   std::map<std::string, std::int64_t> by_content;
@@ -95,7 +95,7 @@ Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
   return numbers;
 }
 
-// What all matrices of the layer's experts agree on.
+// The numbers on which all matrices of the layer agree.
 Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   Numbers numbers;
   for (const auto& [after, experts] : tails) {
@@ -106,7 +106,7 @@ Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   return numbers;
 }
 
-// Of another step of the training: packed, what one process finds is what all of them know.
+// For other training steps: encoded, because one process computes it for all.
 Result<std::string> like_order_of(const Sides& sides, const Experts& experts) {
   std::vector<TensorId> here, there;
   std::vector<std::int64_t> numbers;
@@ -136,7 +136,7 @@ Result<ExpertOrder> unpacked_order(std::string_view told, const Experts& experts
   return order;
 }
 
-// The same by likeness, where bytes say nothing.
+// By correlation, if bytes differ.
 Result<ExpertOrder> like_order_of(const Sides& sides, const ExpertsByTail& tails) {
   std::vector<const Experts*> all;
   std::vector<ComparisonCost> costs;
@@ -167,7 +167,7 @@ std::string run_text(std::int64_t first, std::int64_t last) {
   return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
 }
 
-// "0-31 are the reference's 32-63", for each run of neighbours that moved together.
+// "0-31 are the reference's 32-63", per run of adjacent numbers.
 std::vector<std::string> runs_of(const Numbers& numbers) {
   std::vector<std::string> runs;
   for (auto at = numbers.begin(); at != numbers.end();) {
@@ -187,8 +187,8 @@ struct Exchanged {
   std::vector<std::string> subjects, layers, how;
   std::vector<Diagnosis> exchanges;
   std::set<TensorId> tensors;
-  bool alike = true;  // in every layer
-  double margin = 0;  // the least; 0: by equal bytes all of them
+  bool alike = true;  // equal in all layers
+  double margin = 0;  // the least; 0: all by equal bytes
 };
 
 void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTail& tails,
@@ -214,7 +214,8 @@ void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTa
 }
 
 // What is told here needs no word about bytes that nobody knows.
-void drop_told(const std::vector<std::string>& subjects, std::vector<Finding>& findings) {
+void drop_reported_subjects(const std::vector<std::string>& subjects,
+                            std::vector<Finding>& findings) {
   const std::set<std::string_view> told(subjects.begin(), subjects.end());
   std::erase_if(findings, [&](const Finding& finding) {
     return finding.rule == kDiffersFromReference.id &&
@@ -223,7 +224,7 @@ void drop_told(const std::vector<std::string>& subjects, std::vector<Finding>& f
   });
 }
 
-// Proved by equal bytes alone, and where no optimizer state would stay behind.
+// Adds renames only if proved by equal bytes and if no optimizer state would be left behind.
 void add_new_numbers(const Facts& facts, Exchanged& found, Finding& finding) {
   const bool is_whole = found.exchanges.size() == found.tensors.size();
   if (found.margin > 0 || !is_whole || !states_left(facts, found.tensors, {}).empty()) return;
@@ -236,7 +237,7 @@ void add_new_numbers(const Facts& facts, Exchanged& found, Finding& finding) {
 
 void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& findings) {
   if (found.subjects.empty()) return;
-  drop_told(found.subjects, findings);
+  drop_reported_subjects(found.subjects, findings);
   Finding finding;
   finding.rule = "experts-exchanged";
   const std::size_t more = found.layers.size() - 1;

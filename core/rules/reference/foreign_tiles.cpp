@@ -1,5 +1,5 @@
-// A rank's file of another save, and tiles of two tensors under each other's names: complete,
-// whole, and of the right size, so that only a reference of the same step tells.
+// A rank's file from another save, and chunks of two tensors under each other's names: complete and
+// of the right size, so only a reference of the same step shows them.
 #include "core/rules/reference/foreign_tiles.h"
 
 #include <algorithm>
@@ -23,22 +23,22 @@ std::string tile_text(const Checkpoint& c, ChunkId chunk) {
   return std::string(c.fqn(c.tensor_of(chunk))) + " at " + to_text(box_of(c, chunk));
 }
 
-// What two tiles must share before one can stand for the other.
+// Properties that interchangeable chunks share.
 using Look = std::tuple<Extents, Dtype, std::string>;
 Look look_of(const Checkpoint& c, ChunkId chunk, const std::string& start) {
   return {copy_of(c.sizes(chunk)), c.dtype(c.tensor_of(chunk)), start};
 }
 
-// What the tiles of one rank are beside the reference.
+// Counts of one rank's chunks compared with the reference.
 struct OfWriter {
-  std::int64_t right = 0;       // of tensors that other tiles differ in
-  std::int64_t strange = 0;     // of any tensor
-  std::int64_t equal = 0;       // of tensors that are the reference's
-  std::set<std::string> files;  // of the first two
+  std::int64_t right = 0;       // in tensors with other differing chunks
+  std::int64_t strange = 0;     // in any tensor
+  std::int64_t equal = 0;       // in tensors equal to the reference
+  std::set<std::string> files;  // of the chunks counted in the first two
 };
 using ByWriter = std::map<std::uint32_t, OfWriter>;
 
-// Found at another place of its own tensor: what befell it says nothing of the file that it is in.
+// A chunk found at another place of its own tensor does not indict its file.
 bool is_found(const Checkpoint& c, const MovedTiles& of, const StrangeTile& tile) {
   const Extents offsets = copy_of(c.offsets(chunk_at(c, of, tile.chunk)));
   return std::any_of(of.places.moves.begin(), of.places.moves.end(),
@@ -49,7 +49,7 @@ bool straddles(const MovedTiles& one) {
   return !one.places.right.empty() && !one.places.strange.empty();
 }
 
-// Nothing where a tile has no writer.
+// nullopt if a chunk has no known writer.
 std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>& looked,
                               const std::set<TensorId>& right) {
   const Checkpoint& c = facts.checkpoint;
@@ -78,8 +78,8 @@ std::optional<ByWriter> tally(const Facts& facts, const std::vector<MovedTiles>&
   return all_known ? std::optional(std::move(out)) : std::nullopt;
 }
 
-// Ranks with nothing but strange tiles, where all others have none: training goes on in all ranks
-// alike, and a frozen part of a model lies on all of them.
+// True if some ranks have only differing chunks and all others none: training changes all ranks,
+// and frozen parts are on all ranks.
 bool are_parted(const ByWriter& writers) {
   return std::all_of(writers.begin(), writers.end(), [](const auto& entry) {
     const OfWriter& one = entry.second;
@@ -102,7 +102,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
   std::set<std::string_view> told;
   std::vector<std::string> moves;
   for (const MovedTiles& one : looked) {
-    if (!straddles(one)) continue;  // a whole tensor under another name is for other rules to say
+    if (!straddles(one)) continue;  // whole tensors under another name have rules of their own
     for (const StrangeTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
       auto found = wanted.find(look_of(c, chunk, tile.holds));
@@ -132,7 +132,7 @@ std::set<std::string_view> report_between(const Facts& facts, const std::vector<
 std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<MovedTiles>& looked,
                                           const std::set<TensorId>& right,
                                           std::vector<Finding>& findings) {
-  // One tensor may have rows that nothing trained, as an embedding has.
+  // A single tensor may contain untrained rows, as embeddings do.
   if (std::count_if(looked.begin(), looked.end(), straddles) < 2) return {};
   auto writers = tally(facts, looked, right);
   if (!writers || !are_parted(*writers)) return {};
@@ -143,7 +143,7 @@ std::set<std::string_view> report_foreign(const Facts& facts, const std::vector<
     strange += one.strange;
     same += one.right;
   }
-  // Of another step most is other, and what is not may be experts that no token came to.
+  // At another step most chunks differ; equal ones may be unused experts.
   if (strange > same) return {};
   std::set<std::string_view> told;
   std::vector<std::string> names;

@@ -1,12 +1,12 @@
-// N10: a pipeline stage counts its layers from 0, and the local number was saved as the global one
-// (spec/failures.md 8). The reference says which layer each one really is, by its bytes.
+// Pipeline stages that number their layers from 0 and saved the local number as the global
+// one. The reference's bytes identify the layers.
 //
-// One family of tensors ("model.layers.N.mlp.weight" for all N), the smallest, is read first; only
-// if some layer of it is another layer of the reference, or layers of the reference are not here,
-// are all tensors read. A new number is believed where every tensor of the layer that the reference
-// has is, byte for byte, that of one and the same layer there. What the reference does not have
-// (optimizer states beside an export) follows, unless layers were lost on the way: then only what
-// the ranks of the proven ones wrote.
+// The smallest family of tensors ("model.layers.N.mlp.weight" for all N) is read first; all
+// tensors are read only if it contains a displaced layer, or if layers of the reference are
+// missing. A new number is accepted if every tensor of the layer in the reference equals
+// that of one layer there. Tensors that the reference lacks (optimizer states beside an
+// export) follow, unless layers were lost: then only those written by the ranks of proved
+// ones.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kProbes = 3;     // families that are read where the first say nothing
+constexpr std::size_t kProbes = 3;     // families read if the first are inconclusive
 constexpr std::size_t kFewValues = 2;  // zeros, ones, identities and masks
 
 using Layers = std::map<std::int64_t, TensorId>;     // by number
-using LayersByTail = std::map<std::string, Layers>;  // by what stands after the number
+using LayersByTail = std::map<std::string, Layers>;  // by the name part after the number
 using Contents = TensorContents;
 
-// The tensors of one side whose names count layers, states left out; by what stands before the
+// Tensors with layer numbers, without states, by the name part before the
 // number.
 std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
                                                 const Progress* progress) {
@@ -54,10 +54,10 @@ std::vector<TensorId> tensors_of(const Layers& layers) {
   return out;
 }
 
-// The layers under one name, here and in the reference.
+// The layers under one prefix, here and in the reference.
 struct LayerStack {
   const Facts& facts;
-  std::string before;  // as this checkpoint spells it
+  std::string before;  // in this checkpoint's spelling
   const LayersByTail& here;
   const LayersByTail& there;
   Contents& contents;
@@ -69,8 +69,8 @@ Layers counted(const LayersByTail& families, const std::string& after) {
   return found == families.end() ? Layers{} : found->second;
 }
 
-// Takes out those that moved and hold few values: a layer that was cut short may hold the zeros of
-// another one.
+// Removes displaced tensors with few distinct values: the zeros of one layer may equal those of
+// another.
 void drop_constants(const Facts& facts, const Layers& here,
                     std::map<std::int64_t, std::int64_t>& real) {
   std::vector<std::int64_t> numbers;
@@ -87,7 +87,7 @@ void drop_constants(const Facts& facts, const Layers& here,
   }
 }
 
-// Layer here -> layer of the reference with the same bytes; nothing where two there have them.
+// Layer here to layer of the reference with equal bytes; empty if ambiguous.
 Result<std::map<std::int64_t, std::int64_t>> same_bytes(LayerStack& stack,
                                                         const std::string& after) {
   std::map<std::string, std::int64_t> by_hash;
@@ -115,7 +115,7 @@ bool moves(const std::map<std::int64_t, std::int64_t>& real) {
                      [](const auto& one) { return one.first != one.second; });
 }
 
-// Families of matrices that both have, the smallest first.
+// Matrix families of both sides, smallest first.
 std::vector<std::string> probes(const Checkpoint& c, const LayerStack& stack) {
   std::vector<std::pair<std::int64_t, std::string>> by_size;
   for (const auto& [after, layers] : stack.here) {
@@ -137,7 +137,7 @@ std::size_t count_layers(const LayersByTail& families) {
   return numbers.size();
 }
 
-// Each layer here is, to the byte, the one that the reference has under its number.
+// True if every layer equals the reference's layer of the same number.
 bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
   return std::all_of(here.begin(), here.end(), [&](const auto& one) {
     auto same_number = there.find(one.first);
@@ -146,13 +146,13 @@ bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
   });
 }
 
-// Where layers of the reference are not here, stages may have collided and any family may show it.
+// If layers of the reference are missing, stages may have collided, which any family may show.
 Result<bool> looks_renumbered(const Facts& facts, const std::vector<std::string>& families,
                               LayerStack& stack) {
   bool all = facts.depth == Depth::kData || count_layers(stack.here) < count_layers(stack.there);
   std::size_t said_nothing = 0;
   for (const std::string& after : families) {
-    // What is known to be in its place is not read again.
+    // Layers known to be in place are not read again.
     if (all && are_in_place(facts, stack.here.at(after), stack.there.at(after))) continue;
     SHW_TRY(auto real, same_bytes(stack, after));
     if (moves(real)) return true;
@@ -164,13 +164,13 @@ Result<bool> looks_renumbered(const Facts& facts, const std::vector<std::string>
 
 struct Judgement {
   LayerNumbers numbers;
-  std::string why_not;               // why the new numbers are not certain; empty: they are
-  std::vector<std::string> wrong;    // tensors under another layer's name, proven
+  std::string why_not;               // why new numbers are uncertain; empty: certain
+  std::vector<std::string> wrong;    // proved tensors under another layer's number
   std::vector<std::string> renames;  // "a is b"
-  std::vector<std::string> missing;  // layers of the reference that are not here
-  std::set<std::int64_t> found;      // layers of the reference of which something is here
+  std::vector<std::string> missing;  // layers that only the reference has
+  std::set<std::int64_t> found;      // layers of the reference found here
   std::set<TensorId> proven;
-  std::set<std::string> listed;  // of `wrong`
+  std::set<std::string> listed;  // as a set of `wrong`
 
   void add_wrong(const LayerStack& stack, std::string fqn, std::int64_t real,
                  const std::string& after) {
@@ -180,7 +180,7 @@ struct Judgement {
   }
 };
 
-// Which layer each number really is, by all matrices; a layer of two layers is a collision.
+// The correct number of each layer by all matrices; two candidates mean a collision.
 Status find_numbers(const Checkpoint& c, const std::vector<std::string>& families,
                     LayerStack& stack, Judgement& verdict) {
   std::map<std::int64_t, std::set<std::int64_t>> said;
@@ -208,8 +208,8 @@ Status find_numbers(const Checkpoint& c, const std::vector<std::string>& familie
   return {};
 }
 
-// What prove() holds side by side: of every tensor the one that its layer really has there, and the
-// one of its own name.
+// Reads the pairs that prove() compares: each tensor with that of its identified layer and that of
+// its own number.
 Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
   std::vector<TensorId> here, there;
   for (const auto& [after, layers] : stack.here) {
@@ -227,7 +227,7 @@ Status learn_pairs(LayerStack& stack, const Judgement& verdict) {
   return stack.reference.learn(there);
 }
 
-// Every tensor that the reference has must be that one.
+// Every tensor of the reference must be equal.
 Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
   SHW_CHECK(learn_pairs(stack, verdict));
   auto doubt = [&](std::string why) {

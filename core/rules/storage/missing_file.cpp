@@ -29,7 +29,7 @@ std::string_view state_of(EntryKind kind) {
   return "is not there";
 }
 
-struct Gone {
+struct MissingData {
   std::uint64_t tiles = 0;
   std::vector<std::string> tensors;  // with tiles in it
   std::vector<std::string> lines;    // "fc.weight: 2 of 8 tiles"
@@ -41,9 +41,9 @@ struct Gone {
   std::vector<std::string> named;  // tensors of which an index tells the name, and nothing else
 };
 
-Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
+MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing) {
   const Checkpoint& checkpoint = facts.checkpoint;
-  Gone gone;
+  MissingData missing_data;
   auto is_in = [&](const std::optional<ItemPlace>& item) {
     return item && item->file != FileId::kNone && missing[index_of(item->file)];
   };
@@ -53,40 +53,42 @@ Gone gone_with(const Facts& facts, const std::vector<bool>& missing) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (!is_in(checkpoint.item(chunk))) continue;
       ++tiles;
-      if (gone.boxes.size() >= kMaxEvidence) continue;
-      gone.boxes.push_back(box_of(checkpoint, chunk));
-      gone.inside.push_back(fqn);
+      if (missing_data.boxes.size() >= kMaxEvidence) continue;
+      missing_data.boxes.push_back(box_of(checkpoint, chunk));
+      missing_data.inside.push_back(fqn);
     }
     if (tiles == 0) continue;
-    gone.tiles += tiles;
-    add_lost_elements(checkpoint, tensor, gone.elements, gone.lost);
-    if (gone.lines.size() < kMaxEvidence)
-      gone.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
-                                       plural(checkpoint.chunks(tensor).size(), "tile")));
-    gone.tensors.push_back(std::move(fqn));
+    missing_data.tiles += tiles;
+    add_lost_elements(checkpoint, tensor, missing_data.elements, missing_data.lost);
+    if (missing_data.lines.size() < kMaxEvidence)
+      missing_data.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
+                                               plural(checkpoint.chunks(tensor).size(), "tile")));
+    missing_data.tensors.push_back(std::move(fqn));
   }
   for (const NonTensorEntry& object : checkpoint.objects()) {
     const auto& others = object.of_other_ranks;
     if (is_in(object.item) || std::any_of(others.begin(), others.end(), is_in))
-      gone.objects.push_back(object.fqn);
+      missing_data.objects.push_back(object.fqn);
   }
   for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint)) {
-    if (missing[index_of(tensor.item.file)]) gone.named.push_back(tensor.fqn);
+    if (missing[index_of(tensor.item.file)]) missing_data.named.push_back(tensor.fqn);
   }
-  return gone;
+  return missing_data;
 }
 
-std::string what_is_gone(const Gone& gone) {
+std::string missing_data_text(const MissingData& missing_data) {
   std::vector<std::string> parts;
-  if (gone.tiles != 0)
-    parts.push_back(plural(gone.tiles, "tile") + " of " + plural(gone.tensors.size(), "tensor") +
-                    " (" + some_of(gone.lines) + "), " +
-                    plural(static_cast<std::uint64_t>(gone.elements), "element") + " in all,");
-  if (!gone.objects.empty())
-    parts.push_back(plural(gone.objects.size(), "object") + " (" + some_of(gone.objects) + ")");
-  if (!gone.named.empty())
-    parts.push_back(plural(gone.named.size(), "tensor") + " that the index places there (" +
-                    some_of(gone.named) + ")");
+  if (missing_data.tiles != 0)
+    parts.push_back(
+        plural(missing_data.tiles, "tile") + " of " +
+        plural(missing_data.tensors.size(), "tensor") + " (" + some_of(missing_data.lines) + "), " +
+        plural(static_cast<std::uint64_t>(missing_data.elements), "element") + " in all,");
+  if (!missing_data.objects.empty())
+    parts.push_back(plural(missing_data.objects.size(), "object") + " (" +
+                    some_of(missing_data.objects) + ")");
+  if (!missing_data.named.empty())
+    parts.push_back(plural(missing_data.named.size(), "tensor") + " that the index places there (" +
+                    some_of(missing_data.named) + ")");
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
@@ -94,49 +96,52 @@ std::string what_is_gone(const Gone& gone) {
 }
 
 // " They are the files of ranks 2 and 3 of 4.": where every name says who wrote it.
-std::string whose_they_were(const Checkpoint& checkpoint, const std::vector<bool>& missing) {
-  std::set<std::uint32_t> all, gone;
+std::string writers_of_missing_text(const Checkpoint& checkpoint,
+                                    const std::vector<bool>& missing) {
+  std::set<std::uint32_t> all, missing_data;
   std::size_t named = 0;
   for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
     const FileRow& file = checkpoint.file(FileId{f});
     if (!file.referenced || !file.rank) continue;
     all.insert(*file.rank);
-    if (missing[f]) gone.insert(*file.rank);
+    if (missing[f]) missing_data.insert(*file.rank);
     named += missing[f] ? 1 : 0;
   }
   const auto count = static_cast<std::size_t>(std::count(missing.begin(), missing.end(), true));
   if (named != count || all.size() < 2) return {};
   std::vector<std::string> ranks;
-  for (std::uint32_t rank : gone) ranks.push_back(fmt::format("{}", rank));
+  for (std::uint32_t rank : missing_data) ranks.push_back(fmt::format("{}", rank));
   return fmt::format(" {} of {} {} of {}.", count == 1 ? "It is a file" : "They are files",
-                     gone.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
+                     missing_data.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
 }
 
-void describe_gone(const Checkpoint& checkpoint, const Gone& gone,
-                   const std::vector<std::string>& states, Finding& finding) {
-  std::string what = what_is_gone(gone);
+void describe_missing_data(const Checkpoint& checkpoint, const MissingData& missing_data,
+                           const std::vector<std::string>& states, Finding& finding) {
+  std::string what = missing_data_text(missing_data);
   finding.cause = some_of(states) + ": " +
                   (what.empty() ? "nothing that is recorded was in it, but a load may ask for it."
                                 : what + " cannot be read, and a load stops there.");
-  if (!gone.named.empty() && !checkpoint.format().traits.has_index)
+  if (!missing_data.named.empty() && !checkpoint.format().traits.has_index)
     finding.cause += " Of a tensor that is gone with its file only the name is known.";
   finding.evidence = {{"files", capped(states)},
                       {"file_count", count_of(finding.subjects.size())},
-                      {"tiles", static_cast<std::int64_t>(gone.tiles)},
-                      {"elements", gone.elements},
-                      {"elements_of", gone.lost},
-                      {"tensors", capped(gone.tensors)},
-                      {"tensor_count", count_of(gone.tensors.size())},
-                      {"objects", capped(gone.objects)}};
-  write_unreadable(gone.elements, count_of(gone.tensors.size() + gone.named.size()), finding);
-  if (!gone.lines.empty()) finding.evidence.emplace_back("tiles_of", gone.lines);
-  if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes", gone.boxes);
-  if (!gone.boxes.empty()) finding.evidence.emplace_back("boxes_in", gone.inside);
-  if (!gone.named.empty()) {
-    finding.evidence.emplace_back("named_only", capped(gone.named));
-    finding.evidence.emplace_back("named_only_count", count_of(gone.named.size()));
+                      {"tiles", static_cast<std::int64_t>(missing_data.tiles)},
+                      {"elements", missing_data.elements},
+                      {"elements_of", missing_data.lost},
+                      {"tensors", capped(missing_data.tensors)},
+                      {"tensor_count", count_of(missing_data.tensors.size())},
+                      {"objects", capped(missing_data.objects)}};
+  write_unreadable(missing_data.elements,
+                   count_of(missing_data.tensors.size() + missing_data.named.size()), finding);
+  if (!missing_data.lines.empty()) finding.evidence.emplace_back("tiles_of", missing_data.lines);
+  if (!missing_data.boxes.empty()) finding.evidence.emplace_back("boxes", missing_data.boxes);
+  if (!missing_data.boxes.empty()) finding.evidence.emplace_back("boxes_in", missing_data.inside);
+  if (!missing_data.named.empty()) {
+    finding.evidence.emplace_back("named_only", capped(missing_data.named));
+    finding.evidence.emplace_back("named_only_count", count_of(missing_data.named.size()));
   }
-  finding.subjects.insert(finding.subjects.end(), gone.named.begin(), gone.named.end());
+  finding.subjects.insert(finding.subjects.end(), missing_data.named.begin(),
+                          missing_data.named.end());
 }
 
 void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
@@ -155,8 +160,8 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  describe_gone(checkpoint, gone_with(facts, missing), states, finding);
-  finding.cause += whose_they_were(checkpoint, missing);
+  describe_missing_data(checkpoint, data_lost_with(facts, missing), states, finding);
+  finding.cause += writers_of_missing_text(checkpoint, missing);
   findings.push_back(std::move(finding));
 }
 

@@ -129,7 +129,7 @@ std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId t
 // What the item itself says, once it is looked at: it is whole, and takes less because its bytes
 // are compressed; or it holds a tensor of a class of its own (an int8 payload with scales), which
 // is told as not looked at.
-bool says_why_shorter(const Facts& facts, ChunkId chunk) {
+bool explains_shorter_item(const Facts& facts, ChunkId chunk) {
   if (facts.headers.empty()) return false;
   const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
   if (!header) return header.error().kind == ErrorKind::kUnsupported;
@@ -159,7 +159,7 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
       auto item = checkpoint.item(chunk);
       auto least = least_bytes(checkpoint, tensor, chunk);
       if (!item || !least || item->length >= *least || !is_reachable(checkpoint, *item)) continue;
-      if (says_why_shorter(facts, chunk)) continue;
+      if (explains_shorter_item(facts, chunk)) continue;
       all_may_be = all_may_be && may_be_quantised(facts, item->length, *least);
       ++tiles;
       add_subject(finding.subjects, checkpoint.fqn(tensor));

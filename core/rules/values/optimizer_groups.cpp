@@ -33,7 +33,7 @@ std::string said(const SavedStep& step) {
 // Steps.
 
 // Every wrong entry gets the step of all others; nothing where one of them cannot.
-bool mend_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
+bool repair_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
   if (!steps.latest || !steps.others_agree || !steps.is_exception) return false;
   for (const WrongStep& wrong : steps.wrong) {
     const SavedStep& step = *wrong.step;
@@ -74,7 +74,7 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                       {"count", count_of(lines.size())},
                       {"contradicted by", capped(reasons)}};
   if (steps.latest) finding.evidence.emplace_back("latest step", *steps.latest);
-  if (mend_steps(c, steps, finding)) {
+  if (repair_steps(c, steps, finding)) {
     finding.remedy = Remedy{"fill", false,
                             "The step becomes " + latest +
                                 ", which all others have; what was saved there is gone. Nothing "

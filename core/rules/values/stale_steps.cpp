@@ -31,7 +31,7 @@ std::optional<FileId> file_of(const Checkpoint& c, const SavedStep& step) {
 }
 
 // Its moments lie in other files too: the step is where it is by chance, not with its parameter.
-bool lies_apart(const Checkpoint& c, const MomentPair& pair, FileId file) {
+bool has_moments_elsewhere(const Checkpoint& c, const MomentPair& pair, FileId file) {
   for (ChunkId chunk : c.chunks(pair.mean)) {
     auto place = c.item(chunk);
     if (place && place->file != file) return true;
@@ -72,7 +72,7 @@ void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
   }
   for (const std::string& key : keys) {
     auto pair = by_key.find(key);
-    if (pair == by_key.end() || !lies_apart(c, *pair->second, file)) return;
+    if (pair == by_key.end() || !has_moments_elsewhere(c, *pair->second, file)) return;
   }
   Finding finding;
   finding.rule = kOptimizerGroups.id;
