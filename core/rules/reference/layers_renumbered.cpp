@@ -252,7 +252,7 @@ Status prove(const Checkpoint& c, LayerStack& stack, Judgement& verdict) {
         continue;
       }
       verdict.proven.insert(tensor);
-      auto own = there.find(number);  // norms of ones are right under either name
+      auto own = there.find(number);  // equal norms (all ones) also match under their own number
       const bool is_right = own != there.end() && hash == stack.reference.of(own->second);
       if (!is_right) verdict.add_wrong(stack, fqn, real->second, after);
     }
@@ -271,12 +271,13 @@ void find_missing(const LayerStack& stack, Judgement& verdict) {
   }
 }
 
-// Where the reference lacks it, a name follows its layer. Where stages collided, a state may have
-// come from another stage than its parameter; only one out of the same ranks' files is theirs.
+// Renames tensors that the reference lacks as their layer is renamed. If stages collided, an
+// optimizer state may come from another stage than its parameter: only states written by the ranks
+// of the parameter are renamed.
 struct Followers {
   const Checkpoint& checkpoint;
   const Judgement& verdict;
-  std::set<std::uint32_t> ranks = {};  // that wrote what is proven
+  std::set<std::uint32_t> ranks = {};  // ranks that wrote proved tensors
 
   void collect_ranks() {
     for (TensorId tensor : verdict.proven) {
@@ -301,7 +302,7 @@ struct Followers {
   }
 };
 
-// What is not proven yet and stands in the reference under its new name.
+// Reads unproved tensors whose new name exists in the reference.
 Status learn_renamed(const Facts& facts, LayerStack& stack, const Judgement& verdict) {
   std::vector<TensorId> here, there;
   for (TensorId tensor : each_tensor(facts)) {
@@ -394,15 +395,15 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, Judgement verdic
   return {};
 }
 
-// "model_pp1.layers." beside "model_pp0.layers.": stages with names of their own count as they
-// like.
+// True for one of several prefixes such as "model_pp0.layers." and "model_pp1.layers.": stages that
+// have their own names may number layers as they like.
 bool is_one_of_several(const std::map<std::string, LayersByTail>& here, const std::string& before) {
   std::string bare = bare_name(before);
   return std::count_if(here.begin(), here.end(),
                        [&](const auto& other) { return bare_name(other.first) == bare; }) > 1;
 }
 
-// What stands before the number there: the same but for wrappers, or as matched names say.
+// The prefix in the reference: equal without wrappers, or taken from matched names.
 std::string before_there(const Facts& facts, const std::string& before,
                          const LayersByTail& families) {
   for (const auto& [after, layers] : families) {
@@ -424,7 +425,7 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
   for (const auto& [before, families] : each_of(here, facts)) {
     auto found = there.find(before_there(facts, before, families));
     if (found == there.end() || is_one_of_several(here, before)) continue;
-    // A deeper model that was made of the reference's layers.
+    // This is a deeper model made from the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{facts, before, families, found->second, contents, reference};
     std::vector<std::string> matrices = probes(c, stack);

@@ -13,11 +13,11 @@
 namespace shw {
 namespace {
 
-// Wrappers leave these in names; dotted parts, wherever they stand.
+// Parts that wrappers insert anywhere into names.
 constexpr std::array<std::string_view, 4> kWrappers = {"module", "_orig_mod", "model",
                                                        "_checkpoint_wrapped_module"};
 
-// The name without what wrappers add: "model.module.layers.0.w" and "layers.0.w" are one.
+// The name without the parts of wrappers: "layers.0.w" for "model.module.layers.0.w".
 std::string bare(std::string_view fqn) {
   std::string out;
   while (!fqn.empty()) {
@@ -40,7 +40,7 @@ std::string_view last_two_parts(std::string_view fqn) {
   return before == std::string_view::npos ? fqn : fqn.substr(before + 1);
 }
 
-// Tensors of the checkpoint that the spec does not name: what a missing one may have become.
+// Tensors of the checkpoint that the spec does not name: candidates for a renamed tensor.
 struct Candidates {
   std::unordered_multimap<std::string, TensorId> by_bare, by_suffix;
 };
@@ -57,8 +57,8 @@ Candidates candidates_of(const Facts& facts) {
   return out;
 }
 
-// The saved name that it probably has: the same but for wrappers, or the only one that ends alike,
-// of the same shape.
+// The saved name of a missing tensor, if it has the same shape and either equals the name without
+// wrappers or is the only one with the same ending.
 std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
                      const std::string& fqn, const SpecEntry& entry) {
   auto only_one = [&](auto range) -> std::string {
@@ -88,7 +88,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   findings.push_back(std::move(finding));
 }
 
-// Megatron, NeMo and Megatron-Bridge take a checkpoint with or without them.
+// Megatron, NeMo and Megatron-Bridge load checkpoints with and without such keys.
 bool is_extra_state_key(std::string_view fqn) {
   return fqn.find("._extra_state") != std::string_view::npos;
 }
@@ -114,7 +114,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::unordered_set<std::string_view> explained = explained_by(findings, kTiedWeights.id);
   NewNames names = new_names(checkpoint, findings);
-  // What a reference expects has the checkpoint's own names.
+  // Expected names from a reference use the checkpoint's own names.
   const auto renamed_here = explained_by(findings, kRenamedTensors.id);
   const auto renumbered = explained_by(findings, kLayersRenumbered.id);
   std::unordered_set<std::string_view> objects;
@@ -125,7 +125,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> as_objects, extra_states, hints, expected;
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
-    // Under its true name, where another layer has it now.
+    // True if another layer now has the tensor's correct name.
     bool there =
         names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
     const bool is_left = renumbered.contains(fqn) && names.left.contains(fqn);

@@ -1,5 +1,5 @@
-// Norm weights that are the reference's with 1 added or taken off: Gemma and Qwen3-Next store
-// what their norms multiply by less 1, and a converter between families forgot it or did it twice.
+// Norm weights that differ from the reference's by exactly 1. Gemma and Qwen3-Next store the
+// multiplier minus 1; a converter between families forgot the 1 or applied it twice.
 
 #include <fmt/core.h>
 
@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kMostNormBytes = std::uint64_t{1} << 20;
-constexpr std::size_t kFewestNorms = 2;  // one alone may be chance
+constexpr std::size_t kFewestNorms = 2;  // a single one may be chance
 
 std::optional<std::vector<float>> norm_of(const Checkpoint& c, TensorId tensor) {
   auto values = read_tensor(c, tensor, kMostNormBytes);
@@ -26,7 +26,7 @@ std::optional<std::vector<float>> norm_of(const Checkpoint& c, TensorId tensor) 
   return to_floats(values->dtype, values->bytes);
 }
 
-// What stands here beyond the reference, if it is 1 or -1 in every element. bfloat16 keeps 8 bits.
+// here - there, if it is 1 or -1 for every element, within bfloat16's precision of 8 bits.
 std::optional<int> shift_of(const std::vector<float>& here, const std::vector<float>& there) {
   constexpr float kRounding = 1.0F / 64;
   if (here.size() != there.size() || here.size() < 4) return std::nullopt;

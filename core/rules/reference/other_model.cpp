@@ -15,16 +15,16 @@
 namespace shw {
 namespace {
 
-// What both sides have in common. ModelNames are equal, equal without what wrappers add, or end
-// alike on tensors of one shape.
+// What the checkpoint and the reference have in common. Names agree if they are equal, equal
+// without wrappers, or end alike on tensors of the same shape.
 struct ModelAgreement {
-  std::size_t here = 0, there = 0;    // names on each side
-  std::size_t names = 0, shapes = 0;  // that agree
-  // Of those names: tensors of two dimensions or more that are no optimizer states (a rank's own
-  // shard may be cut along two), and those of them that are another size along two or more.
+  std::size_t here = 0, there = 0;  // number of names on each side
+  std::size_t names = 0, shapes = 0;  // number that agree
+  // Of the agreeing names: tensors with at least two dimensions that are not optimizer states (a
+  // rank's shard may be cut along two), and those whose sizes differ along at least two.
   std::size_t matrices = 0, resized = 0;
   std::string resized_example;
-  bool could_be_shards = true;  // each resized one is a single chunk, and nowhere longer
+  bool could_be_shards = true;  // every resized tensor is one chunk and nowhere longer
   std::vector<std::string> only_here, only_there;
 };
 
@@ -53,22 +53,22 @@ std::size_t fewer_names(const ModelAgreement& agreement) {
   return std::min(agreement.here, agreement.there);
 }
 
-// Where a few names agree and not one shape does, they are those that every model has.
+// If few names and no shapes agree, the names are ones that every model has.
 bool differs_by_shapes(const ModelAgreement& agreement) {
   return agreement.shapes == 0 && agreement.names * 10 <= std::max(agreement.here, agreement.there);
 }
 
-// The same architecture in another size, or a save of one rank's shards on a mesh that cuts both
-// dimensions: what either is cannot be told by shapes. Anything else that goes wrong at save
-// changes one dimension (an axis that is left out, a half) or keeps the elements (a moved axis).
+// True for the same architecture in another size, or one rank's shards on a mesh that cuts both
+// dimensions; shapes do not distinguish these. Other mistakes of a save change one dimension (a
+// missing axis, a half) or keep the number of elements (moved axes).
 bool is_another_size(const ModelAgreement& agreement) {
   return agreement.names * 2 > fewer_names(agreement) && !differs_by_shapes(agreement) &&
          agreement.matrices >= 2 && agreement.resized * 2 > agreement.matrices;
 }
 
-// A spec of a part of the model agrees in all names that it has, and so does the part of a model
-// that a truncated save left. So the smaller side is asked; a quarter is what models of one family
-// (embed_tokens, norm) share by chance.
+// Counted over the smaller side, because a spec of part of a model, or a truncated checkpoint,
+// agrees in all of its few names. Models of one family share up to a quarter by chance
+// (embed_tokens, norm).
 bool is_another(const ModelAgreement& agreement) {
   std::size_t fewer = fewer_names(agreement);
   if (agreement.here == 0 || agreement.there < 2) return false;

@@ -1,4 +1,4 @@
-// A router scores more experts than are there.
+// A router has more rows than there are experts.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 constexpr std::string_view kExperts = "experts.";
 constexpr std::int64_t kMostExperts = 1 << 16;
 
-// What stands under "model.layers.3.mlp.".
+// Contents of an MoE block, e.g. "model.layers.3.mlp.".
 struct RoutedBlock {
   std::optional<TensorId> router;
-  std::set<std::int64_t> numbers;   // of experts that are tensors of their own
-  std::optional<TensorId> stacked;  // all experts in one
+  std::set<std::int64_t> numbers;  // experts that are separate tensors
+  std::optional<TensorId> stacked;  // all experts in one tensor
 };
 using RoutedBlocks = std::map<std::string, RoutedBlock, std::less<>>;
 
@@ -59,7 +59,7 @@ std::int64_t experts_in(const Checkpoint& c, const RoutedBlock& block) {
   return block.stacked ? c.shape(*block.stacked)[0] : 0;
 }
 
-// config.json counted them, and what is missing was reported by that.
+// True if the missing experts are already reported from config.json's count.
 bool is_reported(const std::vector<Finding>& findings, const std::string& before) {
   const auto told = explained_by(findings, kConfigCount.id);
   return std::any_of(told.begin(), told.end(), [&](std::string_view subject) {
@@ -83,8 +83,8 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
     add_router(c, tensor, blocks);
     add_expert(c, tensor, blocks);
   }
-  // Experts that cost nothing, as LongCat has them, are rows of the router and no tensors: a config
-  // that counts what is there is believed.
+  // Zero-compute experts (LongCat) have router rows but no tensors, so a config whose count matches
+  // the existing experts is trusted.
   std::vector<std::int64_t> said;
   if (facts.config_fit) said = expert_counts_of_config(c);
   Finding finding;

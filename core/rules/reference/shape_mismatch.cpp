@@ -19,9 +19,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOthers = 4096;  // that are not here: of many nothing is concluded
+constexpr std::size_t kMostOthers = 4096;  // missing tensors; with more, nothing is concluded
 
-// How two shapes are related, for the sentence: "dim 0 is 2 times as long as expected".
+// How two shapes differ, for messages: "dim 0 is 2 times as long as expected".
 std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
   ExtentsView saved = checkpoint.shape(tensor);
   if (saved.size() != expected.size())
@@ -42,7 +42,7 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   return some_of(parts, 8);
 }
 
-// Two values of four bits to a byte, with their scales beside them: the shape counts bytes.
+// True for 4-bit values stored two per byte beside their scales: the shape counts bytes.
 bool is_packed_by_two(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
   const ExtentsView saved = checkpoint.shape(tensor);
   if (saved.empty() || saved.size() != expected.size() || saved.back() < 1 ||
@@ -59,7 +59,7 @@ bool is_packed_by_two(const Checkpoint& checkpoint, TensorId tensor, ExtentsView
   });
 }
 
-// Loaders of safetensors unpack what is packed; of DCP they hold shape against shape.
+// Loaders of safetensors unpack packed tensors; those of DCP compare shapes.
 Finding packed_finding(const std::vector<std::string>& packed) {
   Finding finding;
   finding.rule = "shape-mismatch";
@@ -75,7 +75,7 @@ Finding packed_finding(const std::vector<std::string>& packed) {
   return finding;
 }
 
-// One extent in place of another, in every tensor: {expected, saved}.
+// One extent that replaces another in every tensor: {expected, saved}.
 class OneExtent {
  public:
   void look_at(ExtentsView saved, ExtentsView expected) {

@@ -1,4 +1,4 @@
-// A matrix whose last two axes are exchanged beside the same matrix of all other layers.
+// A matrix with its last two axes exchanged relative to the same matrix of all other layers.
 #include <fmt/core.h>
 
 #include <map>
@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// An autoencoder has as many matrices one way as the other way.
+// Autoencoders have as many matrices of one orientation as of the other, so most must agree.
 constexpr std::size_t kFewestSiblings = 3, kSiblingsForEach = 3;
 
 using ByShape = std::map<Extents, std::vector<TensorId>>;
@@ -36,7 +36,7 @@ struct Unlike {
   const std::vector<TensorId>* many = nullptr;
 };
 
-// The few of one shape beside the many of the same with its last two axes exchanged.
+// The few tensors of one shape, if many others have that shape with its last two axes exchanged.
 std::optional<Unlike> unlike_in(const ByShape& shapes) {
   if (shapes.size() != 2) return std::nullopt;
   const auto &first = *shapes.begin(), &second = *std::next(shapes.begin());

@@ -1,5 +1,5 @@
-// N6: embedding and output layer of one model are one tensor (tied) or two. A saver that takes two
-// for one drops the second; a loader that takes one for two misses it (spec/failures.md 8).
+// Embedding and output layer of a model are one tensor (tied) or two. A save that wrongly assumes
+// tying drops the second; a load that wrongly assumes it ignores the second.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ bool is_head(std::string_view fqn) {
   return has_one_of(fqn, kWords) && fqn.ends_with("weight") && !fqn.starts_with("optim");
 }
 
-// The other half of a possible pair in the reference: the only tensor of that role and shape.
+// The other tensor of a possible tied pair in the reference: the only one of its role and shape.
 std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
   const Checkpoint& reference = *facts.reference;
   bool head = is_head(reference.fqn(tensor));
@@ -50,12 +50,12 @@ std::optional<TensorId> partner(const Facts& facts, TensorId tensor) {
 }
 
 struct MayBeTied {
-  TensorId missing{}, kept{};  // of the reference
+  TensorId missing{}, kept{};  // both in the reference
 };
 
 constexpr std::string_view kTied = "tied", kApart = "apart";
 
-// Empty: one of them cannot be read.
+// Relation of the pair; empty if one cannot be read.
 std::string relation_of(const Facts& facts, const MayBeTied& pair) {
   const Checkpoint& reference = *facts.reference;
   auto read = [&](TensorId tensor) {
@@ -84,7 +84,7 @@ void add_tie(const Checkpoint& reference, const MayBeTied& pair, bool tied,
   findings.push_back(std::move(finding));
 }
 
-// Both are stored, and config.json says that they are one: whether they are.
+// Compares both tensors if both are stored and config.json says that they are tied.
 Status find_untied(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
   const Checkpoint& c = facts.checkpoint;
@@ -133,7 +133,7 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
   auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };
   SHW_TRY(auto told, find_together(facts, "look for tied weights", costs, find));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    // Of one that cannot be read missing-key says what is left to say.
+    // For unreadable tensors, missing-key reports the rest.
     if (!told[i].empty()) add_tie(reference, pairs[i], told[i] == kTied, findings);
   }
   return {};

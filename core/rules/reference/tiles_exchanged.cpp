@@ -1,6 +1,6 @@
-// P19 for whole tiles: ranks or files were confused, a mesh was counted along its other axis, and
-// every tile is there under another one's box (spec/failures.md 8). By equal bytes, or of another
-// step of the training by likeness.
+// Whole tiles that are exchanged: ranks or files were confused, or a mesh was numbered along its
+// other axis, so that each tile is stored under another tile's box. Found by equal bytes or,
+// against another training step, by similarity.
 #include "core/rules/reference/tiles_exchanged.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// N8, P20: a weight is saved as its transpose (Conv1D against Linear, fused experts). Three
-// grounds, the surest first:
+// A weight is saved as its transpose (Conv1D instead of Linear, fused experts). Evidence, strongest
+// first:
 //
-//   bytes    the reference's own bytes, transposed; or the cosine law on trained weights
-//   strides  the shape is the expected one with its last two dims exchanged, and the items hold
-//            column-major views: what was saved is x.t() of a tensor of the expected shape. A
-//            matrix with one row or one column is the same either way.
-//   shape    the shape alone: the bytes may be transposed, or seen through a view, or two tensors
-//            may have exchanged their names. Undecided, and said to be.
+//   bytes    equal to the reference's bytes transposed, or similar by cosine on trained weights
+//   strides  the last two dims of the shape are exchanged, and the items hold column-major views:
+//            x.t() of a tensor with the expected shape was saved. A matrix with one row or one
+//            column is the same either way.
+//   shape    only the shape differs. Undecided, since the bytes may be transposed, read through a
+//            view, or belong to another tensor whose name was exchanged.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,19 +25,19 @@
 namespace shw {
 namespace {
 
-// Fewer elements than this may come out as a transpose of each other by chance.
+// Smaller tensors may be transposes of each other by chance.
 constexpr std::int64_t kLeastTransposed = 8;
 
 struct Proven {
   TensorId tensor{};
-  OrientationFound found;  // matrices is 0 where strides alone speak
+  OrientationFound found;  // matrices is 0 if the strides are the only evidence
 };
 
 struct TransposedOutcome {
   std::vector<Proven> by_bytes, by_strides;
   std::vector<TensorId> by_shape, relabelled;
   std::vector<std::string> mixed;
-  std::set<TensorId> right;  // known to hold the reference's values
+  std::set<TensorId> right;  // tensors that equal the reference's
 };
 
 Extents exchanged(ExtentsView shape) {
@@ -46,7 +46,7 @@ Extents exchanged(ExtentsView shape) {
   return out;
 }
 
-// Every item holds a matrix whose columns lie one after the other, as a transposed view leaves it.
+// True if every item holds a column-major matrix, as a transposed view does.
 bool is_column_major(const ItemHeader& header) {
   std::size_t n = header.sizes.size();
   if (n < 2 || header.strides.size() != n) return false;
@@ -76,7 +76,7 @@ bool strides_say_so(const Facts& facts, TensorId tensor) {
   return seen;
 }
 
-// The spec's shape alone, where a placement on the wrong axis would not leave it too.
+// Judges by the spec's shape alone, unless a placement on the wrong axis explains it as well.
 void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outcome) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
@@ -92,17 +92,17 @@ void judge_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& outc
     outcome.by_shape.push_back(tensor);
 }
 
-// Who is asked whether a tensor is transposed.
+// What decides whether a tensor is transposed.
 enum class Ground : std::uint8_t {
   kShape,  // the spec, and the strides of the items
-  kBytes,  // the reference, before the shape
-  kNone,   // nobody: it holds what the reference holds, or the reference is the one that is wrong
+  kBytes,  // the reference's bytes, before the shape
+  kNone,  // nothing: it equals the reference, or the reference itself is wrong
 };
 
 struct Asked {
   TensorId tensor{};
   Ground ground = Ground::kShape;
-  bool is_square = false;  // here and in the reference: the shape says nothing
+  bool is_square = false;  // here and in the reference: shapes do not tell
 };
 
 Asked ask(const Facts& facts, TensorId tensor) {
@@ -113,7 +113,7 @@ Asked ask(const Facts& facts, TensorId tensor) {
   ExtentsView saved = c.shape(tensor), expected = facts.reference->shape(*other);
   out.is_square = same(saved, expected) && is_square(saved);
   if (!out.is_square && !swapped_last_two(saved, expected)) return out;
-  // The shape is what the model asks for: then it is the reference that has another orientation.
+  // If the shape is the spec's, the reference has the other orientation.
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   const bool is_asked_for = !out.is_square && entry != nullptr && same(entry->shape, saved);
   if (is_asked_for || (out.is_square && facts.equal_to_reference.contains(tensor)))
@@ -133,8 +133,8 @@ std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tens
   return truth ? find_orientation(*image, *truth) : std::nullopt;
 }
 
-// Of those of Ground::kBytes, each by one of those who look, on every core; nothing of one that
-// cannot be read.
+// Orientations of all tensors of Ground::kBytes, computed on all cores; empty for those that cannot
+// be read.
 Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     const Facts& facts, const std::vector<Asked>& asked) {
   const Checkpoint& c = facts.checkpoint;
@@ -165,7 +165,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
   return out;
 }
 
-// True where the bytes of both sides settled it, one way or the other.
+// True if the bytes of both sides decide, either way.
 bool judge_by_bytes(const Checkpoint& c, const Asked& asked,
                     const std::optional<OrientationFound>& found, TransposedOutcome& outcome) {
   if (!found) return false;

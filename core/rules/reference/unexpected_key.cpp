@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-// The spec is the person's file, or what the reference holds.
+// The expected names come from the user's spec file or from the reference.
 std::string expected_in(const Facts& facts) {
   const Checkpoint* reference = facts.reference;
   std::string name = reference != nullptr && reference->directory() != nullptr

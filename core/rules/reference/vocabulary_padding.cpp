@@ -1,6 +1,6 @@
-// N7: rows of the vocabulary are padded to a multiple that depends on the tensor-parallel size, so
-// a checkpoint of one topology has more or fewer rows than the model of another (spec/failures.md
-// 8). What is dropped must be padding, proved by its bytes: zeros, or one row over and over.
+// Rows of the vocabulary are padded to a multiple that depends on the tensor-parallel size, so
+// checkpoints of different topologies differ in rows. Rows are dropped only if their bytes prove
+// padding: zeros, or one row repeated.
 #include <fmt/core.h>
 
 #include "core/facts/evidence.h"
@@ -12,13 +12,13 @@
 namespace shw {
 namespace {
 
-// Only the number of rows differs.
+// True if the shapes differ only in the number of rows.
 bool differs_in_rows(ExtentsView saved, ExtentsView expected) {
   return saved.size() == expected.size() && !saved.empty() && saved[0] != expected[0] &&
          same(saved.subspan(1), expected.subspan(1)) && saved[0] > 0 && expected[0] > 0;
 }
 
-// The chunks without what lies beyond `expected`.
+// The parts of chunks beyond `expected`.
 PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected) {
   PartlyLost out{tensor, expected, {}, ""};
   for (ChunkId chunk : c.chunks(tensor)) {
@@ -32,7 +32,7 @@ PartlyLost cut_off(const Checkpoint& c, TensorId tensor, const Extents& expected
   return out;
 }
 
-// Rows that are missing are padding in the reference too: nothing but zeros.
+// True if the reference's additional rows are padding as well: all zeros.
 bool reference_ends_in_zeros(const Facts& facts, TensorId tensor, std::int64_t rows,
                              ExtentsView expected) {
   auto other = counterpart(facts, tensor);
@@ -88,7 +88,7 @@ std::vector<OtherRows> with_other_rows(const Facts& facts, const std::vector<Fin
   return out;
 }
 
-// Whether the rows that one side has beyond the other are padding.
+// True if the rows that one side has beyond the other are padding.
 bool is_padded(const Facts& facts, const OtherRows& one) {
   const Checkpoint& c = facts.checkpoint;
   std::int64_t saved = c.shape(one.tensor)[0], expected = one.entry->shape[0];
@@ -101,7 +101,7 @@ Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& finding
   const Checkpoint& c = facts.checkpoint;
   const std::vector<OtherRows> asked = with_other_rows(facts, findings);
   if (asked.empty()) return {};
-  // A look at a few rows each: none of them holds more than a slab.
+  // Only a few rows of each are read; no slab is larger than this.
   const std::vector<ComparisonCost> costs(asked.size(), {16 << 20, 32 << 20});
   auto find = [&](std::size_t i) -> Result<std::string> {
     return std::string(is_padded(facts, asked[i]) ? "padded" : "");

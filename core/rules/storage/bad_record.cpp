@@ -34,7 +34,7 @@ void finish_records(Finding& finding, std::vector<std::string> records, std::str
   findings.push_back(std::move(finding));
 }
 
-// Items whose header is none, although the file is long enough for them.
+// Reports items whose header is invalid although the file is long enough.
 void report_headers(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
@@ -67,7 +67,7 @@ std::string crc_text(const Checkpoint& checkpoint, FileId file, const DataCheck&
                      check.record_offset + check.record_length, check.record);
 }
 
-// What single flipped bits would explain, and how much that says.
+// Adds the single flipped bits that would explain the difference, and how probable that is.
 void add_flipped(const std::vector<FlippedElement>& flipped, std::string& cause, Finding& finding) {
   if (flipped.empty()) return;
   std::vector<std::string> texts;
@@ -81,19 +81,19 @@ void add_flipped(const std::vector<FlippedElement>& flipped, std::string& cause,
   finding.evidence.emplace_back("flipped_bits", std::move(texts));
 }
 
-// Bytes that differ from their checksum.
+// Reports data that differs from its checksum.
 void report_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
   std::vector<std::string> records;
-  std::string first;  // what is wrong with it
+  std::string first;  // what is wrong with the first one
   std::vector<FlippedElement> flipped;
   UnreadableCount damaged, unreadable;
   auto look = [&](std::string_view fqn, const ItemPlace& item, const Result<DataCheck>& data,
                   bool header_is_good) {
     if (!is_reachable(checkpoint, item)) return;
     if (!data) {
-      // A header that is none was reported with the headers.
+      // An invalid header has been reported already.
       if (data.error().kind != ErrorKind::kDamaged || !header_is_good) return;
       std::string record = where(data.error()) + ": " + data.error().message;
       if (first.empty()) first = record;
@@ -141,7 +141,7 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
   finish_records(finding, records, std::move(cause), findings);
 }
 
-// Where checksums are of files and not of items, any tensor of such a file may be another.
+// If checksums cover files rather than items, every tensor of such a file may be affected.
 void report_files(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   std::vector<std::string> records;

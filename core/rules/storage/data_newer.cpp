@@ -1,4 +1,4 @@
-// V-12: data files changed after the metadata that describes them.
+// Data files were changed after the metadata that describes them.
 #include <algorithm>
 
 #include "core/base/words.h"
@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and copies take a while
+constexpr std::int64_t kSlack = 60 * kSecond;  // clocks of nodes differ, and copying takes time
 
 void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
@@ -31,7 +31,7 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
     latest = std::max(latest, modified / kSecond - metadata.modified_ns / kSecond);
   }
   if (finding.subjects.empty()) return;
-  // Alone it proves nothing: a copy sets times anew. Beside ranges that do not fit it names why.
+  // Not reported alone, since copying resets times; it explains ranges that do not fit.
   auto misfits = explained_by(findings, kShortFile.id);
   bool both = std::any_of(finding.subjects.begin(), finding.subjects.end(),
                           [&](const std::string& file) { return misfits.contains(file); });

@@ -17,15 +17,15 @@
 namespace shw {
 namespace {
 
-// What two tensors or more must say. One alone may be a table that repeats itself.
+// Number of tensors needed as evidence; a single one may be a repetitive table.
 constexpr std::size_t kTelling = 2;
-// Different numbers that make a tile one that was trained.
+// A tile with this many different numbers has been trained.
 constexpr std::size_t kManyNumbers = 16;
-constexpr std::size_t kMostAsked = 16;  // tensors of a file
+constexpr std::size_t kMostAsked = 16;  // tensors per file
 
-using Items = std::vector<ChunkId>;  // of one file, as they lie
+using Items = std::vector<ChunkId>;  // of one file, in file order
 
-// The length of a file and the checksums of its items: only files that agree in both can be equal.
+// Length of a file and the checksums of its items; equal files agree in both.
 using FilePrint = std::pair<std::uint64_t, std::string>;
 struct FileItems {
   FileId file{};
@@ -47,7 +47,7 @@ std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
   std::map<FilePrint, std::vector<FileItems>> found;
   for (std::size_t f = 0; f < items.size(); ++f) {
     const FileId file{static_cast<std::uint32_t>(f)};
-    // One that is a link to another is told by itself.
+    // Links to another file are reported separately.
     const bool is_own = real.empty() || real[f] == file;
     if (!is_known[f] || !is_own || items[f].size() < kTelling) continue;
     std::sort(items[f].begin(), items[f].end(),
@@ -60,7 +60,7 @@ std::map<FilePrint, std::vector<FileItems>> files_by_print(const Facts& facts) {
   return found;
 }
 
-// Where one lies in a file, and what it says of its bytes.
+// Compares places in the file, and checksums.
 bool is_equal_item(const Facts& facts, ChunkId a, ChunkId b) {
   const Checkpoint& c = facts.checkpoint;
   const ItemHeader one = *facts.headers[index_of(a)], two = *facts.headers[index_of(b)];
@@ -80,16 +80,16 @@ bool is_moment(const Checkpoint& c, TensorId tensor) {
   return state && role_of_kind(state->kind) == StateRole::kMoment;
 }
 
-// Training gives these two other numbers. Equal tensors of other names are for duplicate-content;
-// what an optimizer has gathered is never alike.
+// True if training must give two tiles different values. Equal tensors with other names are left to
+// duplicate-content; accumulated optimizer states never agree.
 bool must_differ(const Checkpoint& c, ChunkId a, ChunkId b) {
   TensorId one = c.tensor_of(a), two = c.tensor_of(b);
   if (one != two) return is_moment(c, one);
   return !same(c.offsets(a), c.offsets(b));
 }
 
-// Those of many numbers of tensors that tell, by their places in the file: one a tensor, and no
-// more than it takes.
+// Items with many different numbers, by index in the file: one per tensor, as many as
+// needed.
 std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) {
   std::vector<std::size_t> telling;
   std::set<TensorId> seen;
@@ -106,7 +106,8 @@ std::vector<std::size_t> telling_items(const Checkpoint& c, const Items& items) 
   return telling;
 }
 
-// Two tensors of which the files hold two tiles that training would have made different.
+// True if the files share the tiles of at least two tensors that training would have made
+// different.
 bool are_told_apart(const Checkpoint& c, const std::vector<std::size_t>& telling, const Items& a,
                     const Items& b) {
   auto differs = [&](std::size_t i) { return must_differ(c, a[i], b[i]); };
@@ -126,8 +127,9 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
   };
   auto by_print = files_by_print(facts);
   for (auto& [print, files] : each_of(by_print, facts)) {
-    // Each round takes out the first file that is left and all that are like it, and reads one of
-    // them. They are held against the first alone: every two of a thousand were a million looks.
+    // Each round removes the first remaining file with all files equal to it, and reads one of
+    // them. Only the first is compared: comparing all pairs of 1000 files would take a million
+    // reads.
     while (files.size() > 1) {
       const FileItems first = std::move(files.front());
       const std::vector<std::size_t> telling = telling_items(facts.checkpoint, first.items);

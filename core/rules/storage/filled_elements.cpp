@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// One value a subject, in their order; a person reads the sentence, a program these.
+// One value per subject, in order, for programs; people read the message.
 void add_evidence(const FilledReport& filled, Finding& finding) {
   Extents lost, total;
   std::vector<std::string> fills;

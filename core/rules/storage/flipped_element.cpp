@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// The record is the tile's payload, whose elements lie there as they are, row-major.
+// True if the record is the tile's payload: its elements unchanged and row-major.
 bool is_own_payload(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeader& header,
                     const DataCheck& check) {
   const auto elements = volume(header.sizes);
@@ -28,7 +28,7 @@ bool is_own_payload(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
          header.payload_length == static_cast<std::uint64_t>(*elements) * size;
 }
 
-// Where element `index` of the tile stands in its tensor.
+// Indices in the tensor of element `index` of the tile.
 Extents element_place(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t index) {
   Extents place = copy_of(checkpoint.offsets(chunk));
   ExtentsView sizes = checkpoint.sizes(chunk);

@@ -1,4 +1,4 @@
-// V-10: data that lies beside a checkpoint, or between its items, and that nothing points to.
+// Data beside a checkpoint or between its items that nothing references.
 #include <fmt/core.h>
 
 #include "core/base/checked.h"
@@ -15,7 +15,7 @@ bool is_data_file(const Checkpoint& checkpoint, const FileRow& file) {
   return file.path.ends_with(checkpoint.format().traits.data_suffix);
 }
 
-// Of a checkpoint with one metadata file a rank, the file that would have pointed there.
+// If every rank has its own metadata file: names the one that would have referenced the files.
 std::string reason_of(const Checkpoint& checkpoint, const std::vector<const FileRow*>& files) {
   std::vector<std::string> gone;
   auto index_of_rank = checkpoint.format().traits.index_of_rank;
@@ -34,7 +34,7 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   std::uint64_t bytes = 0;
   std::vector<const FileRow*> files;
   for (const FileRow& file : checkpoint.files()) {
-    // A rank that has nothing to write leaves an empty file.
+    // Ranks without data write empty files.
     bool unused = !file.referenced && file.kind == EntryKind::kFile && file.size != 0 &&
                   is_data_file(checkpoint, file);
     if (!unused) continue;
@@ -84,7 +84,7 @@ void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
   const FormatTraits& traits = facts.checkpoint.format().traits;
   if (traits.data_suffix.empty()) return;
   find_files(facts.checkpoint, findings);
-  // Where every rank has its own metadata, replicas are recorded and passed over.
+  // If every rank has its own metadata, replicas are recorded, so gaps are real.
   if (traits.records_every_item) find_gaps(facts, findings);
 }
 

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-constexpr int kMostLookedAt = 1024;  // tiles, for what they hold
+constexpr int kMostLookedAt = 1024;  // tiles whose values are read
 
 bool is_recorded(const FileRow& file) {
   return file.safe && file.referenced && file.kind == EntryKind::kFile && file.size > 0;
@@ -28,8 +28,8 @@ bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
     for (const Claim& claim : range.claims) {
       if (!claim.is_chunk()) continue;
       if (looked_at++ == kMostLookedAt) return false;
-      // Tools that store equal files once link files of zeros or ones, too: only what holds
-      // different numbers must have been written twice.
+      // Tools that deduplicate equal files also link files of zeros or ones; only files with
+      // different numbers prove an error.
       if (numbers_at_start(facts.checkpoint, claim.chunk, 2, reader) == 2) return true;
     }
   }
@@ -41,7 +41,7 @@ bool is_telling(const Facts& facts, const std::vector<SharedRange>& ranges) {
 std::vector<FileId> real_files(const Checkpoint& checkpoint) {
   auto files = checkpoint.files();
   const std::string folder = checkpoint.directory()->name() + "/";
-  // One file has one size: who shares it with nobody is not asked.
+  // Files of unique size cannot be equal to another one.
   std::unordered_map<std::uint64_t, int> of_size;
   for (const FileRow& file : files) of_size[file.size] += is_recorded(file) ? 1 : 0;
   std::vector<FileId> real(files.size());

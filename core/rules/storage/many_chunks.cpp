@@ -1,4 +1,4 @@
-// V-20: up to 2.9 torch compares every chunk of a tensor with every other one.
+// Up to version 2.9, torch compares every chunk of a tensor with every other one.
 #include <algorithm>
 
 #include "core/base/words.h"
@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint32_t kMany = 16'384;
-constexpr double kSecondsAtMany = 32.7;  // pytorch #166820, its own table
+constexpr double kSecondsAtMany = 32.7;  // from the table in pytorch #166820
 
 void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;

@@ -31,14 +31,14 @@ std::string_view state_of(EntryKind kind) {
 
 struct MissingData {
   std::uint64_t tiles = 0;
-  std::vector<std::string> tensors;  // with tiles in it
+  std::vector<std::string> tensors;  // that have tiles in the file
   std::vector<std::string> lines;    // "fc.weight: 2 of 8 tiles"
   std::vector<std::string> lost;     // "fc.weight: 8 of 32 elements"
   std::int64_t elements = 0;
   std::vector<Box> boxes;           // the first kMaxEvidence
-  std::vector<std::string> inside;  // whose each is
+  std::vector<std::string> inside;  // the tensor of each box
   std::vector<std::string> objects;
-  std::vector<std::string> named;  // tensors of which an index tells the name, and nothing else
+  std::vector<std::string> named;  // tensors of which the index holds only the name
 };
 
 MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing) {
@@ -95,7 +95,7 @@ std::string missing_data_text(const MissingData& missing_data) {
   return text;
 }
 
-// " They are the files of ranks 2 and 3 of 4.": where every name says who wrote it.
+// " They are the files of ranks 2 and 3 of 4.", if every name contains the writer's rank.
 std::string writers_of_missing_text(const Checkpoint& checkpoint,
                                     const std::vector<bool>& missing) {
   std::set<std::uint32_t> all, missing_data;

@@ -10,15 +10,16 @@ namespace {
 
 constexpr std::size_t kMostPlaces = 16;
 
-// Reasons with the tensors that they concern: one finding, not one a tile.
+// Reasons and the tensors concerned, for one finding instead of one per tile.
 struct Reasons {
   std::map<std::string, std::vector<std::string>> subjects;
   std::map<std::string, std::int64_t> count;
-  std::map<std::string, std::vector<std::string>> places;  // the first ones: where to look by hand
+  std::map<std::string, std::vector<std::string>> places;  // first places, to inspect by hand
 
   void add(std::string_view fqn, const Error& error) {
     if (error.kind != ErrorKind::kUnsupported && error.kind != ErrorKind::kIo) return;
-    // The file is in the reason only if the system refused it: a class of tensors is in many.
+    // The reason names the file only if the system refused it: unsupported tensors are in many
+    // files.
     std::string reason = error.message;
     if (error.kind == ErrorKind::kIo && !error.place.file.empty())
       reason = error.place.file + ": " + reason;
@@ -43,7 +44,7 @@ void find_not_looked_at(const Facts& facts, std::vector<Finding>& findings) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       std::size_t i = index_of(chunk);
       auto item = checkpoint.item(chunk);
-      // What other rules say already: no file, no range, no record.
+      // Other rules report missing files, ranges and records.
       if (!item || !is_reachable(checkpoint, *item)) continue;
       if (!facts.headers.empty() && !facts.headers.has_value(i)) {
         reasons.add(checkpoint.fqn(tensor), facts.headers[i].error());

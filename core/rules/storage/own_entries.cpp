@@ -1,5 +1,5 @@
-// Where each rank has an index of its own: entries that are no tensors and that ranks saved
-// differently. Each gets its own back; what is made of the checkpoint has the lowest rank's alone.
+// Entries that are not tensors and differ between ranks, where each rank has its own index. Each
+// rank loads its own; results made from the checkpoint hold only the lowest rank's.
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"

@@ -28,7 +28,7 @@ void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
     if (!file.safe) finding.subjects.push_back(file.path);
   }
   if (finding.subjects.empty()) return;
-  // Opening may have said so already, with the place in the metadata.
+  // Possibly already reported by opening, with its place in the metadata.
   for (const Finding& opened : checkpoint.opening_findings()) {
     if (opened.rule == finding.rule) return;
   }

@@ -11,8 +11,8 @@
 namespace shw {
 namespace {
 
-// The torch that first has a dtype, where that is later than 2.6 (dtype-format tables of torch's
-// own releases).
+// The first torch version with a dtype, if later than 2.6 (from the dtype tables of torch
+// releases).
 std::string_view first_torch_with(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat8E8m0fnu:
@@ -26,8 +26,8 @@ std::string_view first_torch_with(Dtype dtype) {
   }
 }
 
-// What a program opens and stops at: the index that names the dtypes, or the files that lie without
-// one.
+// The files at which a program would fail: the index, which names the dtypes, or the data files if
+// there is none.
 std::vector<std::string> files_of_tensors(const Checkpoint& checkpoint,
                                           const std::vector<TensorId>& tensors) {
   const std::string_view index = checkpoint.format().traits.index_file;

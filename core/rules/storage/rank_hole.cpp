@@ -1,4 +1,4 @@
-// V-11: data files of ranks 0 to W-1, with some numbers missing.
+// Data files of ranks 0 to W-1 of which some are missing.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-// The numbers in the name of a file, in order.
+// All numbers in a file name, in order.
 std::vector<std::uint32_t> numbers_in(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   std::vector<std::uint32_t> numbers;
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> numbers_in(std::string_view path) {
   return numbers;
 }
 
-// 1, 3, 5: where ranks are replicas of the ones before them, only one of each group writes.
+// True for 1, 3, 5: if ranks are replicas, only one rank of each group writes.
 bool is_every_nth(const std::set<std::uint32_t>& numbers) {
   if (numbers.size() < 2) return false;
   const std::uint32_t step = *std::next(numbers.begin()) - *numbers.begin();
@@ -37,8 +37,8 @@ bool is_every_nth(const std::set<std::uint32_t>& numbers) {
                      }) == numbers.end();
 }
 
-// Missing files that have a number at its place which no file that is there has: of that rank, or
-// of that part of the model, nothing is left.
+// Number of missing files with a number that no existing file has at that place of its name:
+// everything of that rank or part of the model is lost.
 std::size_t count_without_siblings(std::span<const std::string_view> there,
                                    std::span<const std::string> missing) {
   std::map<std::size_t, std::set<std::uint32_t>> present;  // by place in the name
@@ -56,7 +56,7 @@ std::size_t count_without_siblings(std::span<const std::string_view> there,
       }));
 }
 
-// Where no index says which files there were, their numbers do.
+// Without an index, the numbers in file names tell which files are missing.
 void look_at_numbers(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   std::vector<std::string_view> paths;
   for (const FileRow& file : checkpoint.files()) paths.push_back(file.path);
@@ -94,7 +94,7 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
     if (file.rank) ranks.insert(std::int64_t{*file.rank});
   }
   if (ranks.size() < 2) return;
-  // A name is text from a file: nothing is counted up to the number that it holds.
+  // Numbers in names are untrusted, so nothing counts up to them.
   Extents missing;
   std::int64_t next = 0, count = 0;
   for (std::int64_t rank : ranks) {

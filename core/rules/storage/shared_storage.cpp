@@ -1,7 +1,7 @@
-// Two items that claim the same bytes. torch writes an item for every tile, also of tied tensors
-// (dedup leaves out replicas of one name, never one name for another), so a shared range is a
-// record that was copied over another one's, unless a tool stored tied tensors once: then the whole
-// of both is the same, and no bytes are left over.
+// Two items that reference the same bytes. torch writes an item for every tile, also of tied
+// tensors (deduplication removes replicas of a tensor, never another tensor), so one record was
+// overwritten by a copy of another. The exception are tools that store tied tensors once: then all
+// tiles of both are shared, and no bytes are left over.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -146,7 +146,7 @@ Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) 
     for (const Home& home : homes)
       judged.candidates.push_back(words_of(checkpoint, Claim{home.moves}) + " in " +
                                   place_text(checkpoint, home.home));
-    // Without headers the length must do: items of equal shape and dtype have the same.
+    // Without headers, lengths are compared: items of equal shape and dtype have equal lengths.
     bool has_room = std::any_of(left.begin(), left.end(), [&](const ItemPlace& place) {
       return facts.headers.empty() && place.length == range.place.length;
     });
@@ -156,7 +156,7 @@ Judged judge_ranges(const Facts& facts, const std::vector<SharedRange>& shared) 
   return judged;
 }
 
-// Bytes that two could have belong to neither for sure.
+// Makes homes open again that two items claim.
 void resolve_conflicts(Judged& judged) {
   std::map<std::pair<FileId, std::int64_t>, int> wanted;
   auto key = [](const auto& one) {

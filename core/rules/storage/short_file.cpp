@@ -15,20 +15,20 @@ namespace shw {
 namespace {
 
 struct CutOffItems {
-  std::vector<std::uint64_t> tiles_in;  // items outside their file, one count a file
+  std::vector<std::uint64_t> tiles_in;  // items beyond the end, per file
   std::vector<std::string> items;
   std::vector<std::string> tensors;
-  std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are no tensors
+  std::vector<std::string> lines;  // "fc.weight: 2 of 8 tiles", and entries that are not tensors
   std::vector<std::string> lost;   // "fc.weight: 8 of 32 elements"
   std::int64_t elements = 0;
-  std::size_t tensors_cut = 0;  // with tiles of which no copy is counted
-  std::int64_t needed = 0;      // the furthest end of an item
-  // Of negative offset or length, or with an end beyond all numbers: no file has them.
+  std::size_t tensors_cut = 0;  // tensors with such tiles, unless replicas exist
+  std::int64_t needed = 0;  // the largest end of an item
+  // Number of items whose offset or length is negative, or whose end overflows.
   std::uint64_t impossible = 0;
   std::string first_impossible;
 };
 
-// Whether it is cut off.
+// Records the item if it is cut off, and returns whether it is.
 bool look_at_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
                   CutOffItems& out) {
   const FileRow& file = checkpoint.file(place.file);
@@ -79,7 +79,7 @@ void look_at_object(const Checkpoint& checkpoint, const NonTensorEntry& object, 
   if (is_cut && out.lines.size() < kMaxEvidence) out.lines.push_back(object.fqn);
 }
 
-// A range that no file can have says nothing of the file: its record is wrong.
+// The cause; impossible ranges mean a wrong record rather than a short file.
 std::string short_cause(const std::vector<std::string>& files, std::uint64_t items,
                         const CutOffItems& found) {
   std::string cause;
@@ -101,15 +101,15 @@ std::string short_cause(const std::vector<std::string>& files, std::uint64_t ite
   return cause;
 }
 
-// Whether what lies there is no part of the file, but what a clone without Git LFS has in its
-// place.
+// True if the file is the pointer that a clone without Git LFS holds in place of the
+// data.
 bool is_lfs_pointer(const Facts& facts, const FileRow& file) {
   if (facts.depth < Depth::kHeaders) return false;
   auto source = facts.checkpoint.directory()->open(file.path);
   return source && !check_is_no_lfs_pointer(**source).has_value();
 }
 
-// Nothing was cut off, and nothing can be told of the bytes that are elsewhere.
+// Explains that files are pointers rather than cut off, and their data is elsewhere.
 void explain_pointers(std::vector<std::string> pointers, Finding& finding) {
   if (pointers.empty()) return;
   const bool is_one = pointers.size() == 1;

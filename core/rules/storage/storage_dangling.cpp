@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// Only an index can leave out where a tile is. Without one its own file has it, and whoever opened
-// that said why it is not read.
+// Only an index can lack a tile's place. Without an index tiles are found by their own files, and
+// opening reported why one is not read.
 void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;
@@ -23,9 +23,9 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   for (TensorId tensor : each_tensor(facts)) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.item(chunk)) continue;
-      // Told with where the bytes belong.
+      // Reported with the place of the bytes.
       if (facts.unlisted.misplaced.contains(tensor)) break;
-      // An empty tile has no byte to find.
+      // Empty tiles have no bytes.
       if (volume(checkpoint.sizes(chunk)) == 0) continue;
       ++tiles;
       unreadable.add(checkpoint, tensor, chunk);
@@ -50,8 +50,8 @@ void report_homeless(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Tiles under boxes that no record knows, and records of boxes that are not listed, which together
-// are the whole tensor.
+// Tiles at boxes without a record, and records at boxes that are not listed, which together form a
+// whole tensor.
 void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding;
@@ -118,7 +118,7 @@ void report_strays(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// The bytes of a tile's elements; nothing where they are compressed or of unknown size.
+// Number of bytes of a tile's elements; empty if they are compressed or of unknown size.
 std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId tensor,
                                         ChunkId chunk) {
   auto elements = volume(checkpoint.sizes(chunk));
@@ -126,9 +126,9 @@ std::optional<std::int64_t> least_bytes(const Checkpoint& checkpoint, TensorId t
   return checked_mul(*elements, std::int64_t{size_of(checkpoint.dtype(tensor))});
 }
 
-// What the item itself says, once it is looked at: it is whole, and takes less because its bytes
-// are compressed; or it holds a tensor of a class of its own (an int8 payload with scales), which
-// is told as not looked at.
+// True if the item's header shows that the item is complete: its bytes are compressed,
+// or it holds a tensor subclass (an int8 payload with scales), which not-looked-at
+// reports.
 bool explains_shorter_item(const Facts& facts, ChunkId chunk) {
   if (facts.headers.empty()) return false;
   const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
@@ -138,14 +138,14 @@ bool explains_shorter_item(const Facts& facts, ChunkId chunk) {
          same(header->sizes, facts.checkpoint.sizes(chunk));
 }
 
-// Before items are looked at a quantised payload cannot be told from one that is cut: it takes at
-// least 2 of 32 bits.
+// Without headers, a quantised payload (at least 2 of 32 bits) looks like one that is cut
+// off.
 bool may_be_quantised(const Facts& facts, std::int64_t length, std::int64_t least) {
   return facts.headers.empty() && length >= least / 16;
 }
 
-// Records that leave a tile less room than its elements take, zero bytes for example: no header is
-// needed to see that.
+// Reports records whose length is too short for the tile's elements, e.g. zero. No header is
+// needed.
 void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index) return;

@@ -1,9 +1,9 @@
-// Which of two tiles is the wrong one is decided by what is most certain first:
-// 1 the header of the shared item fits one of them only;
-// 2 the order of items: where every file holds its tensors in the order of the metadata (the
-//   planner's), one of the two would stand out of turn;
-// 3 the ranks: other tensors cut into as many tiles say which rank writes which of them.
-// What neither decides stays open: both are named, and nothing is repaired.
+// Which of two tiles that share an item has the wrong record is decided by, in this order:
+// 1 the header of the shared item fits only one of them;
+// 2 the order of items: if every file holds its tensors in the order of the metadata (the
+//   planner's), one of the two is out of order;
+// 3 the ranks: other tensors with as many tiles show which rank writes which tile.
+// Otherwise both are named and nothing is repaired.
 #include "core/rules/storage/storage_homes.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace shw {
 namespace {
 
-// A file that begins or ends every range would be read once for each shared one.
+// Limits reads of a file that all ranges seem to share.
 constexpr std::size_t kMostHomes = 256;
-// k items of a file are in order by chance once in k!. Over all files together that must be rarer
-// than one in a hundred: five items of one file are, 2^6.6 = 100.
+// k items are in order by chance with probability 1/k!. Over all files it must be below 1/100: five
+// items of one file suffice, 2^6.6 = 100.
 constexpr double kBitsForConstraint = 6.6;
 
-// Chunks of a tensor by their offsets: the place of `chunk` among them.
+// Index of `chunk` among the tensor's chunks ordered by offsets.
 std::size_t turn_of(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   std::size_t turn = 0;
   for (ChunkId other : checkpoint.chunks(tensor)) {
@@ -36,7 +36,7 @@ void keep_best(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
-  // Only where the others have nothing for them: a majority of some against some decides nothing.
+  // Only if the other candidates have no votes; a majority of votes is not enough.
   bool clear = std::all_of(scores.begin(), scores.end(),
                            [&](std::int64_t s) { return s == best || s == 0; });
   if (best == 0 || !clear) return;
@@ -101,7 +101,7 @@ bool HomeFinder::fits(const Result<ItemHeader>& header, ChunkId chunk) const {
          header->dtype == checkpoint.dtype(checkpoint.tensor_of(chunk));
 }
 
-// Ids of chunks go with the metadata's order of tensors, and so do places in a file.
+// Chunk ids are in the metadata's order of tensors, and so are places in a file.
 bool HomeFinder::is_in_order(FileId file, std::int64_t offset, ChunkId chunk) const {
   const auto& chunks = files_[index_of(file)];
   auto next = std::partition_point(chunks.begin(), chunks.end(), [&](std::uint32_t other) {
@@ -116,13 +116,13 @@ bool HomeFinder::keeps_order(const Home& home) const {
   if (!home.stays.is_chunk()) return moved;
   ItemPlace shared = place_of(facts_.checkpoint, home.stays);
   bool stayed = is_in_order(shared.file, shared.offset, home.stays.chunk);
-  // The two of them against each other: neither is among the others.
+  // Compares the two tiles with each other, since neither is among the others.
   bool apart = shared.file != home.home.file ||
                (home.moves < home.stays.chunk) == (home.home.offset < shared.offset);
   return moved && stayed && apart;
 }
 
-// How many other tensors of as many tiles let the rank of `file` write the tile whose turn it is.
+// Number of other tensors with as many tiles whose tile of the same index is in `file`.
 std::int64_t HomeFinder::votes(ChunkId chunk, FileId file) const {
   const Checkpoint& checkpoint = facts_.checkpoint;
   auto rank = checkpoint.file(file).rank;

@@ -13,7 +13,7 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> records;
   std::vector<Box> boxes;
   for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {
-    // There a load stops before it comes to the hole: rule storage-dangling tells it.
+    // Loading fails before it reaches the gap: storage-dangling reports it.
     if (facts.unlisted.misplaced.contains(tensor.tensor)) continue;
     finding.subjects.emplace_back(checkpoint.fqn(tensor.tensor));
     for (const ListedAgain& tile : tensor.tiles) {

@@ -1,9 +1,9 @@
-// Names that a pickle asks Python to import and call. Those of `.metadata` are reported while
-// opening: only the pickle reader sees them. Those of BYTES entries are looked at here, once items
-// are opened at all.
+// Names that a pickle makes Python import and call. Those of `.metadata` are reported
+// while opening, by the pickle reader. This rule reads BYTES entries, if items are opened
+// at all.
 //
-// torch loads BYTES entries with weights_only=False, so that any name in them runs. What a name
-// means there: severity_of_import.
+// torch loads BYTES entries with weights_only=False, so any name in them is executed. For the
+// danger of each name see severity_of_import.
 #include <map>
 
 #include "core/base/parallel.h"
@@ -19,7 +19,7 @@ namespace {
 struct ImportGroup {
   Severity severity = Severity::kInfo;
   bool called = false;
-  std::string file;  // of the first
+  std::string file;  // of the first occurrence
   std::uint64_t at = 0;
   std::vector<std::string> subjects;
 };
@@ -57,8 +57,9 @@ std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
   return scanned;
 }
 
-// Told by other rules: that it lies in no file or outside of one, and, at depth data, that bytes
-// of it differ from their checksum. Of one that was never saved whole this is all that shows it.
+// True if other rules report the entry: no file, a place outside the file, or (at depth data) bytes
+// that differ from their checksum. For an entry that was never completely saved there is no other
+// report.
 bool is_told_elsewhere(const Facts& facts, std::size_t object) {
   const NonTensorEntry& row = facts.checkpoint.objects()[object];
   if (!row.item || !is_reachable(facts.checkpoint, *row.item)) return true;

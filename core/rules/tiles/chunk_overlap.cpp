@@ -19,7 +19,7 @@ std::string describe(const Checkpoint& checkpoint, ChunkId chunk) {
          (item ? " in " + checkpoint.file(item->file).path : "");
 }
 
-// One box, one item: two entries of a list for one tile.
+// Two entries of a list for one tile: the same box and item.
 bool is_listed_twice(const Checkpoint& checkpoint, ChunkId a, ChunkId b) {
   auto one = checkpoint.item(a), other = checkpoint.item(b);
   return one && other && one->file == other->file && one->offset == other->offset &&
@@ -64,7 +64,7 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
     const TilingDefects& defects = facts.tilings[index_of(tensor)].defects;
     auto chunks = checkpoint.chunks(tensor);
     for (const Overlap& overlap : defects.overlaps) {
-      // Of more pairs than were kept some may be others.
+      // Beyond the recorded pairs, others may exist.
       bool one = defects.complete &&
                  is_listed_twice(checkpoint, chunks[overlap.first], chunks[overlap.second]);
       add(checkpoint, tensor, overlap, one ? twice : apart);

@@ -13,7 +13,7 @@ namespace {
 struct Gaps {
   Finding finding;
   std::vector<Box> boxes;           // the first kMaxEvidence
-  std::vector<std::string> inside;  // whose each is
+  std::vector<std::string> inside;  // the tensor of each box
   std::uint64_t count = 0;
   std::int64_t missing = 0, all = 0;
   bool complete = true;
@@ -55,7 +55,7 @@ void finish_gaps(Gaps& gaps, std::string how, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-// Tensors without a single tile are another cause than tensors with holes.
+// Reports tensors with gaps, and separately tensors without any tile.
 void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Gaps holes, bare;

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-// The words of a name, in lower case: "rank_0.rngState" is rank, 0, rngstate.
+// Compares lower-case words of a name: "rank_0.rngState" has rank, 0 and rngstate.
 bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
   std::string word;
   for (std::size_t i = 0; i <= fqn.size(); ++i) {
@@ -28,9 +28,9 @@ bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
   return false;
 }
 
-// What rightly differs from rank to rank, as far as its form says so. No gradient moves a whole
-// number, so that none of these is a weight that went astray: torch's generators (bytes: 5,056 on a
-// CPU, 16 on a card), numpy's (624 words and a place), and what is said to feed one rank.
+// True for tensors that may differ between ranks, judged by their form. Integers are never trained,
+// so these are not diverged weights: generators of torch (uint8: 5,056 elements on a CPU, 16 on a
+// GPU) and numpy (624 words and a position), and names of per-rank data.
 bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
   constexpr auto kGenerators =
       std::to_array<std::string_view>({"rng", "rngs", "prng", "seed", "seeds", "generator"});
@@ -49,7 +49,7 @@ bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
   return has_word(fqn, kFeeds) && (is_state || length <= 4);
 }
 
-// Where each rank loads by an index of its own it gets its own tensor back, which was not cut.
+// True if each rank loads its own uncut tensor by its own index.
 bool loads_its_own(const Checkpoint& c, TensorId tensor) {
   if (c.format().traits.index_of_rank == nullptr) return false;
   auto chunks = c.chunks(tensor);

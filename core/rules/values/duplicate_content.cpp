@@ -1,4 +1,4 @@
-// P17: two experts or two layers with the same bytes.
+// Two experts or two layers with the same bytes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,10 +22,10 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostStacked = 4096;  // experts: more are none
-constexpr std::size_t kDistinct = 16;        // fewer values: fresh norms, zero adapters
+constexpr std::int64_t kMostStacked = 4096;  // higher numbers of experts are not plausible
+constexpr std::size_t kDistinct = 16;  // tensors with fewer values are new norms or zero adapters
 
-// The tiles of a tensor and the checksums of their bytes, as one text; empty where a tile has none.
+// All tiles and their checksums as text; empty if a tile has no checksum.
 std::string signature(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   std::string text = std::string(name(c.dtype(tensor))) + to_text(c.shape(tensor));
@@ -34,7 +34,7 @@ std::string signature(const Facts& facts, TensorId tensor) {
     const Result<ItemHeader>& header = facts.headers[index_of(chunk)];
     auto part = volume(c.sizes(chunk));
     if (!part || !header || !header->payload_crc) return "";
-    // A tile that is a view into a larger storage: the checksum is of more than the tile.
+    // The tile is a view, and the checksum covers its larger storage.
     if (header->storage_offset != 0 ||
         header->payload_length != static_cast<std::uint64_t>(*part) * size_of(header->dtype))
       return "";
@@ -44,8 +44,8 @@ std::string signature(const Facts& facts, TensorId tensor) {
   return elements > static_cast<std::int64_t>(kDistinct) ? text : "";
 }
 
-// Tables that are computed and not learnt: equal in every layer that has them, which in a model of
-// several kinds of layers are few.
+// True for computed tables, which are equal in every layer that has them. In a model of several
+// kinds of layers these may be few.
 bool is_computed(std::string_view fqn) {
   constexpr std::array<std::string_view, 6> kWords{"rotary",    "inv_freq",   "freqs_cis",
                                                    "quant_map", "cos_cached", "sin_cached"};
@@ -62,18 +62,18 @@ struct Pair {
   }
 };
 
-// A tensor with the checksums of another one.
+// A tensor whose checksums equal another one's.
 struct Alike {
   Pair pair;
   TensorId tensor{};
 };
 
 struct DuplicateGroup {
-  std::map<Pair, std::vector<TensorId>> pairs;  // the tensors of the second that equal the first's
+  std::map<Pair, std::vector<TensorId>> pairs;  // tensors of the second, equal to the first
   std::map<std::string, std::set<std::uint32_t>, std::less<>> members;
 };
 
-// Those that hold more than a few values.
+// Keeps tensors with more than a few values.
 void keep_telling(const Facts& facts, std::vector<Alike> alike, DuplicateGroup& twins) {
   std::vector<TensorId> tensors;
   for (const Alike& one : alike) tensors.push_back(one.tensor);
@@ -91,7 +91,7 @@ bool may_have_a_twin(const Facts& facts, TensorId tensor) {
   return !parse_state_fqn(fqn) && !is_computed(fqn) && !members_in(fqn).empty();
 }
 
-// What tells tensors of the same bytes, of all that have it.
+// Signatures by tensor, of those whose signature occurs more than once.
 Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
   std::map<TensorId, std::string> signatures;
   std::vector<TensorId> unsigned_ones;
@@ -110,7 +110,7 @@ Result<std::map<TensorId, std::string>> signatures_of(const Facts& facts) {
   return signatures;
 }
 
-// "model.layers.2.mlp.experts.", "gate_up_proj": a stack of experts, one a slice.
+// Splits the name of stacked experts: {"model.layers.2.mlp.experts.", "gate_up_proj"}.
 std::optional<std::pair<std::string, std::string>> stack_name_of(std::string_view fqn) {
   constexpr std::string_view kExperts = "experts.";
   const std::size_t at = fqn.rfind(kExperts);
@@ -120,7 +120,7 @@ std::optional<std::pair<std::string, std::string>> stack_name_of(std::string_vie
   return std::pair(std::string(fqn.substr(0, at + kExperts.size())), std::string(after));
 }
 
-// Experts that are slices of one tensor.
+// Adds experts that are slices of one tensor.
 Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> stacks;
@@ -148,7 +148,7 @@ Status add_stacked_twins(const Facts& facts, DuplicateGroup& twins) {
 Result<DuplicateGroup> find_twins(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   SHW_TRY(auto signatures, signatures_of(facts));
-  // By family, the rest of the name, and bytes: who had them first.
+  // The first expert with these bytes, by family, rest of the name, and bytes.
   std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> first;
   DuplicateGroup twins;
   std::vector<Alike> alike;
@@ -170,10 +170,10 @@ Result<DuplicateGroup> find_twins(const Facts& facts) {
   return twins;
 }
 
-// Experts of a row that repeat after so many: 3 where 0, 1, 2 stand again as 3, 4, 5 and so on.
-// Nothing where they do not, and where all are one: experts that begin as copies of a dense layer.
+// Number of experts after which they repeat: 3 if 0, 1, 2 equal 3, 4, 5 and so on. Empty if they do
+// not repeat or are all equal, like experts initialised from one dense layer.
 std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twins) {
-  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;  // of each: a twin of it
+  std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;  // the twin of each expert
   for (const auto& [pair, tensors] : twins.pairs) {
     if (!pair.before.ends_with("experts.")) continue;
     kinds[pair.before][pair.first] = pair.first;
@@ -183,7 +183,7 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
   for (const auto& [before, kind] : kinds) {
     const std::set<std::uint32_t>& members = twins.members.at(before);
     const auto count = static_cast<std::uint32_t>(members.size());
-    // With a gap in the numbers, or with one that stands alone, nothing is a rank's part repeated.
+    // Gaps or unequal experts: not a rank's part that was repeated.
     if (kind.size() != count || *members.rbegin() + 1 != count) continue;
     std::set<std::uint32_t> different;
     for (const auto& [expert, twin] : kind) different.insert(twin);
@@ -197,7 +197,7 @@ std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twi
   return repeating;
 }
 
-// What is told in one finding.
+// The twins reported in one finding.
 struct TwinsTold {
   Finding finding = {};
   std::vector<std::string> pairs = {};
@@ -209,7 +209,7 @@ struct TwinsTold {
   }
   void report(Severity severity, const std::string& why, std::vector<Finding>& findings) {
     if (pairs.empty()) return;
-    std::set<std::string_view> seen;  // a stack of experts can be in several pairs
+    std::set<std::string_view> seen;  // stacked experts may be in several pairs
     std::vector<std::string> subjects;
     for (const std::string& subject : finding.subjects) {
       if (seen.insert(subject).second) subjects.push_back(subject);
@@ -237,8 +237,8 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
   const auto repeating = repeating_experts(twins);
   TwinsTold sure, repeated, unsure;
   for (const auto& [pair, tensors] : twins.pairs) {
-    // One equal tensor may be chance or design, and where half of the family is in pairs someone
-    // made it so: experts copied from one dense layer, layers repeated to make a model deeper.
+    // One equal tensor may be chance or design; and if at least half of a family is in pairs, it
+    // was made so: experts copied from one dense layer, or layers repeated to deepen a model.
     const bool exception = in_pairs[pair.before].size() * 2 < twins.members.at(pair.before).size();
     TwinsTold& told = repeating.contains(pair.before)    ? repeated
                       : tensors.size() >= 2 && exception ? sure

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kFewValuesOfSister = 16;
 
-// "model.layers.0.mlp." of "model.layers.0.mlp.up_proj.weight".
+// "model.layers.0.mlp." for "model.layers.0.mlp.up_proj.weight".
 std::string_view module_of(std::string_view fqn) {
   const std::size_t last = fqn.rfind('.');
   const std::size_t before = last == 0 || last == std::string_view::npos ? std::string_view::npos
@@ -27,13 +27,13 @@ std::string_view module_of(std::string_view fqn) {
   return before == std::string_view::npos ? std::string_view() : fqn.substr(0, before + 1);
 }
 
-// Not a vector, whatever axes of one it has: those begin alike in some modules and are seldom
-// trained far (RWKV's time_mix_key and time_mix_value).
+// False for vectors, also with axes of extent 1: in some modules they are initialised equally and
+// hardly trained (RWKV's time_mix_key and time_mix_value).
 bool is_matrix(ExtentsView shape) {
   return std::count_if(shape.begin(), shape.end(), [](std::int64_t size) { return size > 1; }) > 1;
 }
 
-// Matrices that have another one of their form beside them.
+// Matrices that have another matrix of the same shape in their module.
 std::vector<TensorId> with_sisters(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::tuple<std::string_view, Dtype, std::string>, std::vector<TensorId>> groups;

@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-// Two chunks have the sizes and the checksum of each other, or one has no checksum.
+// True if two chunks agree in size and checksum, or one has no checksum.
 bool may_have_equal_tiles(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   std::set<std::pair<Extents, std::uint32_t>> seen;
@@ -41,7 +41,7 @@ std::vector<TensorId> tensors_to_look_at(const Facts& facts) {
   return tensors;
 }
 
-// Files of which it is said as a whole.
+// Files reported as equal by equal-files.
 std::set<std::string_view> equal_files_in(const std::vector<Finding>& findings) {
   std::set<std::string_view> files;
   for (const Finding& finding : findings) {
@@ -54,7 +54,7 @@ std::set<std::string_view> equal_files_in(const std::vector<Finding>& findings) 
 struct TilePair {
   TensorId tensor{};
   ChunkId first{}, second{};
-  bool is_exception = true;  // copies are less than half of the tensor's tiles
+  bool is_exception = true;  // copies are fewer than half of the tensor's tiles
 };
 using Writers = std::pair<std::optional<std::uint32_t>, std::optional<std::uint32_t>>;
 
@@ -120,7 +120,7 @@ Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings) {
   SHW_TRY(const EqualPartsOfEach equal, equal_tiles_of(facts, tensors));
   TilesFound sure, unsure;
   for (const auto& [writers, pairs] : pairs_by_writers(facts, tensors, equal, findings)) {
-    // Two ranks that are known, and not the same one twice.
+    // True if both ranks are known and different.
     const bool are_two = writers.first && writers.second && writers.first != writers.second;
     std::set<TensorId> exceptions;
     for (const TilePair& pair : pairs) {

@@ -14,10 +14,11 @@ namespace {
 
 struct Listed {
   std::vector<std::string> without;
-  std::size_t with = 0;  // states
+  std::size_t with = 0;  // parameters with states
 };
 
-// By names: numbers are matched by position, and torch takes those without a state as new ones.
+// Listed parameters, if groups list names. Numbers are matched by position, and torch treats
+// parameters without state as new.
 Listed listed_in_groups(const SavedOptimizer& optimizer) {
   if (optimizer.by_parameter) return {optimizer.without_states, optimizer.groups.size()};
   Listed out;
@@ -25,7 +26,7 @@ Listed listed_in_groups(const SavedOptimizer& optimizer) {
     for (const std::string& param : group.params) {
       const bool is_number =
           std::all_of(param.begin(), param.end(), [](char c) { return c >= '0' && c <= '9'; });
-      // Of a list of bases: "3.weight.Q.0".
+      // Names in a list of bases, e.g. "3.weight.Q.0".
       const auto after = optimizer.keys.lower_bound(param);
       const bool has_state =
           after != optimizer.keys.end() && (*after == param || after->starts_with(param + "."));
@@ -38,10 +39,10 @@ Listed listed_in_groups(const SavedOptimizer& optimizer) {
   return out;
 }
 
-// The parameters that the checkpoint holds, as it calls them; where it holds none, the groups alone
-// speak.
+// Those of the names that are parameters of the checkpoint, in its spelling; all of them if it has
+// no parameters.
 std::vector<std::string> parameters_among(const Facts& facts, std::vector<std::string> names) {
-  std::map<std::string, std::string> model;  // by bare name
+  std::map<std::string, std::string> model;  // by name without wrappers
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = facts.checkpoint.fqn(tensor);
     if (!parse_state_fqn(fqn)) model.emplace(bare_name(fqn), fqn);
@@ -62,13 +63,13 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
   auto [listed, with] = listed_in_groups(optimizer);
   if (listed.empty()) return;
   const std::vector<std::string> names = parameters_among(facts, std::move(listed));
-  // Most of a model without states is frozen, and its groups were never cleared of it; or states
-  // are spelled in another way than the groups.
+  // If most parameters have no states, they are frozen but still in groups, or states are spelled
+  // differently from groups.
   if (names.empty() || names.size() > with) return;
   const bool is_one = names.size() == 1;
   Finding finding;
   finding.rule = kOptimizerGroups.id;
-  // A list may name frozen parameters; flattened, torch writes settings and asks for states of
+  // Groups may list frozen parameters; but torch's flattened form requires states of
   // each.
   finding.severity = optimizer.by_parameter ? Severity::kWarning : Severity::kInfo;
   finding.link = "pytorch #192224";

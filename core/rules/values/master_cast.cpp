@@ -1,4 +1,4 @@
-// P16: the optimizer's master copy, rounded, is the model's weight.
+// The optimizer's master weights, rounded, equal the model's weights.
 #include <algorithm>
 #include <unordered_set>
 
@@ -19,7 +19,7 @@ struct MasterCasts {
   std::int64_t looked_at = 0, differing = 0, far = 0;
 };
 
-// "rows [0, 2) are rows [6, 8) of the weight": where most of the rows that differ are found again.
+// "rows [0, 2) are rows [6, 8) of the weight", if most differing rows are found elsewhere.
 std::string found_elsewhere(const TensorValues& masters, const TensorValues& weights) {
   std::vector<RowRun> runs = moved_rows(masters, weights);
   std::int64_t rows = 0;
@@ -37,8 +37,8 @@ bool differs(const MasterLook& look) {
   return look.is_read && look.count.differing * 1000 > look.count.elements;
 }
 
-// The shifts of its tiles, a line, and where rows of a master that differs are found again, if they
-// are.
+// One line per shifted tile, and the place where differing rows are found, if
+// any.
 Result<std::vector<std::string>> places_of(const Facts& facts,
                                            const std::vector<const MasterLook*>& looks) {
   const Checkpoint& c = facts.checkpoint;
@@ -108,10 +108,10 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
   if (found.how.empty()) return {};
   Finding finding;
   finding.rule = "master-cast";
-  // A few strangers among masters that fit were put in the wrong place; where none fits, they are
-  // masters of other weights, or an average that is far from them.
+  // A few masters that do not fit among many that do were misplaced. If none fits, they belong to
+  // other weights or are an average.
   std::int64_t strangers = count_of(found.strangers.size());
-  // Rows that are found again at another place are no average and no rounding.
+  // Rows found elsewhere exclude averaging and rounding.
   bool displaced = !found.elsewhere.empty();
   bool exception =
       strangers > 0 && (displaced || count_of(found.how.size()) * 4 <= found.looked_at);

@@ -1,4 +1,4 @@
-// P15: no gradients lead to such a pair of moments.
+// Pairs of Adam moments that no sequence of gradients produces.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,12 +14,12 @@ namespace {
 
 struct BrokenBounds {
   std::vector<std::string> subjects, how;
-  std::set<std::string> betas;  // those that were used
+  std::set<std::string> betas;  // betas used for the bound
   std::int64_t pairs = 0, looked_at = 0, above = 0, negative = 0, without_root = 0;
-  std::int64_t known = 0;     // of the broken: held against their own betas
-  std::int64_t adams = 0;     // of those: their group is Adam's
-  std::int64_t certain = 0;   // of those: above what any beta1 allows
-  std::int64_t as_whole = 0;  // of the broken: above as a whole
+  std::int64_t known = 0;  // of the broken pairs: compared with their own betas
+  std::int64_t adams = 0;  // of those: in a group of Adam
+  std::int64_t certain = 0;  // of those: above the bound for every beta1
+  std::int64_t as_whole = 0;  // of the broken pairs: above the bound in sum
   double worst = 0, bound = 0, bound_of_any = 0;
 };
 
@@ -53,7 +53,7 @@ std::string betas_text(const std::optional<Betas>& betas) {
 void add_pair(const Checkpoint& c, const MomentLook& look, BrokenBounds& found) {
   const MomentPair& pair = look.pair;
   const MomentCount& count = look.count;
-  // Half precision loses small squares: nothing can be said of it.
+  // Small squares underflow in half precision.
   if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
   if (!look.is_read || count.looked_at == 0 || !std::isfinite(look.constant)) return;
   count_pair(c, pair, count, found);
@@ -63,7 +63,7 @@ void add_pair(const Checkpoint& c, const MomentLook& look, BrokenBounds& found) 
   if (look.betas) ++found.known;
   if (look.is_adams) {
     ++found.adams;
-    // A saved beta1 above beta2 is none that the law of any beta1 speaks of.
+    // The bound for any beta1 assumes beta1 <= beta2.
     if (look.betas->first <= look.betas->second && count.worst > of_any * (1 + look.slack))
       ++found.certain;
     found.bound_of_any = std::max(found.bound_of_any, of_any);
@@ -72,7 +72,7 @@ void add_pair(const Checkpoint& c, const MomentLook& look, BrokenBounds& found) 
   if (found.bound == 0) found.bound = look.constant;
 }
 
-// What else than mixed rows leads there; empty where nothing does.
+// A cause other than mixed rows; empty if there is none.
 std::string another_reason(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
@@ -88,8 +88,8 @@ std::string another_reason(const BrokenBounds& found) {
            "would: one that rose or went up and down during the run leads there";
   bool nearly_all = broken * 10 >= found.pairs * 9 && found.looked_at >= 64;
   if (!nearly_all) return "";
-  // ADOPT and LaProp divide a gradient by its root before they average it. Of 9 pairs that ADOPT
-  // left above the bound 4 were above as a whole, of LaProp's all; of rows in another order none.
+  // ADOPT and LaProp divide a gradient by the root before averaging. Measured: of ADOPT's 9 pairs
+  // above the bound 4 exceed it in sum, of LaProp's all, of exchanged rows none.
   if (found.as_whole * 4 >= broken)
     return "than Adam leaves them, " + human_count(static_cast<std::uint64_t>(found.as_whole)) +
            " of them as a whole: optimizers that divide gradients before they average them (ADOPT, "
@@ -100,8 +100,8 @@ std::string another_reason(const BrokenBounds& found) {
   return "";
 }
 
-// States that Adam does not have: SOAP's bases, Adan's differences, scales of quantised moments.
-// What stands beside them follows another rule. "optimizer.", "layers.0.weight.Q.0"
+// States that Adam does not have (SOAP's bases, Adan's differences, scales of quantised moments),
+// so that its bound does not apply beside them: {"optimizer.", "layers.0.weight.Q.0"}.
 using ForeignStates = std::set<std::pair<std::string, std::string>>;
 
 ForeignStates foreign_states(const Facts& facts) {

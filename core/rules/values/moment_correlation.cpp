@@ -1,4 +1,4 @@
-// P15b: in a pair of moments the large ones stand beside the large ones.
+// In a pair of Adam moments, large elements of one are large in the other.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kEnoughToCorrelate = 10'000;
 constexpr double kLeast = 0.15;
-// Where gradients have one size all over a tensor even a right pair has no correlation: the
-// square's own spread, as a deviation of its logarithm, says whether there is anything to follow.
+// Least standard deviation of the logarithm of the squares. If all gradients of a tensor have one
+// size, correct pairs are uncorrelated too.
 constexpr double kSpread = 0.5;
 
 void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& findings) {

@@ -1,5 +1,5 @@
-// N16: steps that the moments contradict, parameters in no group or in two, groups in another
-// order than the reference has them.
+// Step counts that contradict the moments, parameters in no group or in two, and groups in another
+// order than the reference's.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string said(const SavedStep& step) {
 
 // Steps.
 
-// Every wrong entry gets the step of all others; nothing where one of them cannot.
+// Plans that every wrong entry gets the common step; false if one cannot be changed.
 bool repair_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
   if (!steps.latest || !steps.others_agree || !steps.is_exception) return false;
   for (const WrongStep& wrong : steps.wrong) {
@@ -93,12 +93,12 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
   findings.push_back(std::move(finding));
 }
 
-// Steps that stand apart from the others where nothing decides why.
+// Step counts that differ from the others for an unknown reason.
 struct StepsApart {
   const std::vector<const SavedStep*>& steps;
   const char *where, *others;  // "far behind the others", "others stand at"
   const char *can_be, *decides;
-  const char* evidence;  // what the step of the others is called there
+  const char* evidence;  // key of the other states' step in the evidence
 };
 
 void report_steps_apart(const StepsApart& apart, std::optional<double> others,
@@ -143,7 +143,8 @@ bool is_index(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char ch) { return ch >= '0' && ch <= '9'; });
 }
 
-// Or a part of what it names: SOAP's list of bases saves "3.weight.Q.0" beside "3.weight.exp_avg".
+// True if listed, directly or as part of a listed parameter: SOAP's bases "3.weight.Q.0" belong to
+// "3.weight".
 bool names_or_holds(const std::set<std::string>& listed, std::string key) {
   while (!listed.contains(key)) {
     std::size_t dot = key.rfind('.');
@@ -173,9 +174,9 @@ Membership membership_of(const SavedOptimizer& optimizer) {
       out.orphans.push_back(key);
     }
   }
-  // Lists in one spelling and states in another say nothing about each other.
+  // Different spellings of lists and states cannot be compared.
   if (known * 2 < optimizer.keys.size()) out.orphans.clear();
-  // torch counts parameters through all groups: no number is left out.
+  // torch numbers parameters across all groups without gaps.
   bool by_index = std::all_of(listed.begin(), listed.end(), is_index);
   for (std::size_t i = 0; by_index && i < listed.size(); ++i) {
     if (!listed.contains(std::to_string(i))) out.missing.push_back(std::to_string(i));
@@ -192,8 +193,8 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
   if (seen.twice.empty() && seen.missing.empty() && seen.orphans.empty()) return;
   Finding finding;
   finding.rule = "optimizer-groups";
-  // A number that is left out is odd, but harms nobody; and where many states are in no group, each
-  // pipeline stage had groups of its own, and one stage's were kept.
+  // Gaps are unusual but harmless. If many states are in no group, each pipeline stage had its own
+  // groups and only one stage's were kept.
   bool exception = seen.orphans.size() * 4 <= optimizer.keys.size();
   bool harms = !seen.twice.empty() || (!seen.orphans.empty() && exception);
   finding.severity = harms ? Severity::kWarning : Severity::kInfo;
@@ -222,7 +223,7 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
 
 // The reference.
 
-// Settings that do not change during training.
+// Settings of a group that stay constant during training.
 std::map<std::string, PlainValue> lasting(const ParamGroup& group) {
   std::map<std::string, PlainValue> out;
   for (const char* name : {"weight_decay", "betas", "eps", "momentum", "lr_mult", "wd_mult",
@@ -236,13 +237,13 @@ std::map<std::string, PlainValue> lasting(const ParamGroup& group) {
 bool same_members(const ParamGroup& a, const ParamGroup& b) {
   bool by_index = !a.params.empty() && is_index(a.params.front());
   if (a.params.size() != b.params.size() || a.lists_params != b.lists_params) return false;
-  if (by_index) return true;  // numbers follow the order of the groups
+  if (by_index) return true;  // numbers depend on the order of groups
   return std::set(a.params.begin(), a.params.end()) == std::set(b.params.begin(), b.params.end());
 }
 
 using Same = bool (*)(const ParamGroup&, const ParamGroup&);
 
-// Which group of `mine` is each of `theirs`; nothing where one fits none or two.
+// For each of `theirs` the index in `mine`; empty if one matches none or two.
 std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& mine,
                                               const std::vector<ParamGroup>& theirs, Same fits) {
   std::vector<std::size_t> order;
@@ -267,7 +268,7 @@ bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>
   return true;
 }
 
-// Every entry of a group takes what the group that belongs there says.
+// Assigns the matching group's values to every entry of a group.
 std::vector<EntryTaken> reordered_entries(const Checkpoint& c, const SavedOptimizer& optimizer,
                                           const std::vector<std::size_t>& order) {
   std::map<std::string, std::set<std::string>> kinds;  // by group
@@ -321,7 +322,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
       " are in another order than in " + reference + " (" + some_of(lines) +
       "): a load by position gives one group the settings of another.";
   finding.evidence = {{"groups", capped(lines)}, {"reference", reference}};
-  // Numbers follow the order of the groups, and the states the numbers: only names tell.
+  // If parameters are numbered in the order of groups, only group names tell.
   bool by_name = std::all_of(mine.groups.begin(), mine.groups.end(), [](const ParamGroup& group) {
     return std::none_of(group.params.begin(), group.params.end(), is_index);
   });
@@ -339,7 +340,7 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   findings.push_back(std::move(finding));
 }
 
-// The same optimizer in the reference; null where there is none.
+// The same optimizer in the reference; null if there is none.
 const SavedOptimizer* counterpart_of(const SavedOptimizer& optimizer, const OptimizerSettings& mine,
                                      const OptimizerSettings& theirs) {
   const SavedOptimizer* other = find_optimizer(theirs, optimizer.prefix);
@@ -357,7 +358,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
   OptimizerSettings reference;
   if (facts.reference != nullptr)
     reference = read_optimizer_settings(*facts.reference, facts.progress);
-  // Only what is suspicious is read, and little of it: this rule runs without --data too.
+  // Only suspicious values are read: this rule also runs without --data.
   ValueBudget budget;
   budget.per_tensor = std::uint64_t{4} << 20;
   budget.left = std::uint64_t{64} << 20;

@@ -16,9 +16,9 @@ namespace shw {
 namespace {
 
 constexpr std::array<std::uint64_t, 5> kSteps{1, 2, 16, 256, 65536};
-constexpr std::uint64_t kReadAtOnce = 64 << 10;                    // of each copy
-constexpr std::uint64_t kReadByOne = std::uint64_t{64} << 20;      // of all copies of a group
-constexpr std::uint64_t kHeldTogether = std::uint64_t{256} << 20;  // likewise, where it must be
+constexpr std::uint64_t kReadAtOnce = 64 << 10;  // of each copy
+constexpr std::uint64_t kReadByOne = std::uint64_t{64} << 20;  // of all copies of a group
+constexpr std::uint64_t kHeldTogether = std::uint64_t{256} << 20;  // likewise, for whole copies
 
 template <class Bits>
 void count_differences(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
@@ -45,14 +45,14 @@ void add_piece(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
   if (width == 2) count_differences<std::uint16_t>(dtype, a, b, out);
 }
 
-// Nothing where no file holds so many.
+// Size in bytes of the tensor; empty if the file is too short.
 std::optional<std::uint64_t> bytes_of(const SideTensor& tensor) {
   auto elements = volume(tensor.sizes);
   if (!elements) return std::nullopt;
   return checked_mul(static_cast<std::uint64_t>(*elements), std::uint64_t{size_of(tensor.dtype)});
 }
 
-// Its elements lie in their order, so that a part of them is read alone.
+// True if elements are stored in order, so that a part can be read alone.
 bool lies_in_order(const SideTensor& tensor) {
   return !tensor.big_endian && is_row_major(tensor.sizes, tensor.strides);
 }
@@ -64,7 +64,7 @@ bool lies_in_its_storage(const SideTensor& tensor) {
          first <= (all - bytes) / size_of(tensor.dtype);
 }
 
-// Those of all copies can be read side by side, whole where one of them has to be.
+// True if all copies can be read side by side within the memory limit.
 bool can_be_compared(const RankCopies& copies) {
   const std::uint64_t most = kHeldTogether / copies.size();
   return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
@@ -73,7 +73,7 @@ bool can_be_compared(const RankCopies& copies) {
   });
 }
 
-// The elements of one copy, row-major and little-endian, a piece at a time.
+// Reads the elements of one copy in pieces, row-major and little-endian.
 class CopyReader {
  public:
   static Result<CopyReader> open(const RankCopy& copy) {

@@ -1,5 +1,5 @@
-// P18: what every rank was to hold alike, and they do not. Only files of single ranks show it: a
-// sharded save keeps one copy. And copies of one tile that several ranks wrote into one checkpoint.
+// Values that all ranks should hold equally but do not. Only per-rank files show this, since a
+// sharded save keeps one copy; and replicas of a tile that several ranks wrote into one checkpoint.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace shw {
 namespace {
 
-// Where the local tensor stands on the axes that cut it; nothing where it is no replica of anything
-// (a plain tensor, a partial sum, a rank that its mesh does not know).
+// Key of the place on the mesh axes that cut the tensor. Empty if it is not a replica: a plain
+// tensor, a partial sum, or a rank outside its mesh.
 std::optional<std::string> holder_of(const SideTensor& tensor) {
   if (!tensor.sharding || !tensor.sharding->coordinate) return std::nullopt;
   const SideSharding& sharding = *tensor.sharding;
@@ -41,7 +41,7 @@ std::optional<std::string> holder_of(const SideTensor& tensor) {
 struct DivergedCopies {
   std::vector<std::string> subjects, how, histograms, unread;
   std::int64_t groups = 0, far = 0;
-  bool astray = false;  // more than one element in a hundred is more than 1 % apart
+  bool astray = false;  // more than 1 % of elements differ by more than 1 %
   double largest = 0;
 };
 
@@ -72,7 +72,7 @@ void add_copies(const std::string& place, const RankCopies& copies, const Compar
   }
 }
 
-// Tensors that several ranks hold alike, by their place.
+// Tensors that several ranks hold equally, by key of their place.
 struct HeldAlike {
   std::vector<std::string> places;
   std::vector<RankCopies> copies;
@@ -125,7 +125,7 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
   if (found.how.empty()) return {};
   Finding finding;
   finding.rule = "replica-diverge";
-  // Sums in another order end in other last bits, and around zero those are all there is.
+  // Sums in another order differ in their last bits, which near zero are all bits.
   finding.severity = found.astray ? Severity::kWarning : Severity::kInfo;
   std::sort(found.subjects.begin(), found.subjects.end());
   found.subjects.erase(std::unique(found.subjects.begin(), found.subjects.end()),

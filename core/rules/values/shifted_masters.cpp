@@ -24,7 +24,7 @@ constexpr std::size_t kMostTiles = 4096;
 
 using Codes = std::vector<std::uint16_t>;
 
-// The elements of a box, flat.
+// The elements of a box, row-major.
 Codes codes_in(const TensorValues& values, const Box& box) {
   Codes codes(static_cast<std::size_t>(volume(box.sizes).value_or(0)));
   const Extents strides = row_major_strides(values.shape);
@@ -36,7 +36,7 @@ Codes codes_in(const TensorValues& values, const Box& box) {
   return codes;
 }
 
-// Both zeros are one number.
+// Makes -0 and 0 equal.
 void drop_sign_of_zero(Codes& codes) {
   constexpr std::uint16_t kMinusZero = 0x8000;
   std::replace(codes.begin(), codes.end(), kMinusZero, std::uint16_t{0});
@@ -62,7 +62,7 @@ std::vector<TileShift> parse_shifts(std::string_view text) {
   return shifts;
 }
 
-// The shift that most tiles have, and how many have it.
+// The most common shift, and the number of tiles that have it.
 std::pair<std::int64_t, std::size_t> commonest(const std::vector<std::vector<TileShift>>& all) {
   std::map<std::int64_t, std::size_t> counts;
   for (const auto& shifts : all) {
@@ -77,14 +77,15 @@ std::pair<std::int64_t, std::size_t> commonest(const std::vector<std::vector<Til
   return best;
 }
 
-// All that a tile held has left it where it is no longer than the shift.
+// True if the tile has this shift, or is not longer than the shift, so that none of its values are
+// left.
 bool is_explained(const TileShift& shift, std::int64_t elements, std::int64_t by) {
   return shift.kind == TileShift::Kind::kFits || shift.by == by ||
          (shift.kind == TileShift::Kind::kOther && elements <= (by < 0 ? -by : by));
 }
 
-// Rows of a flat run that stands `by` elements further: at most two boxes of a matrix. Nothing
-// where the tile has more than two dimensions to count.
+// Rows of a flat run that are shifted by `by` elements: at most two boxes of a matrix. Empty for
+// tiles with more than two dimensions.
 std::optional<std::vector<RetainedChunk>> moved_back(const Checkpoint& c, ChunkId chunk,
                                                      std::int64_t by) {
   const ExtentsView sizes = c.sizes(chunk);
@@ -114,7 +115,7 @@ std::optional<std::vector<RetainedChunk>> moved_back(const Checkpoint& c, ChunkI
   return out;
 }
 
-// The tile of another state that is the same box; states list their tiles in an order of their own.
+// The tile with the same box in another state; the order of tiles may differ.
 std::optional<ChunkId> same_tile(const Checkpoint& c, TensorId state, ChunkId like) {
   for (ChunkId chunk : c.chunks(state)) {
     if (same(c.offsets(chunk), c.offsets(like)) && same(c.sizes(chunk), c.sizes(like)))
@@ -123,7 +124,7 @@ std::optional<ChunkId> same_tile(const Checkpoint& c, TensorId state, ChunkId li
   return std::nullopt;
 }
 
-// A state whose tiles are cut as the master's, each where it belongs.
+// The corrections of a state whose tiles have the master's boxes.
 std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId master,
                                    const std::vector<TileShift>& shifts, std::int64_t by) {
   if (c.chunks(state).size() != shifts.size()) return std::nullopt;
@@ -143,7 +144,7 @@ std::optional<PartlyLost> put_back(const Checkpoint& c, TensorId state, TensorId
   return part;
 }
 
-// Masters and the moments beside them; empty where one of them cannot be put back in boxes.
+// The corrections of masters and their moments; empty if one cannot be expressed as boxes.
 std::vector<PartlyLost> all_put_back(const Facts& facts,
                                      const std::vector<const MasterLook*>& looks,
                                      const std::vector<std::vector<TileShift>>& shifts,

@@ -14,13 +14,13 @@
 namespace shw {
 namespace {
 
-// On either side. torch deals the steps out to the files that hold least, whatever parameter they
-// are of: three of one file that lag, and no other one, are no parameters that were frozen.
+// Least number on each side. torch puts steps into the smallest files, so three lagging steps that
+// are exactly those of one file are not frozen parameters.
 constexpr std::size_t kEnoughSteps = 3;
 
 struct FileSteps {
   std::set<double> values;
-  std::vector<std::string> keys;  // of their parameters
+  std::vector<std::string> keys;  // keys of the parameters
 };
 
 std::optional<FileId> file_of(const Checkpoint& c, const SavedStep& step) {
@@ -30,7 +30,7 @@ std::optional<FileId> file_of(const Checkpoint& c, const SavedStep& step) {
   return place && place->file != FileId::kNone ? std::optional(place->file) : std::nullopt;
 }
 
-// Its moments lie in other files too: the step is where it is by chance, not with its parameter.
+// True if the moments are in other files: the step's file is unrelated to its parameter.
 bool has_moments_elsewhere(const Checkpoint& c, const MomentPair& pair, FileId file) {
   for (ChunkId chunk : c.chunks(pair.mean)) {
     auto place = c.item(chunk);

@@ -1,4 +1,4 @@
-// V-17: numbers that no healthy tensor is made of.
+// Values that no intact tensor contains.
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Of a whole tensor; nothing where a part of it could not be looked at.
+// Counts over a whole tensor; empty if a part was not read.
 std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
   FloatCounts counts;
   for (ChunkId chunk : facts.checkpoint.chunks(tensor)) {
@@ -50,12 +50,12 @@ void report_values(ValueGroup group, Severity severity, std::string what, std::s
 
 void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  // A whole tensor of fewer elements may be a scale that was never set.
+  // Smaller tensors may be scales that were never set.
   constexpr std::int64_t kEnough = 64;
   ValueGroup all_nan, some, denormal;
   std::int64_t left_out = 0;
   for (TensorId tensor : each_tensor(facts)) {
-    // Elements that are claimed twice, or by nobody, are no tensor's.
+    // Skips tensors with overlaps or gaps.
     Dtype dtype = c.dtype(tensor);
     if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
       continue;
@@ -69,8 +69,8 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     } else if (seen.nan + seen.infinite > 0) {
       some.add(fqn, seen.nan + seen.infinite, seen.count);
     }
-    // Squares of small gradients are denormal by nature: only weights are looked at, and in half
-    // precision small weights are.
+    // Small gradients have denormal squares, and half precision has denormal weights: only other
+    // weights are checked.
     if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
         seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero)
       denormal.add(fqn, seen.denormal, seen.count);

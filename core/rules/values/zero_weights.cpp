@@ -1,5 +1,5 @@
-// Matrices of nothing but zeros where their siblings are not, and adapters of which one rank's rows
-// alone are there.
+// Zero matrices whose siblings are not zero, and adapters that hold only one rank's
+// rows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ bool is_matrix_of_weights(const Checkpoint& c, TensorId tensor) {
          !parse_state_fqn(fqn) && !lora_name(fqn);
 }
 
-// Experts of a stacked tensor that are all zeros: as many zeros as whole experts hold, and hardly
-// one more. None where all are zeros.
+// Number of zero experts in a stacked tensor, if the zeros amount to whole experts with few left
+// over; 0 if all are zero.
 std::int64_t zero_experts(const Checkpoint& c, TensorId tensor, const FloatCounts& counts) {
   const ExtentsView shape = c.shape(tensor);
   if (shape.size() != 3 || shape[0] < 2 || c.fqn(tensor).find("experts") == std::string_view::npos)
@@ -71,8 +71,8 @@ void report_zero_experts(const std::vector<std::string>& subjects,
   findings.push_back(std::move(finding));
 }
 
-// Layers and experts that were never written: their siblings have values. A family that begins at
-// zero by design (the last matrix of a block) does so in most members.
+// Finds unwritten layers and experts: most siblings have values. If zero initialisation is by
+// design (the last matrix of a block), most members are zero.
 void find_zero_matrices(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, ZeroFamily> families;
@@ -116,18 +116,18 @@ void find_zero_matrices(const Facts& facts, std::vector<Finding>& findings) {
 struct AdapterZeros {
   std::vector<std::string> partly, all_b;
   std::size_t tensors = 0, b = 0;
-  std::int64_t parts = 0;  // the number of ranks that fits the last one
+  std::int64_t parts = 0;  // the number of ranks that matches the last tensor
 };
 
-// Rows that are there of a matrix whose other rows are exact zeros, as one part of `n` equal parts;
-// 0 where none fits.
+// n, if the nonzero rows are one of `n` equal parts and the others are zero; 0 if there is no such
+// n.
 std::int64_t parts_of_rows(ExtentsView shape, const FloatCounts& counts) {
   if (shape.size() < 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
   const std::int64_t rows = shape[0], row = counts.count / rows;
   const std::int64_t kept = counts.count - counts.zero;
   for (std::int64_t n = 2; n <= 64 && n <= rows; ++n) {
     const std::int64_t part = (rows + n - 1) / n * row;
-    // Single zeros among trained values are rare.
+    // Single zeros are rare among trained values.
     if (kept <= part && kept * 50 >= part * 49) return n;
   }
   return 0;
@@ -171,7 +171,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = kZeroWeights.id;
   const bool all = seen.all_b.size() == seen.b;
-  // A layer that the run did not reach is possible.
+  // Possible without an error: the run may not have reached this layer.
   finding.severity = Severity::kInfo;
   finding.cause =
       fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
