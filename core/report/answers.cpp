@@ -14,7 +14,7 @@ Json answer() {
 }
 
 std::string text_of(const Json& json) {
-  // Names come from files and need not be UTF-8.
+  // Names from files may be invalid UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -34,7 +34,7 @@ Depth depth_in(const Json& answer) {
   for (Depth depth : {Depth::kMetadata, Depth::kHeaders}) {
     if (answer.contains("depth") && answer["depth"] == name(depth)) return depth;
   }
-  return Depth::kData;  // as if all had been looked at: then nothing is called gone too early
+  return Depth::kData;  // unknown: the deepest, so that nothing is reported as gone too early
 }
 
 bool is_list_of_text(const Json& json) {
@@ -48,7 +48,7 @@ std::optional<std::int64_t> whole_number(const Json& json) {
   return json.is_number_integer() ? std::optional(json.get<std::int64_t>()) : std::nullopt;
 }
 
-// Nothing where the evidence is no number and no list of them.
+// Empty if the evidence is neither a number nor a list of numbers.
 std::optional<Counts> counts_in(const Json& evidence) {
   if (!evidence.is_array()) {
     auto one = whole_number(evidence);
@@ -63,7 +63,7 @@ std::optional<Counts> counts_in(const Json& evidence) {
   return counts;
 }
 
-// Nothing where the evidence is no list of boxes.
+// Empty if the evidence is not a list of boxes.
 std::optional<std::vector<Box>> boxes_in(const Json& evidence) {
   if (!evidence.is_array() || evidence.empty()) return std::nullopt;
   std::vector<Box> boxes;
@@ -93,19 +93,19 @@ struct CountsOf {
   }
 };
 
-// "kept elements", "pairs_looked_at": more of it is not graver.
+// True for evidence where larger values are not worse: "kept elements", "pairs_looked_at".
 bool higher_is_better(std::string_view key) {
   constexpr std::string_view kWords[] = {"kept", "looked_at", "compared", "agree"};
   return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view word) { return key.find(word) != key.npos; });
 }
 
-// Side by side where both have as many; of fewer all together.
+// Compares number by number if both lists have the same length, else their sums.
 bool no_more(const Counts& now, const Counts& before) {
   if (now.size() == before.size())
     return std::equal(now.begin(), now.end(), before.begin(), std::less_equal<>());
   auto sum = [](const Counts& counts) {
-    return std::accumulate(counts.begin(), counts.end(), 0.0L);  // hostile numbers do not wrap
+    return std::accumulate(counts.begin(), counts.end(), 0.0L);  // cannot overflow
   };
   return now.size() < before.size() && sum(now) <= sum(before);
 }
@@ -120,7 +120,7 @@ bool is_inside(const Box& box, const Box& other) {
   return true;
 }
 
-// "fc.weight: 8 of 32 elements": the numbers of it, and the text with none.
+// Splits "fc.weight: 8 of 32 elements" into the text without numbers, and the numbers.
 std::pair<std::string, Counts> parted(std::string_view text) {
   std::pair<std::string, Counts> out;
   for (std::size_t i = 0; i < text.size();) {
@@ -141,8 +141,8 @@ std::pair<std::string, Counts> parted(std::string_view text) {
   return out;
 }
 
-// What is counted of one thing may be less than it was. A place, which is in brackets, is another
-// thing where it has other numbers.
+// Counts may be smaller than before. Places, in brackets, must have equal
+// numbers.
 bool has_no_new_counts(const std::string& now, const std::set<std::string>& before) {
   if (before.contains(now)) return true;
   const std::size_t colon = now.find(": ");
@@ -156,7 +156,7 @@ bool has_no_new_counts(const std::string& now, const std::set<std::string>& befo
   });
 }
 
-// Whether what is lost or wrong lies where the accepted finding has it.
+// Checks that what is lost or wrong is within the boxes of the accepted finding.
 struct IsPlaced {
   const AcceptedFinding& accepted;
   const std::string& key;
@@ -197,7 +197,7 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
     if (!now) return true;
     auto before = accepted.counts.find(evidence.first);
     if (before == accepted.counts.end()) return false;
-    // "complete": what is not told to the end is at least so much.
+    // "complete": an incomplete list is a lower bound.
     if (std::holds_alternative<bool>(evidence.second)) return *now == before->second;
     return no_more(*now, before->second);
   });
@@ -221,7 +221,7 @@ std::optional<AcceptedFinding> accepted_from(const Json& finding) {
   return out;
 }
 
-// The same was asked, and as deep.
+// True if the same checks ran at the same depth or deeper.
 bool looks_at_as_much(const CheckReport& report, const Baseline& baseline) {
   if (report.depth < baseline.depth) return false;
   return std::all_of(report.unjudged.begin(), report.unjudged.end(),
@@ -240,7 +240,7 @@ void accept(Baseline& baseline, const std::string& rule, AcceptedFinding accepte
   of_rule.push_back(std::move(accepted));
 }
 
-// Accepted findings that name the rarest of its subjects: no other one can be about all of them.
+// Accepted findings that contain the rarest of the finding's subjects; no others can contain all.
 std::span<const std::size_t> candidates(const Baseline& baseline, const Finding& finding) {
   static const std::vector<std::string> kNoSubject{""};
   std::span<const std::size_t> fewest;

@@ -15,7 +15,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kShownMessages = 3;
-constexpr std::size_t kShownOthers = 4;  // beyond the likeliest; JSON has all
+constexpr std::size_t kShownOthers = 4;  // besides the most probable one; JSON has all
 constexpr std::size_t kIndent = 4;
 
 std::string inked(const TextOptions& options, std::string_view code, const std::string& text) {
@@ -114,7 +114,7 @@ Json json_of_message(const ErrorMessage& message) {
   return json;
 }
 
-// What the shares, each cut to hundredths, leave of the whole.
+// The rest of 1 after each share is truncated to hundredths.
 double none_of_these(const Explanation& explanation) {
   double sum = 0;
   for (const Hypothesis& one : explanation.hypotheses) sum += hundredths(one.confidence);

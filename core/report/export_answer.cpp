@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kNamesShown = 3, kNotesShown = 8;
 
-// Tensors that are left out for one reason, which may name a place of its own in each.
+// Tensors omitted for one reason, whose text may contain a place that differs per tensor.
 std::string left_out_lines(const Exported& exported, const TextStyle& style) {
   std::map<std::string, std::vector<std::string>> by_reason;
   bool any_to_copy = false, any_in_part = false;

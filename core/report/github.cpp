@@ -1,5 +1,5 @@
-// Workflow commands of GitHub's log: ::error file=PATH,title=TITLE::MESSAGE, one a line. In a
-// message %, CR and LF are %25, %0D and %0A; in a property : and , as well.
+// Workflow commands for GitHub's log, one per line: ::error file=PATH,title=TITLE::MESSAGE. In
+// messages %, CR and LF are written %25, %0D and %0A; in properties : and , are escaped as well.
 #include <algorithm>
 
 #include "core/base/words.h"
@@ -37,7 +37,7 @@ std::string annotation(std::string_view command, const std::string& path, const 
 }
 
 std::string_view command_of(const Finding& finding, const CheckContext& context) {
-  if (rule_of(finding).leaves_undecided) return "warning";  // whatever is known: nobody looked
+  if (rule_of(finding).leaves_undecided) return "warning";  // even if a baseline has it
   bool known = context.baseline != nullptr && is_known(*context.baseline, finding);
   if (known || finding.severity == Severity::kInfo) return "notice";
   return finding.severity == Severity::kError ? "error" : "warning";

@@ -41,7 +41,7 @@ std::string hashes_to_json(const HashedTensors& hashed) {
   auto& names = told.get_ref<Json::object_t&>();
   std::unordered_set<std::string_view> seen;
   for (const TensorHash& tensor : hashed.tensors) {
-    // Not operator[], which looks at every name.
+    // operator[] would search linearly.
     if (seen.insert(tensor.fqn).second) names.emplace_back(tensor.fqn, tensor_json(tensor));
   }
   Json out = {

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Hdf5Field::Kind;
 
-// Columns a dimension; what lies beyond stands in the tensor's shape alone.
+// Dimensions with columns of their own; further ones are only in the tensor's shape.
 constexpr std::size_t kDimsTold = 8;
 
 std::int64_t count_or_least(std::optional<std::int64_t> count) {
@@ -79,7 +79,7 @@ Hdf5Table chunks_table(const Checkpoint& checkpoint) {
     for (std::size_t d = 0; d < dims; ++d)
       fields.push_back({Kind::kWhole, fmt::format("{}_{}", what, d), "elements"});
   }
-  // Rows are asked for in order: the tensor is found by going along.
+  // Rows are requested in order, so the tensor advances with them.
   auto fill = [&checkpoint, dims, tensor = std::uint32_t{0}](std::uint64_t row,
                                                              Hdf5Row& cells) mutable {
     while (checkpoint.chunks(TensorId{tensor}).last <= row) ++tensor;
@@ -139,7 +139,7 @@ Hdf5Table findings_table(const std::vector<Finding>& findings) {
           fill};
 }
 
-// A row a pair: of a finding and one of its subjects, of a tensor and a bucket of its histogram.
+// Rows of a relation: finding and subject, or tensor and histogram bucket.
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 Hdf5Table subjects_table(const std::vector<Finding>& findings, Pairs& pairs) {

@@ -1,4 +1,4 @@
-// The report as one page: readable without scripts, without the network, in light and in dark.
+// The report as one page that works without scripts or network, in light and dark mode.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::span<const PolicyAnswer> asked_policies(const ReportInput& input) {
   return input.asked != nullptr ? input.asked->policies : std::span<const PolicyAnswer>{};
 }
 
-// Line by line, since a line's end is a control byte too.
+// Escapes line by line, because line breaks are control characters too.
 std::string escaped_lines(std::string_view text) {
   std::string html;
   while (true) {
@@ -56,7 +56,7 @@ std::string head(const ReportInput& input) {
          "</p></header>\n<main>\n";
 }
 
-// "[288, 8192, 640]" with the numbers that differ from `other` marked.
+// "[288, 8192, 640]" with markup on the numbers that differ from `other`.
 std::string marked(const Extents& extents, const Extents& other, const char* mark) {
   std::string text = "[";
   for (std::size_t d = 0; d < extents.size(); ++d) {
@@ -143,7 +143,7 @@ std::string findings(const ReportInput& input) {
   return html;
 }
 
-// What the person had before them, where no finding above has drawn it.
+// What the user was viewing, unless a finding above already shows it.
 std::string looked_at_section(const ReportInput& input) {
   if (!input.looked_at) return "";
   const auto& list = input.check.findings;

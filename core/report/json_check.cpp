@@ -27,7 +27,7 @@ struct EvidenceToJson {
     for (const Box& box : value) list.push_back(json_of(box));
     return list;
   }
-  // JSON has no word for these, and a null would say that nothing was measured.
+  // JSON has no NaN or infinity, and null would mean "not measured".
   Json operator()(double value) const {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";

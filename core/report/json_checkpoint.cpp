@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// Data files: those that something points to, and those of ranks that had nothing to write.
+// Number of data files that are referenced or belong to ranks without data.
 std::uint64_t data_files(const Checkpoint& checkpoint) {
   auto files = checkpoint.files();
   return static_cast<std::uint64_t>(
@@ -41,7 +41,7 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
   return out;
 }
 
-// What an earlier repair filled; null where nothing is.
+// Elements filled by an earlier repair; null if there are none.
 Json filled_json(const FilledTensor& filled) {
   Json boxes = Json::array();
   for (const Box& box : filled.boxes) boxes.push_back(json_of(box));
@@ -62,7 +62,7 @@ void append_quoted(std::string& out, std::string_view text) {
   out += is_json_literal(text) ? std::string(text) : Json(text).dump();
 }
 
-// "1.5" as it is, "NaN" in quotes, "[1, NaN]" (complex) as a pair of those.
+// Appends "1.5" unquoted, "NaN" quoted, and complex "[1, NaN]" as a pair of those.
 void append_value(std::string& out, std::string_view text) {
   std::size_t comma = text.find(", ");
   if (!text.starts_with("[") || !text.ends_with("]") || comma == std::string_view::npos)
@@ -74,8 +74,8 @@ void append_value(std::string& out, std::string_view text) {
   out += ']';
 }
 
-// Elements in their shortest exact text: written as they are, since a JSON library would make
-// doubles of all of them.
+// Elements as their shortest exact texts, written directly because a JSON library would convert
+// them to doubles.
 std::string values_text(const TensorValues& values, std::size_t limit) {
   std::uint32_t size = size_of(values.dtype);
   std::size_t count = size == 0 ? 0 : values.bytes.size() / size;
@@ -132,7 +132,7 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
   }
   for (std::uint32_t index : objects) others.push_back(checkpoint.objects()[index].fqn);
   Json out = {{"schema", kSchema}, {"tensors", std::move(listed)}, {"objects", std::move(others)}};
-  // Who asks for some tensors does not ask for those of which nothing but the name is known.
+  // A selection of tensors excludes those of which only the name is known.
   bool all = tensors.size() == checkpoint.tensor_count();
   for (const UnclaimedStorageRecord& tensor :
        all ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{})

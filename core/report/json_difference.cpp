@@ -22,7 +22,7 @@ Json distance_json(double distance) {
   return std::isinf(distance) ? Json("Infinity") : Json(distance);
 }
 
-// Whole numbers are exact; of what is no number there is no distance.
+// Integers are exact; no difference exists for values that are not numbers.
 Json max_abs_json(const ValueDifference& values, Dtype dtype) {
   NumberKind kind = number_kind(dtype);
   if (kind == NumberKind::kOpaque) return nullptr;
@@ -62,7 +62,7 @@ Json tensor_difference_json(const TensorDifference& tensor) {
   return out;
 }
 
-// An ordered object searches linearly: pairs are put at its end.
+// Ordered objects search linearly, so pairs are appended.
 Json tensors_json(const CheckpointDifference& difference) {
   Json tensors = Json::object();
   auto& pairs = tensors.get_ref<Json::object_t&>();

@@ -4,7 +4,7 @@
 namespace shw {
 namespace {
 
-// Bytes and seconds of all threads, by stage; null where nothing was written.
+// Bytes and seconds of all threads by stage; null if nothing was written.
 Json stages_json(const Progress* progress) {
   if (progress == nullptr) return nullptr;
   Json out = Json::object();
@@ -20,7 +20,7 @@ Json stages_json(const Progress* progress) {
   return out;
 }
 
-// Null where one process was alone.
+// Null if there was only one process.
 Json transport_json(const TeamTraffic& traffic) {
   if (traffic.by.empty()) return nullptr;
   return {{"used", traffic.by}, {"why", traffic.why}, {"bytes", traffic.bytes}};

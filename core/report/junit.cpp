@@ -1,6 +1,6 @@
-// JUnit XML as CI dashboards read it: testsuites, testsuite, testcase with failure, error,
-// skipped or system-out. There is no standard; these are what Jenkins, GitLab and GitHub actions
-// share.
+// JUnit XML for CI dashboards: testsuites, testsuite, and testcase with failure, error,
+// skipped or system-out. There is no standard; Jenkins, GitLab and GitHub actions all read
+// these.
 #include <map>
 #include <vector>
 
@@ -12,9 +12,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostListed = 200;  // subjects of one finding
+constexpr std::size_t kMostListed = 200;  // subjects per finding
 
-// What XML 1.0 has no place for is among what printable() tells in letters.
+// Escapes for XML. Characters that XML 1.0 lacks are already replaced by printable().
 std::string xml(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -56,11 +56,11 @@ enum class CaseEnd : std::uint8_t { kPassed, kFailed, kError, kSkipped };
 struct TestCase {
   std::string name, title;
   CaseEnd end = CaseEnd::kPassed;
-  std::string type, summary, body;  // of a failure or an error, or why it was skipped
-  std::string said;                 // what need not fail: infos, and what was known before
+  std::string type, summary, body;  // of a failure or error, or why it was skipped
+  std::string said;  // output of findings that do not fail: infos and those of the baseline
 };
 
-// Neither passed nor failed, whatever a baseline knows: a green case would say that all is well.
+// Undecided findings are skipped tests, even if in the baseline: passing would hide them.
 void add_undecided(const Finding& finding, TestCase& out) {
   if (out.end != CaseEnd::kError) out.summary = finding.cause;
   out.end = CaseEnd::kError;

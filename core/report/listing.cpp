@@ -83,7 +83,7 @@ struct ListedRow {
   std::string filled;
 };
 
-// A line on what is lost and filled in all; empty where nothing is.
+// Sum of lost and filled elements as one line; empty if there are none.
 std::string filled_sum(const FilledReport& filled) {
   std::int64_t lost = 0;
   for (const FilledTensor& tensor : filled.tensors) lost += tensor.lost;
@@ -109,12 +109,12 @@ ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
       {}};
 }
 
-// All that is known: the name, and that it cannot be read.
+// Row of an unreadable tensor of which only the name is known.
 ListedRow listed_row(const UnclaimedStorageRecord& tensor) {
   return {{printable(tensor.fqn), "?", "?", "gone", "?", "?"}, {}};
 }
 
-// What is beyond the width is cut off, and told by its last column.
+// Cuts the text to the width and marks the cut in the last column.
 std::string shortened(const std::string& text, std::size_t width) {
   if (display_width(text) <= width) return text;
   std::string out;
@@ -139,12 +139,12 @@ bool is_left_aligned(std::size_t column) {
   return column < 3 || column == 5;
 }
 
-// Lines of the columns that are shown; the last one is as wide as it is.
+// Text lines of the visible columns; the last column keeps its own width.
 struct ListLines {
   std::span<const std::size_t> columns;
   std::size_t widths[kListColumns] = {};
   std::size_t room = 0;
-  bool fits = true;  // else a name stands on a line of its own, with the rest below it
+  bool fits = true;  // otherwise names have their own lines above the other columns
 
   ListLines(std::span<const ListedRow> rows, std::span<const std::size_t> shown,
             const TextStyle& style)
@@ -310,7 +310,7 @@ std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
 
 namespace {
 
-// The first names, then how many more.
+// The first names, and the number of others.
 std::string subjects_text(const std::vector<std::string>& subjects) {
   static constexpr std::size_t kShown = 5;
   std::string text;
@@ -321,7 +321,7 @@ std::string subjects_text(const std::vector<std::string>& subjects) {
   return text;
 }
 
-// First: what is shown below it is never the whole of a checkpoint that lost something.
+// First, because below it a repair plan is shown that does not restore everything.
 std::string not_mended_text(const Plan& plan, const TextStyle& style) {
   std::string text;
   if (const std::string gone = unreadable_words(unreadable_in(plan.undecided)); !gone.empty())

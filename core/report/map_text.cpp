@@ -13,8 +13,8 @@
 namespace shw {
 namespace {
 
-// Where cuts of one axis stand on the character grid. At least `gap` apart, so that every tile can
-// carry its rank; where they do not all fit, those in the middle fold into one strip.
+// Positions of an axis' cuts on the character grid, at least `gap` apart so that every tile has
+// room for its rank. If there is no room for all, the middle ones fold into one strip.
 class Axis {
  public:
   Axis(std::vector<std::int64_t> cuts, std::int64_t scale, int room, int gap) {
@@ -39,7 +39,7 @@ class Axis {
       last_ = at_[cuts[i]];
     }
   }
-  // Nothing for a cut inside the fold.
+  // Empty for cuts inside the fold.
   std::optional<int> at(std::int64_t cut) const {
     auto found = at_.find(cut);
     return found == at_.end() ? std::nullopt : std::optional(found->second);
@@ -59,12 +59,12 @@ class Axis {
   std::int64_t fold_from_ = 0, fold_to_ = 0;
 };
 
-// What tiles stand on: the colour of their writer, where a terminal shows one.
+// Background colours of tiles by writer, if the terminal has colours.
 struct Grounds {
   const Palette* palette = nullptr;
   bool millions = false;
 
-  // From here on; of nobody: as the terminal has it.
+  // The escape sequence for the writer's background; the terminal's own if there is no writer.
   std::string change(std::optional<std::uint32_t> writer) const {
     if (palette == nullptr) return {};
     if (!writer) return "\x1b[0m";
@@ -81,7 +81,7 @@ struct Grounds {
 
   static constexpr int kBlackOf256 = 16, kWhiteOf256 = 231;
 
-  // In the cube of 6 x 6 x 6 colours that begins at 16.
+  // The nearest colour of the 6 x 6 x 6 cube of the 256-colour palette, which starts at 16.
   static std::uint32_t nearest_of_256(std::uint32_t rgb) {
     static constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
     std::uint32_t number = 0;
@@ -97,8 +97,8 @@ struct Grounds {
   }
 };
 
-// A grid of characters. Lines are kept as directions (1 up, 2 right, 4 down, 8 left), so that
-// tiles that touch share their seam.
+// A grid of characters. Lines are stored as bits of directions (1 up, 2 right, 4 down, 8 left), so
+// that adjacent tiles share one border.
 class Canvas {
  public:
   Canvas(int lines, int columns)
@@ -117,14 +117,14 @@ class Canvas {
     }
   }
 
-  // All that lies inside of a box.
+  // Fills the inside of a box.
   void paint(int top, int left, int bottom, int right, std::uint32_t writer) {
     for (int y = top + 1; y < bottom; ++y) {
       for (int x = left + 1; x < right; ++x) writers_[index(y, x)] = writer;
     }
   }
 
-  // In the middle of a box; only what fits.
+  // Writes the first choice that fits into the middle of a box.
   void label(int top, int left, int bottom, int right, const std::vector<std::string>& choices) {
     int room = right - left - 1;
     if (bottom - top < 2) return;
@@ -175,7 +175,7 @@ class Canvas {
   int lines_, columns_;
   std::vector<unsigned char> seams_;
   std::vector<char> letters_;
-  std::vector<std::optional<std::uint32_t>> writers_;  // whose ground it is
+  std::vector<std::optional<std::uint32_t>> writers_;  // background of each character
 };
 
 struct TextPicture {
@@ -185,10 +185,10 @@ struct TextPicture {
   std::size_t width = 0;  // of each line
 };
 
-// What is drawn on: of pictures side by side the same.
+// The scale: equal for pictures side by side.
 struct Sheet {
-  std::int64_t rows, columns;  // elements that fill ...
-  int down, across;            // so many characters
+  std::int64_t rows, columns;  // this many elements ...
+  int down, across;  // correspond to this many characters
   Grounds grounds;
   bool utf8;
 };
@@ -219,7 +219,7 @@ TextPicture draw_slice(const TileSlice& slice, const Sheet& sheet) {
   for (const SliceTile& tile : slice.tiles) {
     auto top = down.at(tile.top), bottom = down.at(tile.bottom);
     auto left = across.at(tile.left), right = across.at(tile.right);
-    if (!top || !bottom || !left || !right) continue;  // inside a fold
+    if (!top || !bottom || !left || !right) continue;  // inside the fold
     if (down.folds(tile.top, tile.bottom) || across.folds(tile.left, tile.right)) continue;
     canvas.box(*top, *left, *bottom, *right);
     if (!tile.writer) continue;
@@ -233,7 +233,7 @@ TextPicture draw_slice(const TileSlice& slice, const Sheet& sheet) {
   return picture;
 }
 
-// Side by side, titles above.
+// Puts pictures side by side, with titles above.
 std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& style) {
   static constexpr std::size_t kGap = 4;
   std::size_t height = 0;
@@ -282,7 +282,7 @@ std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const L
   TileSlice before = cut(saved, slice);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
   TileSlice after = comparable ? cut(*expected, slice) : TileSlice{};
-  // One scale for both, and a line is about twice as high as a column is wide.
+  // Both use the same scale; a line is about twice as high as a column is wide.
   std::int64_t rows = std::max(before.rows, comparable ? after.rows : 1);
   std::int64_t columns = std::max(before.columns, comparable ? after.columns : 1);
   int room = comparable ? (style.width - 6) / 2 : style.width - 2;

@@ -1,5 +1,5 @@
-// The report as Markdown, for issues and pull requests. Names stand in code spans: nothing in them
-// is markup.
+// The report as Markdown for issues and pull requests. Names are in code spans, so that they are
+// not interpreted as markup.
 #include <algorithm>
 
 #include "core/repair/run/outlook_words.h"
@@ -13,9 +13,9 @@
 namespace shw {
 namespace {
 
-// An issue takes 65,536 characters: what would go beyond is left out, and named.
+// GitHub limits issues to 65,536 characters; sections beyond are omitted and listed.
 constexpr std::size_t kMostPasted = 60'000, kMostOfFindings = 40'000;
-// Of a finding's subjects; the others open by a click.
+// subjects of a finding shown unfolded
 constexpr std::size_t kOpenSubjects = 5;
 
 std::string subjects_list(const std::vector<std::string>& subjects) {
@@ -140,7 +140,7 @@ std::string findings_list(const ReportInput& input) {
   return text;
 }
 
-// How one looks again at what the report says. A path may hold what a terminal would obey.
+// Commands that repeat the check. Paths may contain control characters of terminals.
 std::string command_part(const ReportInput& input) {
   std::string lines;
   std::string_view left = input.command;
@@ -155,7 +155,7 @@ std::string command_part(const ReportInput& input) {
          "\n";
 }
 
-// In the order in which one asks; `title` is said of one that has no room.
+// In order of importance; `title` is listed if the section is omitted.
 struct MarkdownSection {
   const char* title;
   std::string (*make)(const ReportInput&);

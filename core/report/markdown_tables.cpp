@@ -10,9 +10,9 @@
 namespace shw {
 namespace {
 
-// What one reads in an issue; the page and the tables have more.
+// Enough for an issue; the HTML page and tables have more rows.
 constexpr std::size_t kMostPastedRows = 25;
-// Shorter lists stand open.
+// Shorter tables are not folded.
 constexpr std::size_t kOpenRows = 5;
 
 std::string row_of(const std::vector<std::string>& cells) {
@@ -31,7 +31,7 @@ std::string name_cell(std::string_view name) {
   return code_span(clipped(name));
 }
 
-// The table, with how many rows of it are not here, open or folded.
+// A table, folded or not, with the number of omitted rows.
 std::string section(const std::string& title, const std::string& counted, const std::string& table,
                     std::size_t all) {
   std::string body = table;

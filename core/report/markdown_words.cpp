@@ -35,7 +35,7 @@ std::string prose(std::string_view text) {
   for (char c : printable(text)) {
     if (std::string_view("\\`*_{}[]<>#|!~&").find(c) != std::string_view::npos) safe += '\\';
     safe += c;
-    if (c == '@') safe += "<!-- -->";  // or the person of that name would hear of it
+    if (c == '@') safe += "<!-- -->";  // otherwise GitHub would notify the user of that name
   }
   return safe;
 }
@@ -47,7 +47,7 @@ std::string table_cell(std::string text) {
   return text;
 }
 
-// Without the empty lines what is inside would be shown as it stands.
+// Without empty lines Markdown inside is not rendered.
 std::string fold(const std::string& summary, const std::string& body) {
   return "<details><summary>" + summary + "</summary>\n\n" + body + "\n</details>\n\n";
 }

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// Tiles and the bytes of their items, a rank.
+// Number of tiles and bytes of their items, by rank.
 struct Written {
   std::uint64_t tiles = 0, bytes = 0;
 };

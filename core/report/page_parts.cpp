@@ -82,7 +82,7 @@ std::string subjects_counted(const Checkpoint& checkpoint, const Finding& findin
 }
 
 std::string label_of(std::string_view key) {
-  // The number of a dimension is no count.
+  // A dimension's number is not a count.
   if (key == "grown") return "dimension that grew";
   if (key == "shrunk") return "dimension that shrank";
   std::string label(key);

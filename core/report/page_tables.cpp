@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostMeshes = 50;
 
-// It scrolls in itself where the page is narrow.
+// On narrow pages the table scrolls by itself.
 std::string wide_table(const std::string& rows) {
   return "<div class=\"wide\"><table>" + rows + "</table></div>\n";
 }
@@ -27,8 +27,8 @@ std::string number_cell(const std::string& text) {
   return "<td class=\"n\">" + text + "</td>";
 }
 
-// Bars over the powers of two, positive numbers upwards and negative ones downwards, as high as the
-// logarithm of their count.
+// Histogram over powers of two, positive numbers upwards and negative ones downwards; heights are
+// logarithms of counts.
 std::string histogram_svg(const std::vector<PowerBucket>& buckets) {
   if (buckets.empty()) return "";
   auto by_power = [](const auto& a, const auto& b) { return a.exponent < b.exponent; };

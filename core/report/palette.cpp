@@ -30,7 +30,7 @@ Srgb Palette::srgb(std::uint32_t writer) const {
   return writer_srgb(writer, {outer, inner}, kPageTones);
 }
 
-// Black letters have more contrast from there on (WCAG).
+// WCAG contrast: on lighter colours black text is more readable than white.
 bool Palette::is_light(std::optional<std::uint32_t> writer) const {
   return writer && luminance_of(srgb(*writer)) > 0.179f;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kSarifSchema =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-// A viewer shows a few; how many there are stands in the properties.
+// Viewers show only a few; the total number is in the properties.
 constexpr std::size_t kMostLocations = 100;
 
 const char* sarif_level(Severity severity) {
@@ -20,7 +20,7 @@ const char* sarif_level(Severity severity) {
   return severity == Severity::kWarning ? "warning" : "note";
 }
 
-// A path as a URI reference (RFC 3986): what is not unreserved is %XX, slashes stay.
+// A path as a URI reference (RFC 3986): percent-encoded except unreserved characters and slashes.
 std::string uri_of(const std::string& path) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out = path.starts_with('/') ? "file://" : "";
@@ -44,7 +44,7 @@ bool is_file_of(const Checkpoint& checkpoint, const std::string& subject) {
                      [&](const FileRow& file) { return file.path == subject; });
 }
 
-// Code scanning shows nothing without a file: what is about a tensor is placed at the checkpoint.
+// Code scanning requires a file, so findings about tensors are located at the checkpoint.
 Json location_of(const Checkpoint& checkpoint, const std::string& path,
                  const std::string& subject) {
   const std::string folder = path.ends_with('/') ? path : path + "/";
@@ -63,7 +63,7 @@ Json location_of(const Checkpoint& checkpoint, const std::string& path,
 std::string sarif_fingerprint(const Finding& finding) {
   RunningHash hash;
   auto add = [&](const std::string& text) {
-    hash.add(std::as_bytes(std::span(text.c_str(), text.size() + 1)));  // with its end
+    hash.add(std::as_bytes(std::span(text.c_str(), text.size() + 1)));  // with its 0
   };
   add(finding.rule);
   for (const std::string& subject : finding.subjects) add(subject);
@@ -87,7 +87,7 @@ Json sarif_result(const Checkpoint& checkpoint, const Finding& finding, const Ch
   for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostLocations); ++i)
     locations.push_back(location_of(checkpoint, context.path, finding.subjects[i]));
   if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
-  // Beside any kind but "fail" SARIF has no level (3.27.10); a notification warns of it.
+  // SARIF allows levels only for kind "fail" (3.27.10); a notification carries the warning.
   bool open = rule_of(finding).leaves_undecided;
   Json out = {{"ruleId", finding.rule},
               {"ruleIndex", rule_index},
@@ -104,7 +104,7 @@ Json sarif_result(const Checkpoint& checkpoint, const Finding& finding, const Ch
   return out;
 }
 
-// A policy that is met is a result too: SARIF has a word for it.
+// SARIF also represents policies that are met, as kind "pass".
 Json policy_result(const Checkpoint& checkpoint, const PolicyAnswer& policy,
                    const CheckContext& context, std::size_t rule_index) {
   bool broken = policy.verdict == PolicyVerdict::kBroken;
@@ -125,8 +125,8 @@ Json notification(const std::string& id, const std::string& text) {
   return {{"descriptor", {{"id", id}}}, {"level", "warning"}, {"message", {{"text", text}}}};
 }
 
-// What could not be decided, whatever a baseline knows: a run without it would look like one that
-// found nothing.
+// Undecided findings, even if in the baseline: otherwise the run would look
+// clean.
 Json notifications_of(const CheckReport& report, const CheckContext& context) {
   Json out = Json::array();
   for (const Finding& finding : report.findings) {
@@ -139,7 +139,7 @@ Json notifications_of(const CheckReport& report, const CheckContext& context) {
   return out;
 }
 
-// The run succeeded only where it could decide.
+// executionSuccessful is false if something is undecided.
 Json invocation_of(const CheckReport& report, const CheckContext& context) {
   Json notes = notifications_of(report, context);
   Json out = {{"executionSuccessful", notes.empty()}};

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// An element as its exact text says it, in three digits.
+// Rounds an element's exact text to three digits.
 std::string short_element(const std::string& text) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -37,7 +37,7 @@ std::string escaped(std::string_view text) {
 namespace {
 
 struct Scale {
-  double across = 1, down = 1;  // pixels an element
+  double across = 1, down = 1;  // pixels per element
 };
 
 std::string px(double value) {
@@ -75,7 +75,7 @@ class Drawing {
     }
   }
 
-  // What the spec says is an outline: nothing was written there.
+  // Expected tiles are outlined, since nothing was written there.
   void outlines() {
     for (const SliceTile& tile : slice_.tiles) {
       body_ += "<rect class=\"outline\" x=\"" + px(x(tile.left)) + "\" y=\"" + px(y(tile.top)) +
@@ -100,7 +100,7 @@ class Drawing {
     }
   }
 
-  // The extents stand at the far ends of the two axes.
+  // Extents are written at the far ends of both axes.
   std::string svg(const std::string& rows_class, const std::string& columns_class,
                   const std::string& name) const {
     double w = width() + 2 * kMargin + 20, h = height() + 2 * kMargin;

@@ -62,12 +62,12 @@ std::string required_version_text(const Finding& finding) {
   return needs.empty() ? needs : "needs " + needs;
 }
 
-// What it means for the one who wants to load: three words beside the count.
+// Consequence for loading, in three words beside the count.
 std::string outcome_text(const Finding& finding) {
   if (const auto* cause = evidence<std::string>(finding, "explained by")) return "by " + *cause;
   const RuleWords& words = rule_of(finding).words;
   if (words.names_versions) return required_version_text(finding);
-  // What is only to know breaks nothing: the words below may say that it does.
+  // Infos do not break anything, so only words for infos fit.
   if (finding.severity == Severity::kInfo && !words.as_info) return "";
   if (finding.severity == Severity::kWarning && !words.as_warning.empty())
     return std::string(words.as_warning);
@@ -78,7 +78,7 @@ std::string outcome_text(const Finding& finding) {
   return title;
 }
 
-// "saved" and "expected" of subject `i`, as text; empty where the finding has none.
+// "saved" or "expected" shape of subject `i` as text; empty if the finding has none.
 std::string shape_of(const Finding& finding, const std::string& key, std::size_t i) {
   if (const auto* all = evidence<std::vector<std::string>>(finding, key + "_shapes")) {
     return i < all->size() ? (*all)[i] : "";
@@ -100,7 +100,7 @@ std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
   return "file";
 }
 
-// What may stand out beyond the column at which sentences wrap, before a line is broken.
+// Columns by which such lines may exceed the wrap width before they are broken.
 constexpr std::size_t kOverhang = 8;
 
 struct SubjectRow {
@@ -108,7 +108,7 @@ struct SubjectRow {
   bool same = false;
 };
 
-// Subjects that share their shapes fold into "the same"; names lose the path that all share.
+// Subjects with equal shapes fold into "the same"; names lose their common prefix.
 std::vector<SubjectRow> subject_rows(const Finding& finding, std::size_t shown) {
   std::vector<SubjectRow> rows;
   std::string saved, expected;
@@ -117,7 +117,7 @@ std::vector<SubjectRow> subject_rows(const Finding& finding, std::size_t shown) 
     SubjectRow row{finding.subjects[i], shape_of(finding, "saved", i),
                    shape_of(finding, "expected", i)};
     if (i > 0 && shared > 0) row.name = "\u2026" + row.name.substr(shared);
-    // A square that is transposed has the shape that is expected: no news.
+    // A transposed square matrix has the expected shape: nothing to show.
     if (row.saved == row.expected) row.saved.clear();
     row.same = i > 0 && !row.saved.empty() && row.saved == saved && row.expected == expected;
     saved = row.saved;
@@ -145,7 +145,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
     expects = std::max(expects, display_width(row.expected));
   }
   std::string margin(indent, ' ');
-  // "name   saved [..]   expected [..]", or the shapes below the name where that is too long.
+  // "name   saved [..]   expected [..]" on one line if it fits, else shapes below the name.
   bool fits = indent + names + saves + expects + 21 <= options.width + kOverhang;
   for (const SubjectRow& row : rows) {
     out += margin;
@@ -167,11 +167,11 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
     out += margin + "\u2026 and " + human_count(finding.subjects.size() - shown) + " more\n";
 }
 
-// What every byte told a look at headers alone would not find again.
+// The command repeats --data if the finding needed it.
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
   const bool gives_up = can_be_dropped(finding);
-  // Nothing is repaired while a file is missing: the plan of it can be seen.
+  // Repair refuses while files are missing, but shows its plan.
   std::string verb = finding.remedy && is_whole   ? "repair"
                      : finding.remedy || gives_up ? "plan"
                                                   : "";
@@ -203,7 +203,7 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       display_width(std::string_view(lines).substr(last == std::string::npos ? 0 : last + 1));
   out += lines;
   if (!command.empty()) {
-    // A few columns more than sentences may have: a command is copied whole.
+    // Commands may be a few columns longer than sentences, because they are copied whole.
     bool fits = used + 3 + display_width(command) <= options.width + kOverhang;
     out += (fits ? "   " : "\n" + std::string(indent, ' ')) + style(kBold, command);
   }
@@ -217,7 +217,7 @@ std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
   return names;
 }
 
-// "1 file, 14 tensors": a file that is gone takes tensors along of which only the name is left.
+// "1 file, 14 tensors": of tensors in a missing file only names may be known.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
   if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors ||
@@ -246,7 +246,7 @@ void append_finding(std::string& out, const Checkpoint& checkpoint, const Findin
   out += "\n";
 }
 
-// What is to be said of tiles and their bytes, by its place in the line.
+// Reservations about tiles and bytes, by their place in the line.
 std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
   std::map<int, std::string_view> found;
   for (const Finding& finding : report.findings) {
@@ -263,13 +263,13 @@ std::map<int, std::string_view> doubts_of_coverage(const CheckReport& report) {
 
 std::string coverage(const CheckReport& report) {
   if (std::string text = unchecked_coverage_text(report); !text.empty()) return text;
-  // One rank's shard saved as the whole tensor is covered too.
+  // One rank's shard saved as the whole tensor has full coverage too.
   return worst_consequence(report.findings) == Consequence::kDataLost
              ? "coverage complete as recorded"
              : "coverage complete";
 }
 
-// "1 cause, 3 tensors", where something is wrong.
+// "1 cause, 3 tensors"; empty if nothing is wrong.
 std::string causes_counted(const Checkpoint& checkpoint, const CheckReport& report) {
   std::set<std::string_view> tensors, others, named = names_only(checkpoint);
   std::uint64_t causes = 0;
@@ -330,7 +330,7 @@ std::string headline(const Checkpoint& checkpoint) {
 
 namespace {
 
-// Which versions can read a sound checkpoint is a line behind the answer, not a block above it.
+// Versions that cannot read an intact checkpoint are noted after the answer, not above it.
 bool is_note(const CheckReport& report, const Finding& finding) {
   return report.verdict == Verdict::kClean && rule_of(finding).words.names_versions &&
          !outcome_text(finding).empty();
@@ -369,8 +369,8 @@ bool is_of_a_name(char c) {
          c == '-' || c == '/';
 }
 
-// Whether the message has it as a word of its own. One that is letters alone may be a word that
-// means something else: that one stands in quotes.
+// True if the message contains it as a separate word. Letters-only words could mean something else,
+// so those must be in quotes.
 bool says_word(const std::string& message, const std::string& word) {
   const bool may_be_plain = std::any_of(word.begin(), word.end(), [](char c) {
     return std::isalpha(static_cast<unsigned char>(c)) == 0;
@@ -381,7 +381,7 @@ bool says_word(const std::string& message, const std::string& word) {
     std::size_t end = at + word.size();
     const char after = end == message.size() ? ' ' : message[end];
     const bool is_quoted = (before == '"' || before == '\'') && after == before;
-    // A full stop or a comma ends a word where nothing of a name follows.
+    // Punctuation ends a word unless the name continues.
     const bool ends_here =
         !is_of_a_name(after) ||
         ((after == '.' || after == ',') && (end + 1 == message.size() || message[end + 1] == ' '));
@@ -398,7 +398,7 @@ std::string error_to_text(const Error& error, const TextOptions& options) {
     text += (text.empty() ? "" : ", ") + error.place.tensor;
   if (!text.empty()) text += ": ";
   if (error.place.offset) {
-    // A message often says its own byte in better words.
+    // Messages often state the offset themselves.
     std::string byte = "byte " + human_count(*error.place.offset);
     if (!says_word(error.message, byte)) text += "at " + byte + ": ";
   }

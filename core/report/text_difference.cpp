@@ -13,10 +13,10 @@
 namespace shw {
 namespace {
 
-// Families of names that are shown of one kind; the rest is counted.
+// Families of names shown per kind; others are counted.
 constexpr std::size_t kMostFamilies = 24;
 
-// Members of a family, the worst first: of values what is furthest from being the same.
+// Members of a family, largest difference first.
 struct Family {
   std::vector<const TensorDifference*> members;
 };
@@ -31,7 +31,7 @@ double difference_rank(const TensorDifference& tensor) {
                  static_cast<double>(std::max<std::uint64_t>(values.compared, 1));
 }
 
-// Largest relative to what they are: 0.001 of a weight of 0.01 is more than of one of 10.
+// Compares relative differences: 0.001 at a weight of 0.01 is more than at one of 10.
 bool is_worse(const TensorDifference* x, const TensorDifference* y) {
   return std::pair(difference_rank(*x), x->values ? x->values->elements.max_abs : 0) >
          std::pair(difference_rank(*y), y->values ? y->values->elements.max_abs : 0);
@@ -86,7 +86,7 @@ std::string index_text(const Extents& index) {
   return index.empty() ? "" : " at " + to_text(index);
 }
 
-// Three digits of 0.99998 are 1, and it is not.
+// Does not round 0.99998 to 1.
 std::string cosine_text(double cosine) {
   double apart = 1 - cosine;
   if (apart == 0) return "1";
@@ -130,7 +130,7 @@ std::string reasons_text(const TensorDifference& tensor) {
   return text;
 }
 
-// What is said of one tensor beside its name and kind.
+// Details of one tensor beside its name and kind.
 std::string details(const TensorDifference& tensor) {
   std::string text;
   auto add = [&](const std::string& more) {

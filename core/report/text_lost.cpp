@@ -1,5 +1,5 @@
-// What a plan gives up, tensor by tensor and box by box, before anybody says yes to it; what a cast
-// could not say.
+// What a plan loses, by tensor and box, shown before confirmation; and values that a cast could not
+// represent.
 #include "core/base/words.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"
@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// A terminal shows that many boxes of a tensor; lost.json has them all.
+// Boxes per tensor shown in a terminal; lost.json has all.
 constexpr std::size_t kShownBoxes = 8;
 
 }  // namespace

@@ -10,12 +10,12 @@
 namespace shw {
 namespace {
 
-// A narrow terminal does without some columns, these first.
+// Columns that narrow terminals omit, in this order.
 constexpr StatisticsColumn kSpared[] = {kDenormal, kZero, kDtype, kElements};
-constexpr std::size_t kSparedBeside = 3;  // of them, beside a name
+constexpr std::size_t kSparedBeside = 3;  // omitted before names get lines of their own
 
 struct StatisticsLayout {
-  std::size_t name = 0;  // columns of names; 0: names are too long and have lines of their own
+  std::size_t name = 0;  // width of names; 0: names have their own lines
   std::array<std::size_t, kStatisticsColumns> widths{};
   std::array<bool, kStatisticsColumns> shown{};
 };
@@ -27,7 +27,7 @@ std::size_t columns_of(const StatisticsLayout& layout) {
   return sum;
 }
 
-// Leaves out at most so many columns; false where that is not enough.
+// Omits up to `spared` columns; false if that does not suffice.
 bool make_fit(StatisticsLayout& layout, std::size_t spared, std::size_t width) {
   layout.shown.fill(true);
   for (std::size_t i = 0; i < spared && columns_of(layout) > width; ++i)
@@ -63,7 +63,7 @@ std::string line_of(const StatisticsLayout& layout, const std::string& name,
   return line;
 }
 
-// What a narrow terminal does without, said; empty where nothing is.
+// Names the omitted columns; empty if there are none.
 std::string left_out_of(const StatisticsLayout& layout) {
   std::vector<std::string> titles;
   for (std::size_t c = 0; c < kStatisticsColumns; ++c) {

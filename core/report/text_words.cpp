@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// What is obeyed and not seen: controls, marks that turn the order of letters around or end a line,
-// spaces without width, and what is no letter at all.
+// True for characters that act invisibly: control characters, bidirectional marks, line separators,
+// zero-width spaces, and invalid code points.
 bool is_unseen(std::uint32_t letter) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kUnseen[] = {
       {0x00, 0x1F},     {0x7F, 0x9F},     {0x61C, 0x61C},    {0x200B, 0x200B},
@@ -22,7 +22,8 @@ bool is_unseen(std::uint32_t letter) {
   });
 }
 
-// What a terminal would obey, as bytes in octal: no digit behind them is taken for one of theirs.
+// Escapes control characters as octal bytes, three digits each so that following digits are not
+// included.
 std::string escaped_shell_word(std::string_view text) {
   std::string out = "$'";
   while (!text.empty()) {

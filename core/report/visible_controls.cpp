@@ -31,7 +31,7 @@ std::string with_visible_controls(std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) return out;
-    // A whole letter at a time: the second byte of another one may look like a control.
+    // Decodes whole characters, because continuation bytes may look like controls.
     auto [letter, length] = first_letter(text);
     if (length == 0) letter = static_cast<unsigned char>(text.front());
     if (turns_or_controls(letter))
