@@ -4,7 +4,10 @@
 
 #include "core/formats/dcp/dcp_table.h"
 #include "core/formats/deepspeed/deepspeed_table.h"
+#include "core/formats/gguf/gguf_table.h"
 #include "core/formats/hdf5/hdf5_table.h"
+#include "core/formats/npz/npz_table.h"
+#include "core/formats/orbax/orbax_table.h"
 #include "core/formats/rank_files/rank_files_open.h"
 #include "core/formats/safetensors/safetensors_table.h"
 #include "core/formats/torch_file/torch_file_table.h"
@@ -15,7 +18,8 @@ std::span<const FormatRow> formats() {
   // Formats with an index of fixed name come before those that need a listing.
   static const std::array kRows = {kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kSafetensorsRow,
                                    kHfShardedRow, kUniversalRow, kZeroRow,         kRankFilesRow,
-                                   kTorchFileRow, kHdf5Row};
+                                   kTorchFileRow, kHdf5Row,      kGgufRow,         kOrbaxRow,
+                                   kNpzRow};
   return kRows;
 }
 

@@ -43,18 +43,6 @@ bool ends_with_one_of(std::string_view name, const std::array<std::string_view, 
 }
 
 constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
-    {"an Orbax checkpoint (JAX)",
-     [](std::string_view, std::string_view name) {
-       return name == "_CHECKPOINT_METADATA" || name == "_METADATA" || name == "manifest.ocdbt";
-     },
-     "JAX reads it once its save has finished: orbax.checkpoint restores it, and "
-     "safetensors.flax.save_file writes what is read here. A folder that is called "
-     "*.orbax-checkpoint-tmp-* is unfinished, and nothing restores it."},
-    {"a Megatron checkpoint of the zarr backend, or another zarr store",
-     [](std::string_view, std::string_view name) {
-       return name == ".zarray" || name == "zarr.json";
-     },
-     "Megatron converts it: save again with --dist-ckpt-format torch_dist."},
     {"a PaddlePaddle checkpoint (FlexCheckpoint)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && name.ends_with(".metadata") && !name.starts_with("__") &&
@@ -81,16 +69,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return is_at_top(path) && name.ends_with(".safetensors.index.json");
      },
      "Fetch the files that the index names."},
-    {"a GGUF model (llama.cpp)",
-     [](std::string_view, std::string_view name) { return name.ends_with(".gguf"); },
-     "llama.cpp reads it; transformers' from_pretrained(FOLDER, gguf_file=FILE) turns it into "
-     "tensors again.",
-     true},
-    {"a set of NumPy arrays (.npz or .npy)",
-     [](std::string_view, std::string_view name) {
-       return ends_with_one_of(name, std::to_array<std::string_view>({".npz", ".npy"}));
-     },
-     "numpy.load reads it, and safetensors.numpy.save_file writes what is read here.", true},
     {"a Flax model (msgpack)",
      [](std::string_view, std::string_view name) { return name.ends_with(".msgpack"); },
      "flax.serialization.msgpack_restore reads it, and safetensors.flax.save_file writes what is "

@@ -6,6 +6,7 @@
 #include "core/facts/storage/missing_data.h"
 #include "core/model/index_only_tensors.h"
 #include "core/report/json.h"
+#include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/tensor/element_text.h"
 
@@ -151,6 +152,7 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
               {"dtype", name(checkpoint.dtype(tensor))},
               {"requires_grad", checkpoint.requires_grad(tensor)},
               {"chunks", std::move(chunks)}};
+  if (!stored_as(checkpoint, tensor).empty()) out["stored_as"] = stored_as(checkpoint, tensor);
   FilledReport filled = filled_in(checkpoint);
   if (const FilledTensor* loss = filled.find(checkpoint.fqn(tensor)))
     out["filled"] = filled_json(*loss);

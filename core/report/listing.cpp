@@ -98,6 +98,12 @@ std::string filled_sum(const FilledReport& filled) {
   return text;
 }
 
+// ", stored as GGUF Q4_K"; empty where elements lie as in all other tensors of the format.
+std::string stored_as_text(const Checkpoint& checkpoint, TensorId tensor) {
+  const std::string_view stored = stored_as(checkpoint, tensor);
+  return stored.empty() ? "" : ", stored as " + std::string(stored);
+}
+
 ListedRow listed_row(const Checkpoint& checkpoint, TensorId tensor) {
   std::uint64_t gone = missing_chunk_count(checkpoint, tensor);
   std::string tiles = human_count(checkpoint.chunks(tensor).size());
@@ -272,13 +278,21 @@ std::string filled_to_text(const Checkpoint& checkpoint, TensorId tensor, const 
   return inked(style, Ink::kGold, printable(text)) + "\n";
 }
 
+std::string_view stored_as(const Checkpoint& checkpoint, TensorId tensor) {
+  const auto chunks = checkpoint.chunks(tensor);
+  const Codec* usual = checkpoint.format().codec;
+  if (chunks.empty() || usual == nullptr) return {};
+  const Codec& codec = checkpoint.codec(chunks[0]);
+  return codec.name == usual->name ? std::string_view() : codec.name;
+}
+
 std::string tensor_to_text(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, const TextStyle& style) {
   auto chunks = checkpoint.chunks(tensor);
   std::string text = inked(style, Ink::kBold, printable(checkpoint.fqn(tensor))) + "\n";
   text += to_text(checkpoint.shape(tensor)) + separator(style) +
-          std::string(name(checkpoint.dtype(tensor))) + separator(style) +
-          human_bytes(bytes_of(checkpoint, tensor)) + separator(style) +
+          std::string(name(checkpoint.dtype(tensor))) + stored_as_text(checkpoint, tensor) +
+          separator(style) + human_bytes(bytes_of(checkpoint, tensor)) + separator(style) +
           plural(chunks.size(), "tile") + separator(style) + "writers " +
           ranks_to_text(writers_of(checkpoint, tensor)) + "\n" +
           filled_to_text(checkpoint, tensor, style) + "\n";

@@ -60,6 +60,9 @@ std::string left_out_to_text(const RepairResult& result);
 std::string verify_to_text(const VerifyReport& report, const std::string& checkpoint,
                            const TextStyle& style);
 
+// How the elements of a tensor lie in its files, where that is not the format's usual way: the name
+// of a codec, as "GGUF Q4_K". Else empty.
+std::string_view stored_as(const Checkpoint& checkpoint, TensorId tensor);
 // Ranks that wrote at least one tile, sorted.
 std::vector<std::uint32_t> writers_of(const Checkpoint& checkpoint, TensorId tensor);
 // Bytes of a tensor as recorded; 0 where the shape is damaged.

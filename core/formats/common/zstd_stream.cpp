@@ -8,8 +8,6 @@
 #include <cstring>
 #include <functional>
 
-#include "core/formats/common/byte_stream.h"
-
 namespace shw {
 namespace {
 
@@ -180,6 +178,14 @@ Status check_transforms(std::span<const std::string> transforms, const std::stri
   return {};
 }
 
+Result<std::unique_ptr<ByteStream>> zstd_stream(std::shared_ptr<const ByteSource> source,
+                                                std::uint64_t offset, std::uint64_t length,
+                                                std::uint64_t limit) {
+  auto stream = std::make_unique<ZstdStream>(std::move(source), offset, length, limit);
+  SHW_CHECK(stream->begin());
+  return std::unique_ptr<ByteStream>(std::move(stream));
+}
+
 Result<Bytes> read_zstd(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                         std::uint64_t limit, Progress* progress) {
   Bytes out;
@@ -213,11 +219,7 @@ Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const B
       source, offset, length, limit, progress, [&](BytesView part) { ends->append(part); }, asked));
   ends->trim();
   if (between == Between::kStreamed)
-    ends->read_rest_by([=]() -> Result<std::unique_ptr<ByteStream>> {
-      auto stream = std::make_unique<ZstdStream>(source, offset, length, limit);
-      SHW_CHECK(stream->begin());
-      return stream;
-    });
+    ends->read_rest_by([=] { return zstd_stream(source, offset, length, limit); });
   return ends;
 }
 

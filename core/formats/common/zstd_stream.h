@@ -8,12 +8,18 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
+#include "core/formats/common/byte_stream.h"
 #include "core/io/scratch.h"
 
 namespace shw {
 
 // Nothing, or kUnsupported naming the transform: only "stream.zstd" of version 1 is known.
 Status check_transforms(std::span<const std::string> transforms, const std::string& file);
+
+// Decompressed while they are read from front to back; more than `limit` of them is kUnsupported.
+Result<std::unique_ptr<ByteStream>> zstd_stream(std::shared_ptr<const ByteSource> source,
+                                                std::uint64_t offset, std::uint64_t length,
+                                                std::uint64_t limit);
 
 // The decompressed bytes of [offset, offset + length). More than `limit` of them is kUnsupported,
 // before they are made where the frame announces it.

@@ -1,0 +1,123 @@
+// Blocks of 256 elements. Codes of four elements or two that stand far apart share a byte.
+#include "core/formats/gguf/gguf_blocks.h"
+#include "core/formats/gguf/gguf_numbers.h"
+
+namespace shw {
+namespace {
+
+constexpr unsigned kElements = 256;
+
+struct ScaleAndLeast {
+  float scale, least;
+};
+// Of the eight parts of 32: two numbers of six bits each, in twelve bytes.
+ScaleAndLeast of_part(const std::byte* packed, unsigned part, float scale, float least) {
+  unsigned d = 0, m = 0;
+  if (part < 4) {
+    d = gguf_byte(packed + part) & 63;
+    m = gguf_byte(packed + part + 4) & 63;
+  } else {
+    d = (gguf_byte(packed + part + 4) & 0xF) | gguf_byte(packed + part - 4) >> 6 << 4;
+    m = gguf_byte(packed + part + 4) >> 4 | gguf_byte(packed + part) >> 6 << 4;
+  }
+  return {scale * static_cast<float>(d), least * static_cast<float>(m)};
+}
+
+// 64 elements in 32 bytes: the low halves first.
+unsigned nibble_of_64(const std::byte* codes, unsigned i) {
+  const unsigned both = gguf_byte(codes + i / 64 * 32 + i % 32);
+  return i % 64 < 32 ? both & 0xF : both >> 4;
+}
+// 128 elements in 32 bytes: four times two bits.
+unsigned quarter_of_128(const std::byte* codes, unsigned i) {
+  return gguf_byte(codes + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
+}
+
+// Of 16 numbers of six bits in twelve bytes, which 32 is taken off.
+int scale_of_q3(const std::byte* packed, unsigned part) {
+  const unsigned both = gguf_byte(packed + part % 8);
+  const unsigned low = part < 8 ? both & 0xF : both >> 4;
+  const unsigned high = gguf_byte(packed + 8 + part % 4) >> (part / 4 * 2) & 3;
+  return static_cast<int>(low | high << 4) - 32;
+}
+
+}  // namespace
+
+// 16 scales with least numbers, codes, scale, least
+void decode_gguf_q2_k(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block + 80), least = gguf_half(block + 82);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const unsigned both = gguf_byte(block + i / 16);
+    const float product =
+        scale * static_cast<float>(both & 0xF) * static_cast<float>(quarter_of_128(block + 16, i));
+    elements[i] = product - least * static_cast<float>(both >> 4);
+  }
+}
+
+// third bits, codes, scales, scale
+void decode_gguf_q3_k(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block + 108);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const unsigned has_third = gguf_byte(block + i % 32) >> (i / 32) & 1;
+    const int code = static_cast<int>(quarter_of_128(block + 32, i)) - (has_third != 0 ? 0 : 4);
+    elements[i] =
+        scale * static_cast<float>(scale_of_q3(block + 96, i / 16)) * static_cast<float>(code);
+  }
+}
+
+// scale, least, their parts', codes
+void decode_gguf_q4_k(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block), least = gguf_half(block + 2);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
+    const float product = part.scale * static_cast<float>(nibble_of_64(block + 16, i));
+    elements[i] = product - part.least;
+  }
+}
+
+// as Q4_K, with fifth bits before the codes
+void decode_gguf_q5_k(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block), least = gguf_half(block + 2);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
+    const unsigned fifth = gguf_byte(block + 16 + i % 32) >> (i / 32) & 1;
+    const float product = part.scale * static_cast<float>(nibble_of_64(block + 48, i) | fifth << 4);
+    elements[i] = product - part.least;
+  }
+}
+
+// low four bits, high two bits, 16 scales, scale
+void decode_gguf_q6_k(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block + 208);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const unsigned both = gguf_byte(block + i / 128 * 64 + i % 64);
+    const unsigned low = i % 128 < 64 ? both & 0xF : both >> 4;
+    const int code = static_cast<int>(low | quarter_of_128(block + 128, i) << 4) - 32;
+    elements[i] =
+        scale * static_cast<float>(gguf_signed(block + 192 + i / 16)) * static_cast<float>(code);
+  }
+}
+
+// scale as float32, codes, sums of 16 codes
+void decode_gguf_q8_k(const std::byte* block, float* elements) {
+  float scale = 0;
+  std::memcpy(&scale, block, sizeof scale);
+  for (unsigned i = 0; i < kElements; ++i)
+    elements[i] = scale * static_cast<float>(gguf_signed(block + 4 + i));
+}
+
+// scale, high bits of scales, their low bits, codes
+void decode_gguf_iq4_xs(const std::byte* block, float* elements) {
+  const float scale = gguf_half(block);
+  const unsigned high = gguf_u16(block + 2);
+  for (unsigned i = 0; i < kElements; ++i) {
+    const unsigned part = i / 32;
+    const unsigned low = gguf_byte(block + 4 + part / 2) >> (part % 2 * 4) & 0xF;
+    const int own = static_cast<int>(low | (high >> (2 * part) & 3) << 4) - 32;
+    const unsigned both = gguf_byte(block + 8 + part * 16 + i % 16);
+    const unsigned code = i % 32 < 16 ? both & 0xF : both >> 4;
+    elements[i] = scale * static_cast<float>(own) * static_cast<float>(kGgufNonLinear[code]);
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,57 @@
+// The header of a GGUF file (llama.cpp), versions 2 and 3, little-endian.
+//
+//   file    = "GGUF" version(u32) tensors(u64) pairs(u64) pair* tensor* padding data
+//   pair    = text type(u32) value            value of type 9: type(u32) count(u64) value*
+//   tensor  = text ndim(u32) extent(u64)* type(u32) offset(u64)
+//   text    = length(u64) bytes
+//
+// The data begin at the next multiple of general.alignment (32 where nothing is said), and offsets
+// count from there. Extents stand innermost first. llama.cpp reads a file only where each tensor
+// begins where the one before it ends, filled up to the alignment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/formats/gguf/gguf_types.h"
+#include "core/io/source.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+inline constexpr std::uint32_t kGgufMagic = 0x46554747;  // "GGUF"
+
+struct GgufTensor {
+  std::string name;
+  Extents shape;  // outermost first, as torch has it
+  std::uint32_t type_id = 0;
+  const GgufType* type = nullptr;  // null for a number that is not known
+  std::uint64_t offset = 0;        // absolute in the file; as recorded, it may lie past its end
+  std::uint64_t described_at = 0;  // where its description stands
+  // Nothing where the shape makes no whole blocks, or the type is not known.
+  std::optional<std::uint64_t> length = {};
+};
+
+struct GgufHeader {
+  std::uint32_t version = 0;
+  std::uint64_t alignment = 32;
+  std::uint64_t data_begin = 0;
+  std::vector<GgufTensor> tensors;
+  std::vector<std::string> keys;             // of the pairs
+  std::map<std::string, std::string> texts;  // "general.architecture", "general.type"
+  // "split.no", "split.count", "split.tensors.count" and other single whole numbers.
+  std::map<std::string, std::uint64_t> numbers;
+
+  std::optional<std::uint64_t> number(const std::string& key) const;
+  std::string text(const std::string& key) const;  // empty where there is none
+};
+
+// kDamaged with file and byte where the header cannot be read to its end.
+Result<GgufHeader> read_gguf_header(const ByteSource& source, const Progress* progress);
+
+}  // namespace shw

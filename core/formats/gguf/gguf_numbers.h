@@ -1,0 +1,33 @@
+// Numbers in blocks of GGUF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/tensor/convert.h"
+
+namespace shw {
+
+inline unsigned gguf_byte(const std::byte* at) {
+  return std::to_integer<unsigned>(*at);
+}
+inline int gguf_signed(const std::byte* at) {
+  return static_cast<std::int8_t>(gguf_byte(at));
+}
+inline unsigned gguf_u16(const std::byte* at) {
+  return gguf_byte(at) | gguf_byte(at + 1) << 8;
+}
+inline float gguf_half(const std::byte* at) {
+  return from_narrow<kFloat16Form>(gguf_u16(at));
+}
+// Bit `bit` of a mask, of which the lowest bits stand in the first byte.
+inline unsigned gguf_bit(const std::byte* mask, unsigned bit) {
+  return gguf_byte(mask + bit / 8) >> (bit % 8) & 1;
+}
+
+// The 16 numbers of a code of four bits (llama.cpp, kvalues_iq4nl).
+inline constexpr std::int8_t kGgufNonLinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                   1,    13,   25,  38,  53,  69,  89,  113};
+
+}  // namespace shw

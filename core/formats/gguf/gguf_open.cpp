@@ -1,0 +1,218 @@
+#include "core/formats/gguf/gguf_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/gguf/gguf_files.h"
+#include "core/formats/one_file.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+// Names that were seen, each with its file.
+using SeenNames = std::unordered_map<std::string, std::string>;
+
+void report_not_read(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
+                     std::string why) {
+  Finding finding = bad_record(
+      tensor.name, fmt::format("{} in {} was not looked at: {}.", tensor.name, path, why),
+      tensor.described_at);
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  finding.subjects.push_back(path);
+  builder.add_finding(std::move(finding));
+}
+
+// Nothing can be said of where its elements are.
+void report_no_place(CheckpointBuilder& builder, const std::string& path,
+                     const GgufTensor& tensor) {
+  builder.add_unclaimed_record({tensor.name,
+                                std::nullopt,
+                                {builder.file(path), static_cast<std::int64_t>(tensor.offset), 0}});
+  if (tensor.type == nullptr)
+    return report_not_read(
+        builder, path, tensor,
+        fmt::format("its type has the number {}, which is not known", tensor.type_id));
+  Finding finding = bad_record(
+      tensor.name,
+      fmt::format("{} in {} has rows of {} elements, and {} has blocks of {}. No loader can read "
+                  "it.",
+                  tensor.name, path, tensor.shape.empty() ? 1 : tensor.shape.back(),
+                  tensor.type->name, tensor.type->elements),
+      tensor.described_at);
+  finding.subjects.push_back(path);
+  builder.add_finding(std::move(finding));
+}
+
+void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
+                     SeenNames& seen) {
+  if (auto [first, is_new] = seen.try_emplace(tensor.name, path); !is_new) {
+    Finding finding = bad_record(
+        tensor.name,
+        fmt::format("{} stands in {} and once more in {}, at byte {}. llama.cpp refuses such a "
+                    "file; the first one was read here.",
+                    tensor.name, first->second, path, tensor.offset),
+        tensor.described_at);
+    finding.subjects.push_back(path);
+    builder.add_finding(std::move(finding));
+    return;
+  }
+  if (!tensor.length || !narrow<std::int64_t>(*tensor.length))
+    return report_no_place(builder, path, tensor);
+  builder.add_tensor(tensor.name, tensor.type->dtype, tensor.shape);
+  const ItemPlace place{builder.file(path), static_cast<std::int64_t>(tensor.offset),
+                        static_cast<std::int64_t>(*tensor.length)};
+  const Extents origin(tensor.shape.size(), 0);
+  if (tensor.type->codec == &kRawCodec) {
+    builder.add_chunk(origin, tensor.shape, place);
+  } else {
+    const ChunkId chunk = builder.add_chunk(origin, tensor.shape);
+    builder.set_view(chunk, builder.add_storage(place, tensor.type->codec));
+  }
+}
+
+// Blocks of these types need tables that are not here.
+void report_unread_types(CheckpointBuilder& builder, const GgufFile& file) {
+  std::map<std::string_view, std::vector<std::string>> by_type;
+  for (const GgufTensor& tensor : file.header->tensors) {
+    if (tensor.type != nullptr && !tensor.type->is_plain() && tensor.type->decode == nullptr)
+      by_type[tensor.type->name].push_back(tensor.name);
+  }
+  for (auto& [type, names] : by_type) {
+    Finding finding;
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    finding.cause = fmt::format("{} of {} ({}) {} blocks of {}: their values are not decoded here.",
+                                plural(names.size(), "tensor"), file.path, some_of(names),
+                                names.size() == 1 ? "has" : "have", type);
+    finding.subjects = std::move(names);
+    builder.add_finding(std::move(finding));
+  }
+}
+
+// What a loader checks of where tensors begin: one after the other, filled up to the alignment.
+void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
+  const GgufHeader& header = *file.header;
+  std::uint64_t expected = header.data_begin;
+  std::vector<std::string> names;
+  std::string first;
+  std::optional<std::uint64_t> first_at;
+  for (const GgufTensor& tensor : header.tensors) {
+    if (tensor.offset != expected) {
+      if (names.empty()) {
+        const char* how = tensor.offset % header.alignment != 0 ? ", which is not aligned"
+                          : tensor.offset < expected            ? ", inside of another tensor"
+                                                                : ", behind a gap";
+        first = fmt::format("{} begins at byte {}{}, and is expected at {}", tensor.name,
+                            tensor.offset, how, expected);
+        first_at = tensor.described_at;
+      }
+      names.push_back(tensor.name);
+    }
+    if (!tensor.length) return;  // where the next one is to begin is not known
+    const auto end = checked_add(tensor.offset, *tensor.length);
+    const auto padded = end ? checked_add(*end, header.alignment - 1) : std::nullopt;
+    if (!padded) return;
+    expected = *padded / header.alignment * header.alignment;
+  }
+  if (names.empty()) return;
+  Finding finding = bad_record(
+      file.path,
+      fmt::format("In {} {} where the tensor before {} (aligned to {}): {}. llama.cpp refuses the "
+                  "file.",
+                  file.path,
+                  names.size() == 1 ? "a tensor does not begin"
+                                    : fmt::format("{} tensors do not begin", names.size()),
+                  names.size() == 1 ? "it ends" : "them ends", header.alignment, first),
+      first_at);
+  finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());
+  builder.add_finding(std::move(finding));
+}
+
+void report_split(CheckpointBuilder& builder, const std::string& path, std::string cause) {
+  builder.add_finding(bad_record(path, std::move(cause)));
+}
+
+// What the parts of a split file say of each other.
+void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t tensors,
+                 bool is_alone) {
+  std::size_t whole = 0;
+  for (std::size_t i = 0; i < found.files.size(); ++i) {
+    const GgufFile& file = found.files[i];
+    if (!file.header) return;
+    const auto count = file.header->number("split.count"), number = file.header->number("split.no");
+    if (!count || *count < 2) continue;
+    if (is_alone) {
+      Finding finding;
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+      finding.subjects = {file.path};
+      finding.cause = fmt::format(
+          "{} is part {} of {}: the other parts were not looked at. The folder opens as a whole.",
+          file.path, number.value_or(0) + 1, *count);
+      builder.add_finding(std::move(finding));
+      return;
+    }
+    if (found.missing.empty() && (*count != found.files.size() || number != i))
+      report_split(builder, file.path,
+                   fmt::format("{} says that it is part {} of {}, and {} lie here, of which it is "
+                               "number {} by its name. llama.cpp refuses the model.",
+                               file.path, number.value_or(0) + 1, *count,
+                               plural(found.files.size(), "part"), i + 1));
+    whole = std::max<std::size_t>(whole, file.header->number("split.tensors.count").value_or(0));
+  }
+  if (whole != 0 && found.missing.empty() && whole != tensors)
+    report_split(builder, found.files.front().path,
+                 fmt::format("{} says that the model has {} tensors, and its files hold {}.",
+                             found.files.front().path, whole, tensors));
+}
+
+void report_aside(CheckpointBuilder& builder, const std::vector<std::string>& aside) {
+  if (aside.empty()) return;
+  Finding finding;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  finding.subjects = aside;
+  finding.cause = fmt::format("{} {} beside the model and {} not looked at. Open it by its name.",
+                              some_of(aside), aside.size() == 1 ? "lies" : "lie",
+                              aside.size() == 1 ? "was" : "were");
+  builder.add_finding(std::move(finding));
+}
+
+}  // namespace
+
+OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(GgufFiles found, find_gguf_files(*directory, progress));
+  const bool any = std::any_of(found.files.begin(), found.files.end(),
+                               [](const GgufFile& file) { return file.header.has_value(); });
+  if (!any) return tl::unexpected<Error>(std::move(found.files.front().header).error());
+  CheckpointBuilder builder;
+  builder.set_format(kGgufFormat);
+  builder.set_directory(directory);
+  SeenNames seen;
+  for (const std::string& path : found.missing) builder.file(path);
+  for (GgufFile& file : found.files) {
+    builder.file(file.path);
+    if (!file.header) {
+      builder.add_finding(unread_file(file.path, file.header.error(), {}, "tensor"));
+      continue;
+    }
+    for (const GgufTensor& tensor : file.header->tensors)
+      add_gguf_tensor(builder, file.path, tensor, seen);
+    report_unread_types(builder, file);
+    check_offsets(builder, file);
+  }
+  check_split(builder, found, seen.size(), is_one_file(*directory));
+  report_aside(builder, found.aside);
+  if (is_cancelled(progress)) return cancelled_error();
+  return builder.finish(progress);
+}
+
+}  // namespace shw

@@ -1,0 +1,16 @@
+// The weights of a GGUF file, or of all files of a split one, as one checkpoint.
+#pragma once
+
+#include <memory>
+
+#include "core/formats/format_row.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+inline constexpr std::string_view kGgufSuffix = ".gguf";
+
+extern const Format kGgufFormat;
+OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress* progress);
+
+}  // namespace shw

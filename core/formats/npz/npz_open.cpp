@@ -1,0 +1,229 @@
+#include "core/formats/npz/npz_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/checked.h"
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/crc32.h"
+#include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/numpy_dtype.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/zip.h"
+#include "core/formats/npz/npy_header.h"
+#include "core/formats/npz/npz_codec.h"
+#include "core/formats/npz/npz_table.h"
+#include "core/model/builder.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// An array before it is a tensor.
+struct NpzArray {
+  std::string name;
+  NpyHeader header;
+  std::uint64_t offset = 0, length = 0;  // of its elements, or of its deflated record
+  std::uint64_t whole = 0;               // bytes of the array, inflated
+  bool is_deflated = false;
+  std::optional<Error> error = {};
+};
+
+struct NpzFile {
+  std::string path;
+  std::vector<NpzArray> arrays;
+};
+
+std::string stem_of(std::string_view path, std::string_view suffix) {
+  if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
+  return std::string(path);
+}
+
+// The array that begins at byte 0 of `bytes`, and at `offset` of its file.
+NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offset) {
+  NpzArray array{std::move(name), {}, offset, 0, bytes.size()};
+  auto head = read_bytes(bytes, 0, std::min(bytes.size(), kMostNpyHeader));
+  auto header = head ? parse_npy_header(*head) : tl::unexpected<Error>(std::move(head).error());
+  if (!header) {
+    array.error = std::move(header).error();
+    return array;
+  }
+  array.header = std::move(*header);
+  array.offset += array.header.length;
+  array.length = bytes.size() - array.header.length;
+  return array;
+}
+
+Result<NpzFile> read_npz_file(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  SHW_CHECK(check_is_no_lfs_pointer(*source));
+  NpzFile file{path, {}};
+  if (path.ends_with(kNpySuffix)) {
+    file.arrays.push_back(read_npy(stem_of(path, kNpySuffix), *source, 0));
+    if (file.arrays[0].error) return tl::unexpected<Error>(*file.arrays[0].error);
+    return file;
+  }
+  SHW_TRY(ZipReader archive, ZipReader::open(source, 0, source->size()));
+  for (const ZipEntry& entry : archive.entries()) {
+    if (!entry.name.ends_with(kNpySuffix)) continue;
+    std::string name = stem_of(entry.name, kNpySuffix);
+    auto at = archive.data_offset(entry);
+    auto bytes = at ? archive.source_of(entry) : tl::unexpected<Error>(std::move(at).error());
+    if (!bytes) {
+      NpzArray& unread = file.arrays.emplace_back();
+      unread.name = std::move(name);
+      unread.error = std::move(bytes).error();
+      continue;
+    }
+    NpzArray array = read_npy(std::move(name), **bytes, *at);
+    if (entry.deflated) {
+      array.is_deflated = true;
+      array.offset = *at;
+      array.length = entry.stored_length;
+    }
+    file.arrays.push_back(std::move(array));
+  }
+  return file;
+}
+
+Extents fortran_strides(const Extents& shape) {
+  Extents strides(shape.size(), 1);
+  for (std::size_t d = 1; d < shape.size(); ++d)
+    strides[d] = checked_mul(strides[d - 1], std::max<std::int64_t>(shape[d - 1], 1)).value_or(1);
+  return strides;
+}
+
+void report_unread_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& array,
+                       std::string why, bool is_damaged) {
+  builder.add_unclaimed_record({array.name, std::nullopt, {builder.file(file.path), 0, 0}});
+  Finding finding =
+      bad_record(array.name, fmt::format("{} in {} {}.", array.name, file.path, why), array.offset);
+  finding.subjects.push_back(file.path);
+  if (!is_damaged) {
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+  }
+  builder.add_finding(std::move(finding));
+}
+
+// numpy has no bfloat16: MLX and ml_dtypes save its two bytes without a name.
+NumpyDtype npy_dtype(const NpzArray& array) {
+  if (array.header.descr.size() == 3 && array.header.descr.ends_with("V2"))
+    return {Dtype::kBfloat16, false};
+  return numpy_dtype(array.header.descr);
+}
+
+void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& array) {
+  if (array.error)
+    return report_unread_npy(builder, file, array, array.error->message,
+                             array.error->kind != ErrorKind::kUnsupported);
+  const NumpyDtype type = npy_dtype(array);
+  if (type.dtype == Dtype::kUnknown) {
+    const bool is_object = array.header.descr.find('O') != std::string::npos;
+    return report_unread_npy(
+        builder, file, array,
+        is_object ? std::string("holds pickled objects, which are not read")
+                  : fmt::format("has elements of numpy's type {}, which is not read",
+                                array.header.descr.empty() ? "of fields" : array.header.descr),
+        false);
+  }
+  const auto elements = volume(array.header.shape);
+  const auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                                            std::uint64_t{size_of(type.dtype)})
+                              : std::nullopt;
+  if (!bytes || *bytes != array.whole - array.header.length)
+    return report_unread_npy(
+        builder, file, array,
+        fmt::format("says that it is {} of {}, and {} bytes are there", to_text(array.header.shape),
+                    name(type.dtype), array.whole - array.header.length),
+        true);
+  builder.add_tensor(array.name, type.dtype, array.header.shape);
+  const ChunkId chunk =
+      builder.add_chunk(Extents(array.header.shape.size(), 0), array.header.shape);
+  const ItemPlace place{builder.file(file.path), static_cast<std::int64_t>(array.offset),
+                        static_cast<std::int64_t>(array.length)};
+  builder.set_view(chunk,
+                   builder.add_storage(place, &npz_codec(array.is_deflated, type.is_big_endian)), 0,
+                   array.header.is_column_major ? fortran_strides(array.header.shape)
+                                                : row_major_strides(array.header.shape));
+}
+
+// Archives where there are any, else single arrays.
+Result<std::vector<std::string>> npz_paths(const Directory& directory) {
+  SHW_TRY(auto entries, directory.list());
+  std::vector<std::string> archives, arrays;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry)) continue;
+    if (entry.path.ends_with(kNpzSuffix)) archives.push_back(entry.path);
+    if (entry.path.ends_with(kNpySuffix)) arrays.push_back(entry.path);
+  }
+  std::vector<std::string>& paths = archives.empty() ? arrays : archives;
+  if (paths.empty()) return fail(ErrorKind::kIo, "holds no array of numpy", {directory.name()});
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(std::vector<std::string> paths, npz_paths(*directory));
+  CheckpointBuilder builder;
+  builder.set_format(kNpzFormat);
+  builder.set_directory(directory);
+  std::unordered_map<std::string, std::string> seen;
+  std::optional<Error> first;
+  bool any = false;
+  for (const std::string& path : paths) {
+    if (is_cancelled(progress)) return cancelled_error();
+    builder.file(path);
+    auto file = read_npz_file(*directory, path);
+    if (!file) {
+      builder.add_finding(unread_file(path, file.error(), {}, "tensor"));
+      if (!first) first = std::move(file).error();
+      continue;
+    }
+    any = true;
+    for (const NpzArray& array : file->arrays) {
+      const auto [other, is_new] = seen.try_emplace(array.name, path);
+      if (!is_new)
+        return fail(ErrorKind::kUnsupported,
+                    fmt::format("holds several checkpoints: {} and {} both hold {}", other->second,
+                                path, array.name),
+                    {directory->name()}, "Open one of them by its name.");
+      add_npy(builder, *file, array);
+    }
+  }
+  if (!any && first) return tl::unexpected<Error>(std::move(*first));
+  return builder.finish(progress);
+}
+
+Result<DataCheck> check_npz(const std::shared_ptr<const ByteSource>& file, Progress* progress) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  DataCheck check;
+  if (!file->name().ends_with(kNpzSuffix)) return check;
+  SHW_TRY(ZipReader archive, ZipReader::open(file, 0, file->size()));
+  for (const ZipEntry& entry : archive.entries()) {
+    SHW_TRY(auto record, archive.source_of(entry));
+    check.expected = entry.crc;
+    check.actual = 0;
+    for (std::uint64_t at = 0; at < entry.length; at += kPiece) {
+      if (is_cancelled(progress)) return cancelled_error();
+      SHW_TRY(Bytes piece, read_bytes(*record, at, std::min(kPiece, entry.length - at)));
+      check.actual = crc32_of(piece, check.actual);
+      if (progress != nullptr) progress->add(piece.size());
+    }
+    if (check.actual == check.expected) continue;
+    check.crc = DataCheck::Crc::kDiffers;
+    check.record = entry.name;
+    SHW_TRY(check.record_offset, archive.data_offset(entry));
+    check.record_length = entry.stored_length;
+    return check;
+  }
+  check.crc = DataCheck::Crc::kMatches;
+  return check;
+}
+
+}  // namespace shw

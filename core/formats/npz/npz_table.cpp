@@ -1,0 +1,45 @@
+#include "core/formats/npz/npz_table.h"
+
+#include <algorithm>
+
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/npz/npz_open.h"
+
+namespace shw {
+namespace {
+
+Result<bool> has_npz_files(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return is_top_file(entry) &&
+           (entry.path.ends_with(kNpzSuffix) || entry.path.ends_with(kNpySuffix));
+  });
+}
+
+NamedFile named_npz(std::string_view file) {
+  const bool is_one = file.ends_with(kNpzSuffix) || file.ends_with(kNpySuffix);
+  return is_one ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace
+
+constexpr Format kNpzFormat = {
+    .name = "npz",
+    .title = "NumPy arrays",
+    .codec = &kRawCodec,
+    .traits = {.one_piece = true},
+};
+
+// Training leaves other arrays beside its checkpoints: indices of data, embeddings of words.
+constexpr FormatRow kNpzRow = {
+    .format = &kNpzFormat,
+    .sign = kNpzSuffix,
+    .recognises = has_npz_files,
+    .open = open_npz,
+    .named = named_npz,
+    .names_are_common = true,
+    .check_file = check_npz,
+};
+
+}  // namespace shw

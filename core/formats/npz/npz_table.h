@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/formats/format_row.h"
+
+namespace shw {
+
+extern const Format kNpzFormat;
+extern const FormatRow kNpzRow;
+
+}  // namespace shw

@@ -1,0 +1,68 @@
+#include "core/formats/orbax/orbax_metadata.h"
+
+#include <algorithm>
+
+#include "core/base/json.h"
+
+namespace shw {
+namespace {
+
+using OrbaxJson = nlohmann::json;
+
+const OrbaxJson* find_member(const OrbaxJson& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+// Keys of dictionaries and numbers of lists, joined by dots as Orbax joins them.
+std::string leaf_name(const OrbaxJson& leaf) {
+  std::string name;
+  const OrbaxJson* keys = find_member(leaf, "key_metadata");
+  if (keys == nullptr || !keys->is_array()) return name;
+  for (const OrbaxJson& one : *keys) {
+    const OrbaxJson* key = find_member(one, "key");
+    if (key == nullptr) return {};
+    if (!name.empty()) name += '.';
+    name += key->is_string() ? key->get<std::string>() : key->dump();
+  }
+  return name;
+}
+
+ParsedJson<OrbaxJson> parsed(BytesView json) {
+  return parse_json<OrbaxJson>(
+      std::string_view(reinterpret_cast<const char*>(json.data()), json.size()));
+}
+
+}  // namespace
+
+Result<OrbaxTree> parse_orbax_tree(BytesView json) {
+  const auto read = parsed(json);
+  if (!read.problem.empty()) return fail(ErrorKind::kDamaged, "is " + not_json_text(read));
+  OrbaxTree tree;
+  const OrbaxJson* all = find_member(read.tree, "store_array_data_equal_to_fill_value");
+  tree.has_all_chunks = all != nullptr && all->is_boolean() && all->get<bool>();
+  const OrbaxJson* leaves = find_member(read.tree, "tree_metadata");
+  if (leaves == nullptr || !leaves->is_object())
+    return fail(ErrorKind::kDamaged, "has no tree_metadata");
+  for (const OrbaxJson& leaf : *leaves) {
+    const OrbaxJson* value = find_member(leaf, "value_metadata");
+    const OrbaxJson* type = value == nullptr ? nullptr : find_member(*value, "value_type");
+    const std::string word =
+        type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
+    const bool is_array = word == "jax.Array" || word == "np.ndarray" || word == "scalar";
+    std::string name = leaf_name(leaf);
+    if (!name.empty()) (is_array ? tree.arrays : tree.others).push_back(std::move(name));
+  }
+  return tree;
+}
+
+bool is_uncommitted(BytesView json) {
+  const auto read = parsed(json);
+  if (!read.problem.empty()) return false;
+  const OrbaxJson* begun = find_member(read.tree, "init_timestamp_nsecs");
+  const OrbaxJson* ended = find_member(read.tree, "commit_timestamp_nsecs");
+  return begun != nullptr && begun->is_number() && ended != nullptr && ended->is_null();
+}
+
+}  // namespace shw

@@ -1,0 +1,183 @@
+#include "core/formats/orbax/orbax_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/orbax/orbax_metadata.h"
+#include "core/formats/orbax/stored_keys.h"
+#include "core/formats/orbax/zarr_columns.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr std::uint64_t kMostOrbaxJson = std::uint64_t{256} << 20;
+
+bool has_file(std::span<const Entry> entries, const std::string& path) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const Entry& entry) { return entry.path == path; });
+}
+
+// A file of that name in a folder: the folder, "" for the top; nothing of another file.
+std::optional<std::string> folder_with(std::string_view path, std::string_view file) {
+  if (path == file) return std::string();
+  if (!path.ends_with(file) || path[path.size() - file.size() - 1] != '/') return std::nullopt;
+  return std::string(path.substr(0, path.size() - file.size()));
+}
+
+bool is_zarr_json(std::string_view path) {
+  return folder_with(path, kZarrTwo) || folder_with(path, kZarrThree);
+}
+
+Result<Bytes> small_file(const Directory& directory, const std::string& path) {
+  SHW_TRY(auto source, directory.open(path));
+  if (source->size() > kMostOrbaxJson)
+    return fail(ErrorKind::kUnsupported, "is larger than 256 MiB", {path});
+  return read_bytes(*source, 0, source->size());
+}
+
+// A Python tree says which leaves it has; what is not stored was lost.
+void check_tree(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
+                const std::string& prefix, const std::vector<std::string>& there) {
+  const std::set<std::string_view> stored(there.begin(), there.end());
+  std::vector<std::string> missing;
+  for (const std::string& array : tree.arrays) {
+    if (!stored.contains(prefix + array)) missing.push_back(prefix + array);
+  }
+  if (missing.empty()) return;
+  Finding finding = bad_record(
+      path,
+      fmt::format("{} names {} that {} not stored: {}. Orbax stops there when it restores the "
+                  "tree.",
+                  path, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
+                  some_of(missing)));
+  finding.subjects.insert(finding.subjects.begin(), missing.begin(), missing.end());
+  builder.add_finding(std::move(finding));
+  for (std::string& array : missing)
+    builder.add_unclaimed_record({std::move(array), std::nullopt, {builder.file(path), 0, 0}});
+}
+
+// What is no array: texts of the tree.
+void report_others(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
+                   const std::string& prefix) {
+  if (tree.others.empty()) return;
+  std::vector<std::string> names;
+  for (const std::string& one : tree.others) names.push_back(prefix + one);
+  Finding finding;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  finding.cause = fmt::format("{} of the tree {} no array and {} not read: {}.",
+                              plural(names.size(), "leaf"), names.size() == 1 ? "is" : "are",
+                              names.size() == 1 ? "was" : "were", some_of(names));
+  finding.subjects = {path};
+  builder.add_finding(std::move(finding));
+}
+
+Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
+                const std::string& prefix, std::span<const Entry> entries,
+                const Progress* progress) {
+  const std::string path = item + std::string(kOrbaxMetadata);
+  std::optional<OrbaxTree> tree;
+  if (has_file(entries, path)) {
+    auto json = small_file(folder, path);
+    auto parsed = json ? parse_orbax_tree(*json)
+                       : Result<OrbaxTree>(tl::unexpected<Error>(std::move(json).error()));
+    if (parsed)
+      tree = std::move(*parsed);
+    else
+      builder.add_finding(
+          bad_record(path, fmt::format("{} {}. Which arrays there were is not known.", path,
+                                       parsed.error().message)));
+  }
+  ZarrStore store{folder, {}, prefix, AbsentChunks::kAreZeros};
+  if (tree && tree->has_all_chunks) store.absent = AbsentChunks::kAreLost;
+  SHW_TRY(store.keys, stored_keys(folder, item, entries, progress));
+  SHW_TRY(auto there, add_zarr_arrays(builder, store, progress));
+  if (tree) check_tree(builder, path, *tree, prefix, there);
+  if (tree) report_others(builder, path, *tree, prefix);
+  return {};
+}
+
+void check_committed(CheckpointBuilder& builder, const Directory& folder,
+                     std::span<const Entry> entries) {
+  const std::string path(kOrbaxCheckpointMetadata);
+  if (!has_file(entries, path)) return;
+  auto json = small_file(folder, path);
+  if (!json || !is_uncommitted(*json)) return;
+  builder.add_finding(bad_record(
+      path, fmt::format("The save did not finish: {} has the time at which it began, and none at "
+                        "which it was committed. Orbax does not restore such a step.",
+                        path)));
+}
+
+}  // namespace
+
+std::optional<Error> unfinished_orbax(std::span<const Entry> entries, const std::string& item) {
+  bool has_parts = false, is_joined = false;
+  for (const Entry& entry : entries) {
+    if (!entry.path.starts_with(item)) continue;
+    const std::string_view path = std::string_view(entry.path).substr(item.size());
+    has_parts =
+        has_parts || (path.ends_with("/manifest.ocdbt") && path.starts_with(kOcdbtOfProcess));
+    is_joined = is_joined || path == kOcdbtManifest;
+  }
+  if (!has_parts || is_joined) return std::nullopt;
+  return Error{
+      ErrorKind::kDamaged,
+      "the save of Orbax did not finish: each process has left a database, and there is no "
+      "manifest.ocdbt over them",
+      {item},
+      "Take the step before this one."};
+}
+
+std::vector<std::string> orbax_items(std::span<const Entry> entries) {
+  std::set<std::string> with_tree, with_arrays;
+  for (const Entry& entry : entries) {
+    for (std::string_view file : {kOrbaxMetadata, kOcdbtManifest}) {
+      const auto folder = folder_with(entry.path, file);
+      // The databases of single processes are parts of the one above.
+      if (folder && folder->find(kOcdbtOfProcess) == std::string::npos &&
+          std::count(folder->begin(), folder->end(), '/') <= 1)
+        with_tree.insert(*folder);
+    }
+    if (is_zarr_json(entry.path)) with_arrays.insert("");
+  }
+  if (with_tree.contains("")) return {""};
+  if (!with_tree.empty()) return {with_tree.begin(), with_tree.end()};
+  return {with_arrays.begin(), with_arrays.end()};
+}
+
+OpenedCheckpoint open_orbax(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  const std::vector<std::string> items = orbax_items(entries);
+  if (auto unfinished = unfinished_orbax(entries, "")) {
+    unfinished->place.file = directory->name();
+    return tl::unexpected<Error>(std::move(*unfinished));
+  }
+  if (items.empty())
+    return fail(
+        ErrorKind::kDamaged,
+        "has the metadata of Orbax and no array: neither manifest.ocdbt nor a .zarray lies in "
+        "it",
+        {directory->name()}, "Take the step before this one.");
+  auto folder = std::make_shared<FolderWithNodes>(directory);
+  CheckpointBuilder builder;
+  builder.set_format(kOrbaxFormat);
+  builder.set_directory(folder);
+  for (const std::string& item : items) {
+    if (auto unfinished = unfinished_orbax(entries, item))
+      return tl::unexpected<Error>(std::move(*unfinished));
+    std::string prefix;
+    if (items.size() > 1) prefix = item.substr(0, item.size() - 1) + ".";
+    SHW_CHECK(add_item(builder, *folder, item, prefix, entries, progress));
+  }
+  check_committed(builder, *folder, entries);
+  if (is_cancelled(progress)) return cancelled_error();
+  return builder.finish(progress);
+}
+
+}  // namespace shw

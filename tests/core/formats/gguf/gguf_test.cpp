@@ -1,0 +1,187 @@
+// GGUF files that gguf-py 0.19 wrote (tests/data/gguf, made from random blocks; the truth is what
+// its own decoder makes of them), and what becomes of them when bytes are wrong.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/fixtures.h"
+#include "core/formats/gguf/gguf_files.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/formats/table.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kGgufData = std::string(SHW_TEST_DATA) + "/gguf/";
+
+OpenedCheckpoint open_gguf_bytes(Bytes bytes) {
+  return open_checkpoint(memory_directory("memory", {{"m.gguf", std::move(bytes)}}));
+}
+
+Bytes gguf_bytes(const std::string& path) {
+  auto source = open_file(kGgufData + path, path);
+  REQUIRE(source.has_value());
+  return *read_bytes(**source, 0, (*source)->size());
+}
+
+void check_truth(const std::string& name) {
+  auto opened = open_checkpoint(kGgufData + name + "/ckpt");
+  REQUIRE(opened.has_value());
+  auto truth = read_truth(kGgufData + name + "/truth.safetensors");
+  REQUIRE(truth.has_value());
+  CHECK((*opened)->format().name == "gguf");
+  CHECK((*opened)->tensor_count() == truth->size());
+  for (const auto& [fqn, expected] : *truth) {
+    CAPTURE(fqn);
+    auto tensor = (*opened)->find(fqn);
+    REQUIRE(tensor.has_value());
+    auto values = read_tensor(**opened, *tensor);
+    REQUIRE(values.has_value());
+    CHECK(values->shape == expected.shape);
+    CHECK(values->dtype == expected.dtype);
+    CHECK(values->bytes == expected.bytes);
+  }
+}
+
+std::vector<Finding> findings_above_info(const Checkpoint& checkpoint) {
+  CheckOptions options;
+  options.depth = Depth::kData;
+  auto report = check(checkpoint, options);
+  REQUIRE(report.has_value());
+  std::vector<Finding> found = report->findings;
+  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
+  return found;
+}
+
+// Of a file that is damaged: an error, or a finding that says it.
+std::string words_about(Bytes bytes) {
+  auto opened = open_gguf_bytes(std::move(bytes));
+  if (!opened) return opened.error().message;
+  std::string words;
+  for (const Finding& finding : findings_above_info(**opened)) words += finding.cause + "\n";
+  return words;
+}
+
+bool says(const std::string& words, std::string_view part) {
+  return words.find(part) != std::string::npos;
+}
+
+// Whatever comes of it is an answer.
+void must_answer(Bytes bytes) {
+  auto opened = open_gguf_bytes(std::move(bytes));
+  if (!opened) {
+    CHECK_FALSE(opened.error().message.empty());
+    return;
+  }
+  for (std::uint32_t t = 0; t < (*opened)->tensor_count(); ++t)
+    (void)read_tensor(**opened, TensorId{t}, 1 << 20);
+}
+
+}  // namespace
+
+TEST_CASE("gguf: plain elements and blocks of every kind read as gguf-py decodes them") {
+  check_truth("kinds");
+  auto opened = open_checkpoint(kGgufData + "kinds/ckpt");
+  CHECK(findings_above_info(**opened).empty());
+  auto tensor = (*opened)->find("blocks.Q4_K");
+  REQUIRE(tensor.has_value());
+  CHECK((*opened)->codec((*opened)->chunks(*tensor)[0]).name == "GGUF Q4_K");
+  const std::vector<std::string> said = noted_additions(**opened);
+  CHECK(std::find(said.begin(), said.end(), "tokenizer.ggml.tokens of the GGUF header") !=
+        said.end());
+}
+
+TEST_CASE("gguf: a few elements in the middle of blocks read as they do in the whole") {
+  auto opened = open_checkpoint(kGgufData + "kinds/ckpt");
+  REQUIRE(opened.has_value());
+  auto tensor = (*opened)->find("blocks.Q6_K");
+  REQUIRE(tensor.has_value());
+  auto first = read_first_elements(**opened, *tensor, 300);
+  auto whole = read_tensor(**opened, *tensor);
+  REQUIRE((first.has_value() && whole.has_value()));
+  CHECK(same_bytes(first->bytes, BytesView(whole->bytes).first(first->bytes.size())));
+}
+
+TEST_CASE("gguf: the files of a split model are one checkpoint") {
+  check_truth("split");
+  auto opened = open_checkpoint(kGgufData + "split/ckpt");
+  CHECK(findings_above_info(**opened).empty());
+  // By the name of its first part it is that part, which says so.
+  auto part = open_checkpoint(kGgufData + "split/ckpt/m-00001-of-00003.gguf");
+  REQUIRE(part.has_value());
+  CHECK((*part)->tensor_count() == 2);
+  REQUIRE((*part)->opening_findings().size() == 1);
+  CHECK((*part)->opening_findings()[0].severity == Severity::kInfo);
+}
+
+TEST_CASE("gguf: a part of a split model that is missing is named") {
+  auto opened = open_checkpoint(memory_directory(
+      "memory", {{"m-00001-of-00003.gguf", gguf_bytes("split/ckpt/m-00001-of-00003.gguf")},
+                 {"m-00003-of-00003.gguf", gguf_bytes("split/ckpt/m-00003-of-00003.gguf")}}));
+  REQUIRE(opened.has_value());
+  bool is_named = false;
+  for (const Finding& finding : findings_above_info(**opened))
+    is_named = is_named || says(finding.cause, "m-00002-of-00003.gguf");
+  CHECK(is_named);
+}
+
+TEST_CASE("gguf: offsets that llama.cpp refuses are reported") {
+  CHECK(words_about(gguf_file({{"a", {8}, 0, 0}, {"b", {8}, 0, 32}}, 64)).empty());
+  CHECK(says(words_about(gguf_file({{"a", {8}, 0, 0}, {"b", {8}, 0, 36}}, 68)), "not aligned"));
+  CHECK(says(words_about(gguf_file({{"a", {16}, 0, 0}, {"b", {8}, 0, 32}}, 64)), "inside of"));
+  CHECK(says(words_about(gguf_file({{"a", {8}, 0, 0}, {"b", {8}, 0, 64}}, 96)), "behind a gap"));
+  CHECK(says(words_about(gguf_file({{"a", {8}, 0, 0}, {"b", {8}, 0, 32}}, 40)), "m.gguf"));
+  CHECK(says(words_about(gguf_file({{"a", {8}, 0, 0}, {"a", {8}, 0, 32}}, 64)), "once more"));
+  CHECK(says(words_about(gguf_file({{"a", {33}, 2, 0}}, 64)), "blocks of 32"));
+  CHECK(says(words_about(gguf_file({{"a", {8}, 0, 0}}, 32, {gguf_number("general.alignment", 3)})),
+             "power of two"));
+}
+
+TEST_CASE("gguf: counts and lengths that were made up are refused") {
+  const std::uint64_t huge = ~std::uint64_t{0};
+  CHECK_FALSE(open_gguf_bytes(to_bytes("GGUF" + little(3, 4) + little(huge, 8) + little(0, 8))));
+  CHECK_FALSE(open_gguf_bytes(to_bytes("GGUF" + little(3, 4) + little(0, 8) + little(huge, 8))));
+  CHECK_FALSE(open_gguf_bytes(
+      to_bytes("GGUF" + little(3, 4) + little(1, 8) + little(0, 8) + little(huge, 8))));
+  CHECK_FALSE(open_gguf_bytes(to_bytes("GGUF" + little(0x03000000, 4) + little(0, 16))));
+  // An array of arrays of arrays.
+  std::string nested = gguf_text("k") + little(9, 4);
+  for (int i = 0; i < 1000; ++i) nested += little(9, 4) + little(1, 8);
+  CHECK_FALSE(
+      open_gguf_bytes(to_bytes("GGUF" + little(3, 4) + little(0, 8) + little(1, 8) + nested)));
+  must_answer(gguf_file({{"a", {std::uint64_t{1} << 62, 4, 4}, 0, 0}}, 32));
+  must_answer(gguf_file({{"a", {0, 7}, 0, 0}, {"b", {}, 0, 0}}, 32));
+  must_answer(gguf_file({{"a", {8}, 0, huge - 64}}, 32));
+}
+
+TEST_CASE("gguf: two models in a folder are not one, and a projector beside one is left aside") {
+  const Bytes model = gguf_file({{"a", {8}, 0, 0}}, 32);
+  auto two =
+      open_checkpoint(memory_directory("memory", {{"m-Q4.gguf", model}, {"m-Q8.gguf", model}}));
+  REQUIRE_FALSE(two);
+  CHECK(says(two.error().advice, "by its name"));
+  const std::string type = gguf_text("general.type") + little(8, 4) + gguf_text("mmproj");
+  auto with = open_checkpoint(memory_directory(
+      "memory", {{"m.gguf", model}, {"mmproj.gguf", gguf_file({{"v", {8}, 0, 0}}, 32, {type})}}));
+  REQUIRE(with.has_value());
+  CHECK((*with)->tensor_count() == 1);
+  CHECK(findings_above_info(**with).empty());
+}
+
+TEST_CASE("gguf: every byte of a header wrong and every length of a file are answered") {
+  const Bytes whole = gguf_bytes("kinds/ckpt/kinds.gguf");
+  const std::size_t header = whole.size() < 2048 ? whole.size() : 2048;
+  for (std::size_t at = 0; at < header; ++at) {
+    for (unsigned change : {0x01u, 0xFFu}) {
+      Bytes bent = whole;
+      bent[at] ^= static_cast<std::byte>(change);
+      must_answer(std::move(bent));
+    }
+  }
+  for (std::size_t length = 0; length < header; length += 7)
+    must_answer(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
+}

@@ -1,0 +1,135 @@
+// Arrays that numpy 2 wrote (tests/data/npz), and what becomes of them when bytes are wrong.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/fixtures.h"
+#include "core/formats/items.h"
+#include "core/formats/npz/npz_open.h"
+#include "core/formats/open.h"
+#include "core/make_zip.h"
+#include "core/rules/check.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kNpzData = std::string(SHW_TEST_DATA) + "/npz/";
+
+Bytes npz_bytes(const std::string& path) {
+  auto source = open_file(kNpzData + path, path);
+  REQUIRE(source.has_value());
+  return *read_bytes(**source, 0, (*source)->size());
+}
+
+std::vector<Finding> npz_findings(const Checkpoint& checkpoint) {
+  CheckOptions options;
+  options.depth = Depth::kData;
+  auto report = check(checkpoint, options);
+  REQUIRE(report.has_value());
+  std::vector<Finding> found = report->findings;
+  std::erase_if(found, [](const Finding& one) { return one.severity == Severity::kInfo; });
+  return found;
+}
+
+void must_answer(Bytes bytes) {
+  auto opened = open_checkpoint(memory_directory("memory", {{"m.npz", std::move(bytes)}}));
+  if (!opened) {
+    CHECK_FALSE(opened.error().message.empty());
+    return;
+  }
+  for (std::uint32_t t = 0; t < (*opened)->tensor_count(); ++t)
+    (void)read_tensor(**opened, TensorId{t}, 1 << 20);
+}
+
+}  // namespace
+
+TEST_CASE("npz: arrays read as numpy saved them, deflated or not") {
+  auto truth = read_truth(kNpzData + "truth.safetensors");
+  REQUIRE(truth.has_value());
+  for (const char* file : {"stored.npz", "deflated.npz"}) {
+    CAPTURE(file);
+    auto opened = open_checkpoint(kNpzData + file);
+    REQUIRE(opened.has_value());
+    CHECK((*opened)->tensor_count() == truth->size());
+    for (const auto& [fqn, expected] : *truth) {
+      CAPTURE(fqn);
+      auto tensor = (*opened)->find(fqn);
+      REQUIRE(tensor.has_value());
+      auto values = read_tensor(**opened, *tensor);
+      INFO((values ? std::string() : values.error().message));
+      REQUIRE(values.has_value());
+      CHECK(values->shape == expected.shape);
+      CHECK(values->dtype == expected.dtype);
+      CHECK(values->bytes == expected.bytes);
+    }
+    for (const Finding& finding : npz_findings(**opened)) {
+      CAPTURE(finding.cause);
+      CHECK(finding.rule == "none of these");
+    }
+  }
+  auto one = open_checkpoint(kNpzData + "one.npy");
+  REQUIRE(one.has_value());
+  CHECK(read_tensor(**one, TensorId{0})->bytes == (*truth)["fortran"].bytes);
+}
+
+TEST_CASE("npz: an array of objects is named and not read") {
+  auto opened = open_checkpoint(kNpzData + "with_object.npz");
+  REQUIRE(opened.has_value());
+  CHECK((*opened)->tensor_count() == 1);
+  REQUIRE((*opened)->opening_findings().size() == 1);
+  CHECK((*opened)->opening_findings()[0].severity == Severity::kInfo);
+}
+
+TEST_CASE("npz: an element that changed is found by the checksum of its record") {
+  for (const char* file : {"stored.npz", "deflated.npz"}) {
+    CAPTURE(file);
+    Bytes bytes = npz_bytes(file);
+    auto opened = open_checkpoint(memory_directory("memory", {{"m.npz", bytes}}));
+    REQUIRE(opened.has_value());
+    auto item = (*opened)->item((*opened)->chunks(*(*opened)->find("layers.0.weight"))[0]);
+    REQUIRE(item.has_value());
+    bytes[static_cast<std::size_t>(item->offset) + 70] ^= std::byte{4};
+    auto check = check_npz(memory_source("m.npz", bytes), nullptr);
+    CHECK((!check || check->crc == DataCheck::Crc::kDiffers));
+  }
+}
+
+TEST_CASE("npz: headers that were made up are refused") {
+  auto array = [](const std::string& header) {
+    return make_zip({{"a.npy", "\x93NUMPY\1" + std::string(1, '\0') + little(header.size(), 2) +
+                                   header + std::string(16, '\1')}});
+  };
+  for (const char* header :
+       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999999999999,), }",
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (4294967296, 4294967296, 0), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<f4', 'shape': (4,", "{'descr'", ""})
+    must_answer(to_bytes(array(header)));
+  auto right = open_checkpoint(memory_directory(
+      "memory",
+      {{"m.npz", to_bytes(array("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"))}}));
+  REQUIRE(right.has_value());
+  CHECK((*right)->tensor_count() == 1);
+  auto wrong = open_checkpoint(memory_directory(
+      "memory",
+      {{"m.npz", to_bytes(array("{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }"))}}));
+  REQUIRE(wrong.has_value());
+  CHECK_FALSE(npz_findings(**wrong).empty());
+}
+
+TEST_CASE("npz: every byte wrong and every length of an archive are answered") {
+  for (const char* file : {"stored.npz", "deflated.npz"}) {
+    const Bytes whole = npz_bytes(file);
+    for (std::size_t at = 0; at < whole.size(); at += 3) {
+      Bytes bent = whole;
+      bent[at] ^= std::byte{0x81};
+      must_answer(std::move(bent));
+    }
+    for (std::size_t length = 0; length < whole.size(); length += 61)
+      must_answer(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
+  }
+}
