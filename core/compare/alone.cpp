@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-// Letters that two names share at the begin and at the end.
+// Total length of the common prefix and suffix.
 std::size_t likeness(std::string_view a, std::string_view b) {
   std::size_t most = std::min(a.size(), b.size()), begin = 0, end = 0;
   while (begin < most && a[begin] == b[begin]) ++begin;
@@ -19,7 +19,7 @@ std::size_t likeness(std::string_view a, std::string_view b) {
   return begin + end;
 }
 
-// What two tensors must share before their bytes are worth reading.
+// Tensors are compared by bytes only if these are equal.
 using Form = std::pair<Dtype, Extents>;
 struct Candidates {
   std::vector<TensorId> a, b;
@@ -39,7 +39,7 @@ std::map<Form, Candidates> candidates_of(const BothCheckpoints& both,
   return forms;
 }
 
-// The likest names first. Beyond so many of the same bytes they are taken in their order.
+// Pairs by most similar names first. Larger groups of equal bytes are paired in order.
 constexpr std::size_t kMostAlike = 1024;
 
 void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<TensorPair>& out) {
@@ -63,7 +63,7 @@ void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<Ten
   }
 }
 
-// The weights of a hash are public, so that other elements with an equal hash can be made by hand.
+// The hash is not secure against deliberate collisions, so bytes are compared.
 Result<std::vector<RenamedPair>> equal_to_the_bit(const BothCheckpoints& both,
                                                   const std::vector<TensorPair>& pairs,
                                                   std::uint64_t memory, Progress* progress) {

@@ -56,12 +56,12 @@ class Comparison {
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
   Hiding hides_;
-  std::set<std::string_view> named_a_, named_b_;  // of which only the name is known
+  std::set<std::string_view> named_a_, named_b_;  // of which only names are known
   std::vector<Matched> matched_;
   std::vector<TensorId> only_a_, only_b_;
   std::vector<RenamedPair> renamed_;
   std::uint64_t entries_open_ = 0;
-  std::uint64_t unproved_ = 0;  // tensors of both whose values were not looked at
+  std::uint64_t unproved_ = 0;  // common tensors whose values were not compared
   CheckpointDifference out_;
 };
 
@@ -77,7 +77,7 @@ std::int64_t filled_of(const FilledReport& report, std::string_view fqn) {
   return filled == nullptr ? 0 : filled->lost;
 }
 
-// Two saves of one model have their names in one order: a name is looked for at the same place
+// Checkpoints of one model usually have names in the same order, so the same index is tried
 // first.
 std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view fqn,
                                   TensorId near) {
@@ -108,7 +108,7 @@ bool has_replicas(const Checkpoint& checkpoint, TensorId tensor) {
   return false;
 }
 
-// Copies and overlaps are the same bytes too, and whether they agree is seen by reading them alone.
+// Replicas and overlaps are shared too, but whether they agree is only seen by reading them.
 bool Comparison::are_same_items(const Matched& matched) const {
   auto [one, two] = matched.tensor;
   if (volume(both_.a.shape(one)) == 0) return true;
@@ -135,7 +135,7 @@ Status Comparison::judge_by_metadata() {
   });
 }
 
-// The very bytes of the very file are the same unread, where they can be read at all.
+// Identical byte ranges of the same file are equal without reading, if they can be opened.
 void Comparison::open_same_files() {
   if (both_.a.directory() == nullptr) return;
   OpenableFiles files(both_.a);
@@ -165,7 +165,7 @@ Status Comparison::look_at_values() {
   return {};
 }
 
-// Bytes that agree prove nothing where the checksum of one of them does not.
+// Equal bytes prove nothing if one of them fails its checksum.
 Status Comparison::look_for_damage() {
   std::vector<TensorId> a, b;
   for (const Matched& matched : matched_) {
@@ -197,8 +197,8 @@ Status Comparison::look_at_copies() {
   return {};
 }
 
-// Fingerprints go by the row-major index: a reshape of the same elements leaves them as they are.
-// It is different either way, so that a hash is enough, and is said to be one.
+// Fingerprints are by row-major index, so reshaped tensors have equal ones. The tensor is reported
+// as different anyway, so a hash is enough.
 Status Comparison::look_at_reshaped() {
   std::vector<TensorId> a, b;
   std::vector<Matched*> whose;
@@ -246,13 +246,13 @@ Status Comparison::look_at_entries() {
   return {};
 }
 
-// What opening could not see may be where they differ.
+// Differences may be in what opening could not read.
 void Comparison::doubt_openings() {
   constexpr std::size_t kMost = 8;
   auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
     for (const Finding& finding : checkpoint.opening_findings()) {
       const Rule& rule = rule_of(finding);
-      // As an info it says of bytes that nobody reads, or of a total that nobody asks for.
+      // Infos concern bytes that are not read here, or an unused total.
       const bool damaged = rule.damages_bytes && finding.severity > Severity::kInfo;
       if ((damaged || rule.leaves_undecided) && out_.doubts.size() < kMost)
         out_.doubts.push_back(std::string("in ") + side + " " + finding.cause);

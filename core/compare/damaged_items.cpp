@@ -43,7 +43,7 @@ Result<std::map<TensorId, std::string>> damaged_items(const Checkpoint& checkpoi
     if (is_cancelled(progress)) return cancelled_error();
     const ChunkId chunk = chunks[order[i]];
     auto check = checks.take()->check(chunk, nullptr, nullptr, nullptr);
-    // What cannot be read was met where the values were compared.
+    // Unreadable items were reported when values were compared.
     if (!check || check->crc != DataCheck::Crc::kDiffers) return {};
     std::lock_guard lock(guard);
     damaged.try_emplace(checkpoint.tensor_of(chunk), damage_words(checkpoint, chunk, *check));

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-// What is read of an entry to show it, and what two of them may take to be held byte by byte.
+// Bytes read of an entry to show it, and the size up to which two entries are compared bytewise.
 constexpr std::uint64_t kShown = std::uint64_t{1} << 20;
 constexpr std::uint64_t kHeld = std::uint64_t{64} << 20;
 
@@ -42,7 +42,7 @@ std::string words_of(const Error& error, const char* side) {
   return std::string("in ") + side + " " + file + error.message;
 }
 
-// Nothing where they say the same.
+// Empty if the entries are equal.
 std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t one,
                                              const Checkpoint& b, std::size_t two) {
   EntryDifference out{a.objects()[one].fqn, DifferenceKind::kUndecided, {}, {}, {}};
@@ -61,14 +61,14 @@ std::optional<EntryDifference> compare_entry(const Checkpoint& a, std::size_t on
   if (!left_bytes || !right_bytes) {
     out.why = !left_bytes ? words_of(left_bytes.error(), "A") : words_of(right_bytes.error(), "B");
   } else {
-    // Two pickles of one object need not have the same bytes, and nothing here is executed.
+    // Equal objects may have different pickles, and pickles are not executed.
     out.why = "the bytes differ, and what they stand for is not made: " +
               (!left ? words_of(left.error(), "A") : words_of(right.error(), "B"));
   }
   return out;
 }
 
-// The very bytes of the very file. Whether it opens is not asked.
+// Identical byte ranges of the same file, readable or not.
 bool is_same_place(const Checkpoint& a, const NonTensorEntry& one, const Checkpoint& b,
                    const NonTensorEntry& two) {
   if (a.directory() == nullptr || b.directory() == nullptr || !one.item || !two.item) return false;
@@ -77,7 +77,7 @@ bool is_same_place(const Checkpoint& a, const NonTensorEntry& one, const Checkpo
          one.item->offset == two.item->offset && one.item->length == two.item->length;
 }
 
-// A value that stands in the metadata costs nothing to read.
+// Values inside the metadata are already read.
 bool is_read_already(const NonTensorEntry& a, const NonTensorEntry& b) {
   return a.inlined && b.inlined && !a.inlined->opcodes.empty() && !b.inlined->opcodes.empty();
 }
@@ -91,7 +91,7 @@ ByName by_name(const Checkpoint& checkpoint) {
   return names;
 }
 
-// An entry whose own value is gone says now what another one said.
+// Reports entries whose own value was lost and replaced by another one's.
 void add_taken(const FilledReport& filled, const char* side, std::vector<EntryDifference>& out) {
   for (const FilledEntry& entry : filled.entries) {
     bool told = std::any_of(out.begin(), out.end(),
@@ -116,7 +116,7 @@ Result<EntriesSeen> compare_entries(const Checkpoint& a, const FilledReport& fil
   std::vector<std::pair<std::size_t, std::size_t>> both;
   for (const auto& [fqn, one] : left) {
     auto other = right.find(fqn);
-    // As a tensor it is said there.
+    // If it is a tensor on the other side, it is reported there.
     if (other == right.end() && !b.find(fqn))
       out.entries.push_back({std::string(fqn), DifferenceKind::kMissing, {}, {}, {}});
     if (other == right.end()) continue;

@@ -16,14 +16,14 @@
 namespace shw {
 namespace {
 
-// What one thread takes at once, small tiles together and large ones in parts. The same for all
-// members of a team, whatever memory and cores they have.
+// Work unit of one thread; small tiles are combined, large ones split. Equal on all members of a
+// team, regardless of memory and cores.
 constexpr std::uint64_t kPartBytes = std::uint64_t{64} << 20;
 constexpr std::uint32_t kPartTiles = 256;
 
-// Tiles [first, last) of one tensor; or of one of them a box, counted from its first element.
+// Tiles [first, last) of one tensor, or a box of one tile, relative to its first element.
 struct Part {
-  std::size_t tensor = 0;  // of those asked for
+  std::size_t tensor = 0;  // index in the requested tensors
   std::uint32_t first = 0, last = 0;
   std::optional<Box> box = {};
 };
@@ -66,7 +66,7 @@ class FingerprintPass {
   Progress* progress_;
   DecodedItems decoded_;
   std::vector<Part> parts_;
-  std::vector<std::uint64_t> costs_;  // of each part, in bytes
+  std::vector<std::uint64_t> costs_;  // bytes per part
 };
 
 Status FingerprintPass::judge(std::size_t tensor) const {
@@ -102,7 +102,7 @@ void FingerprintPass::add_parts(std::size_t tensor) {
   }
 }
 
-// What has to be decoded is read from front to back, by one.
+// Compressed tiles are read sequentially by one thread.
 void FingerprintPass::add_boxes(std::size_t tensor, std::uint32_t tile) {
   const ChunkId chunk = checkpoint_.chunks(tensors_[tensor])[tile];
   const ExtentsView sizes = checkpoint_.sizes(chunk);
@@ -178,7 +178,7 @@ std::string words_of(const Result<Fingerprint>& found) {
   return packed_text(payload.take());
 }
 
-// The first error of a tensor is told.
+// Keeps the first error of a tensor.
 Status add_words(const std::string& text, Result<Fingerprint>& sum) {
   Decoder payload(std::as_bytes(std::span(text)));
   SHW_TRY(const std::uint64_t is_found, payload.number());

@@ -12,7 +12,7 @@ std::string elements_words(std::int64_t count, const std::string& what) {
   return plural(static_cast<std::uint64_t>(count), "element") + " " + what;
 }
 
-// Why nobody can say what the tensor holds in both.
+// Why the tensor's values are unknown on either side.
 std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
   if (matched.a.too_tangled || matched.b.too_tangled)
@@ -36,14 +36,14 @@ std::vector<std::string> reasons_of(const Matched& matched, std::optional<std::i
   return why;
 }
 
-// The shape is made of the tiles that were found: others may make it larger.
+// The shape is derived from tiles that were found; unread ones may enlarge it.
 bool may_grow(const Checkpoint& checkpoint, TensorId tensor, ExtentsView other) {
   ExtentsView shape = checkpoint.shape(tensor);
   return !checkpoint.format().traits.has_index && shape.size() == other.size() &&
          std::equal(shape.begin(), shape.end(), other.begin(), std::less_equal<>());
 }
 
-// Why a shape, or tiles that are missing, are no difference: what did not open may have them.
+// Why differing shapes or missing tiles prove no difference: unopened files may contain them.
 std::vector<std::string> may_be_hidden(const BothCheckpoints& both, const Matched& matched,
                                        Hiding hides, bool is_incomplete) {
   auto [one, two] = matched.tensor;
@@ -57,7 +57,7 @@ std::vector<std::string> may_be_hidden(const BothCheckpoints& both, const Matche
   return why;
 }
 
-// The first kind that fits, from the top; nothing where all that was looked at is the same.
+// The first kind that applies, in declaration order; empty if everything compared is equal.
 std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDifference& told,
                                       bool is_incomplete, bool is_hidden) {
   const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
@@ -70,7 +70,7 @@ std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDiffer
   return matched.retiled ? std::optional(DifferenceKind::kRetiled) : std::nullopt;
 }
 
-// What reading met says more than what the metadata let expect.
+// Read errors are more specific than errors in the metadata.
 void set_read_error(const Matched& matched, TensorDifference& told) {
   bool in_b = !matched.a.error;
   const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-// Pairs of gaps that are held against each other: a moment.
+// Pairs of gaps that are compared; takes under a second.
 constexpr std::size_t kMostPairs = 4'000'000;
 
 bool is_before(const Box& a, const Box& b) {
@@ -63,7 +63,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   if (judged.tiling == Tiling::kExact) return cover;
   cover.exact = false;
   if (auto outside = tile_outside(checkpoint, tensor)) cover.error = std::move(outside);
-  // A shape that cannot be has no elements to count.
+  // Impossible shapes have no number of elements.
   if (!volume(checkpoint.shape(tensor)) && !cover.error)
     cover.error =
         Error{ErrorKind::kDamaged, "the shape " + to_text(checkpoint.shape(tensor)) + " cannot be",

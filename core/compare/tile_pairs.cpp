@@ -7,14 +7,14 @@
 namespace shw {
 namespace {
 
-// A tile, or what of it no tile before it holds.
+// A tile, or the part of it that no earlier tile covers.
 struct OwnPart {
   ChunkId chunk{};
   Box box;
   bool is_all = true;
 };
 
-// What leaves the shape is damaged: it is said, and nothing is read by it.
+// Tiles outside the shape are reported as damaged and not read.
 bool is_in_shape(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   return lies_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
 }
@@ -51,7 +51,7 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
   return parts;
 }
 
-// The dim along which the parts begin furthest from each other.
+// The dim in which the starts of parts differ most.
 std::size_t widest(const std::vector<OwnPart>& parts, std::span<const std::uint32_t> which) {
   std::size_t best = 0;
   std::int64_t most = 0;
@@ -68,8 +68,8 @@ std::size_t widest(const std::vector<OwnPart>& parts, std::span<const std::uint3
   return best;
 }
 
-// Finds the parts that a box meets: a tree of boxes around half of the parts each. Sorted along one
-// dim, a single tile as long as the tensor made every search a look at all of them.
+// Finds the parts that intersect a box, by a tree of bounding boxes. With parts sorted along one
+// dim instead, one long tile would make every search linear.
 class PartFinder {
  public:
   explicit PartFinder(const std::vector<OwnPart>& parts) : parts_(parts), order_(parts.size()) {
@@ -77,7 +77,7 @@ class PartFinder {
     if (!parts.empty()) build(0, order_.size());
   }
 
-  // In the order of the parts: neighbours are read one after the other.
+  // Visits in the order of parts, so that neighbours are read consecutively.
   template <class Visit>
   void each_intersecting(const Box& box, Visit visit) {
     met_.clear();
@@ -89,13 +89,13 @@ class PartFinder {
   }
 
  private:
-  static constexpr std::size_t kFew = 8;  // looked at one by one
+  static constexpr std::size_t kFew = 8;  // searched linearly
   struct Node {
-    std::size_t first = 0, last = 0, second_child = 0;  // the first one follows it; 0: a leaf
-    Extents low, high;                                  // around the parts [first, last)
+    std::size_t first = 0, last = 0, second_child = 0;  // the first follows its node; 0: a leaf
+    Extents low, high;  // bounds of the parts [first, last)
   };
 
-  // At most 34 deep: each child has half of the parts.
+  // At most 34 levels, since each child has half of the parts.
   std::size_t build(std::size_t first, std::size_t last) {
     const std::size_t self = nodes_.size();
     nodes_.push_back(around(first, last));

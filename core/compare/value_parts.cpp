@@ -7,9 +7,9 @@
 namespace shw {
 namespace {
 
-// Of one tile; a shape that was made up has no more either.
+// Per tile; bounds invented shapes too.
 constexpr std::uint64_t kMostParts = 4096;
-// Small tiles that one thread looks at in a row.
+// Small tiles per thread.
 constexpr std::uint32_t kPartPairs = 256;
 
 }  // namespace
@@ -23,7 +23,7 @@ void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::u
     const Box box = box_of(both, pairs, pairs.pairs[i]);
     auto elements = static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
     if (elements <= static_cast<std::uint64_t>(most)) {
-      // Tiles of one checkpoint are judged apart: what they come to is said of that one.
+      // Errors within one checkpoint are reported for that one, so its pairs are separate.
       bool joins = may_join && pairs.pairs[i].of == pairs.pairs[i - 1].of &&
                    parts.back().elements + elements <= static_cast<std::uint64_t>(most) &&
                    i - parts.back().first < kPartPairs;

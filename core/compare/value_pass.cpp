@@ -17,10 +17,10 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 256 << 10;  // two of them stay in a core's cache
+constexpr std::uint64_t kPieceBytes = 256 << 10;  // two pieces fit into a core's cache
 constexpr std::uint64_t kBlockBytes = 2 << 20;
 
-// What a reader is at: a block that is looked at twice is not read, or decoded up to, once more.
+// Current block of a reader, so that a block is not read or decoded twice.
 struct BlockAt {
   BlockReader reader;
   std::optional<ChunkId> chunk = {};
@@ -36,14 +36,14 @@ struct BlockAt {
   }
 };
 
-// What a thread holds: a reader of each checkpoint, and a piece of each.
+// Per thread: a reader and a piece of each checkpoint.
 struct PairReaders {
   BlockAt a, b;
   Bytes a_piece = {}, b_piece = {};
-  bool at_b = false;  // which of them is read: whose file an error is about
+  bool at_b = false;  // which one is being read, for error messages
 };
 
-// The first element that differs, by its row-major index in the tensor.
+// The first different element by row-major index in the tensor.
 struct FirstSeen {
   std::uint64_t index = std::numeric_limits<std::uint64_t>::max();
   std::array<std::byte, 16> a{}, b{};
@@ -60,11 +60,11 @@ struct PartResult {
 enum class Look : std::uint8_t {
   kWhether,   // stops at the first difference
   kNumbers,   // every element
-  kSquaresA,  // of what is equal: A alone is read
+  kSquaresA,  // squares of equal parts: reads A only
 };
 
 struct TensorSums {
-  std::uint64_t expected = 0;  // elements that both have, by the shape
+  std::uint64_t expected = 0;  // common elements according to shapes
   FirstSeen first;
   std::uint64_t error_part = std::numeric_limits<std::uint64_t>::max();
   std::uint32_t first_part = 0, last_part = 0;
@@ -87,8 +87,8 @@ Box local_box(const Checkpoint& checkpoint, ChunkId chunk, Box box) {
   return box;
 }
 
-// What is linear in the tiles is always held; beyond, an eighth of the memory. Never so many that
-// the index of a pair wraps.
+// Limits pairs to an eighth of the memory, but at least a number linear in the tiles, and at most
+// what an index can hold.
 std::size_t most_pairs(const BothCheckpoints& both, const std::vector<AskedPair>& asked,
                        std::uint64_t memory) {
   std::uint64_t tiles = 0;
@@ -99,8 +99,8 @@ std::size_t most_pairs(const BothCheckpoints& both, const std::vector<AskedPair>
   return static_cast<std::size_t>(std::min<std::uint64_t>(most, kAllShared / 2));
 }
 
-// Counted by the shape and by what lies in no tile, not by the pairs: elements that no pair has
-// are unread, whatever went wrong. 0 where the gaps cannot be told apart, which is said.
+// From shapes and gaps rather than from pairs, so that elements without a pair count as unread. 0,
+// and reported, if the gaps cannot be determined.
 std::uint64_t elements_of_both(const BothCheckpoints& both, const AskedPair& asked) {
   const auto all = volume(both.a.shape(asked.tensor.a));
   const auto apart = gaps_apart(*asked.a, *asked.b);
@@ -121,7 +121,7 @@ class ValuePass {
   Result<std::vector<SeenPair>> run();
 
  private:
-  // The tiles of a pair, as readers take them.
+  // The tiles of a pair in the readers' form.
   struct Sides {
     const Checkpoint &a, &b;
     Dtype a_dtype, b_dtype;
@@ -151,12 +151,12 @@ class ValuePass {
   DecodedItems decoded_{shares_.decoded};
   TilePairs pairs_;
   std::vector<ValuePart> parts_;
-  std::vector<std::uint8_t> is_equal_;     // by part: read, and nothing differs
-  std::vector<ElementProducts> products_;  // by part: added up in order, whoever was first
+  std::vector<std::uint8_t> is_equal_;  // by part: completely read without a difference
+  std::vector<ElementProducts> products_;  // by part: added in order, whoever was first
   std::vector<TensorSums> sums_;
   std::vector<SeenPair> seen_;
-  std::mutex guard_;  // of sums_ and seen_
-  // Of both checkpoints, and of pairs within one of them.
+  std::mutex guard_;  // for sums_ and seen_
+  // For both checkpoints, and for pairs within each one.
   std::array<Pool<PairReaders>, 3> readers_{
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.b); }},
       Pool<PairReaders>{[this] { return readers_of(both_.a, both_.a); }},
@@ -179,7 +179,7 @@ ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
   return {both_.a, both_.b, a, b};
 }
 
-// Compressed, and too large to be held: what is told by metadata.
+// True for compressed tiles that are too large to hold decoded, judged by metadata.
 bool ValuePass::is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const {
   if (checkpoint.transforms(chunk).empty()) return false;
   const auto elements = static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0));
@@ -331,7 +331,7 @@ Status ValuePass::look(std::size_t index) {
   return part.last - part.first > 1 ? look_apart(index) : Status{};
 }
 
-// Tiles that can be read tell what they can beside one that cannot.
+// Compares readable tiles even if others fail.
 Status ValuePass::look_apart(std::size_t index) {
   ValuePart one = parts_[index];
   const std::uint32_t last = one.last;
@@ -368,14 +368,14 @@ void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
   const PairOf of = pairs_.pairs[part.first].of;
   std::lock_guard lock(guard_);
   TensorSums& sums = sums_[part.tensor];
-  // Of several the one that lies first, whichever thread met its own first.
+  // Keeps the first error by position, independent of threads.
   if (index >= sums.error_part) return;
   sums.error_part = index;
   seen_[part.tensor].error = std::move(error);
   seen_[part.tensor].error_in_b = of == PairOf::kBoth ? in_b : of == PairOf::kB;
 }
 
-// Cosines are of the whole tensor: the parts that are equal count as well.
+// Cosines cover the whole tensor, so equal parts count too.
 Status ValuePass::add_squares(std::size_t index) {
   const ValuePart& part = parts_[index];
   const Sides sides = sides_of(part);
@@ -435,7 +435,7 @@ Result<std::vector<SeenPair>> ValuePass::run() {
 }  // namespace
 
 CompareShares shares_of(std::uint64_t memory) {
-  // Of each thread and side: a piece, a block that is held, and once more while it is made.
+  // Per thread and side: a piece, a held block, and its copy while decoding.
   const std::uint64_t each = memory / 2 / (2 * worker_count()) / 3;
   CompareShares shares;
   shares.piece = std::clamp(each / 4096 * 4096, std::uint64_t{4096}, kPieceBytes);

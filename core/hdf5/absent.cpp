@@ -1,4 +1,4 @@
-// What the room is where the library was not there to build with.
+// Replacements for builds without the HDF5 library.
 #include "core/hdf5/hdf5_writer.h"
 
 namespace shw {

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// What the system said, out of "errno = 28, error message = 'No space left on device', buf =
+// Extracts the system's message from "errno = 28, error message = 'No space left on device', buf =
 // 0x55..".
 std::string system_words(std::string_view description) {
   constexpr std::string_view kBefore = "error message = '";
@@ -17,7 +17,7 @@ std::string system_words(std::string_view description) {
   return std::string(description.substr(0, description.find('\'')));
 }
 
-// Only what an error is called: the descriptions are full of pointers.
+// Takes only error names; descriptions contain pointers.
 herr_t take_words(unsigned, const H5E_error2_t* entry, void* words) {
   auto& text = *static_cast<std::string*>(words);
   if (!text.empty()) return 0;
@@ -48,8 +48,8 @@ Error hdf5_error(const std::string& what, const std::string& file, const std::st
 }
 
 void silence_hdf5() {
-  // At the end of the process the library would write once more what could not be written, and
-  // falls over it. Files are closed by those who made them.
+  // At exit the library would crash retrying failed writes. Files are closed by their
+  // owners.
   H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }

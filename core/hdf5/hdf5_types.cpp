@@ -12,8 +12,8 @@ struct FloatForm {
   std::size_t size, exponent_at, exponent_bits, mantissa_bits, bias;
 };
 
-// The sign is the top bit, the mantissa begins at bit 0. All codes of the three were read by HDF5
-// and h5py as they should (spec/environment.md 3c).
+// The sign is the top bit, the mantissa starts at bit 0. All codes of the three types were verified
+// with HDF5 and h5py.
 Hdf5Handle small_float(const FloatForm& form) {
   Hdf5Handle type(H5Tcopy(H5T_IEEE_F32LE));
   H5Tset_fields(type.get(), form.size * 8 - 1, form.exponent_at, form.exponent_bits, 0,
@@ -35,7 +35,7 @@ Hdf5Handle copy_of_type(hid_t type) {
   return Hdf5Handle(H5Tcopy(type));
 }
 
-// As h5py writes complex numbers, and reads them.
+// The layout of h5py's complex numbers.
 Hdf5Handle complex_of(const Hdf5Handle& part) {
   std::size_t size = H5Tget_size(part.get());
   Hdf5Handle type(H5Tcreate(H5T_COMPOUND, 2 * size));
@@ -44,7 +44,7 @@ Hdf5Handle complex_of(const Hdf5Handle& part) {
   return type;
 }
 
-// As h5py writes bool, and reads it.
+// The layout of h5py's bool.
 Hdf5Handle bool_type() {
   Hdf5Handle type(H5Tenum_create(H5T_STD_I8LE));
   const signed char no = 0, yes = 1;

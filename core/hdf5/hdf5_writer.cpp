@@ -14,8 +14,8 @@ namespace shw {
 struct Hdf5Writer::State {
   std::string name;
   Hdf5Handle file, text, with_groups;
-  // Kept, since making lists of properties and walking paths from the root were a tenth of the time
-  // of 100,000 virtual datasets.
+  // Cached, because creating property lists and resolving paths from the root took a tenth of the
+  // time for 100,000 virtual datasets.
   std::array<Hdf5Handle, static_cast<std::size_t>(Dtype::kCount)> types, virtual_lists;
   std::string folder_path;
   Hdf5Handle folder;
@@ -25,10 +25,10 @@ struct Hdf5Writer::State {
     if (!known) known = hdf5_type(dtype);
     return known.get();
   }
-  // What a virtual dataset of that dtype is made with, without its parts.
+  // The creation properties of virtual datasets with the dtype, without parts.
   hid_t virtual_list(Dtype dtype);
-  // The group that a new object goes into; `left` goes from the path to what is left
-  // of it in there: all of it where the group is still to be made.
+  // The group for a new object. `left` is advanced to the rest of the path inside the group, or
+  // stays if the group must still be created.
   hid_t folder_of(const char*& left);
   tl::unexpected<Error> failed(const std::string& what, const std::string& object = {}) const {
     return tl::unexpected<Error>(hdf5_error(what, name, object));
@@ -36,7 +36,7 @@ struct Hdf5Writer::State {
   Status add_attribute(hid_t object, const Hdf5Attribute& attribute) const;
   Status add_attributes(hid_t object, const Hdf5Attributes& attributes) const;
   Result<Hdf5Handle> make(const Hdf5Dataset& dataset, const Hdf5Handle& space, hid_t creation);
-  // Elements wait in memory until a dataset is closed.
+  // Elements are buffered until a dataset is closed.
   Status finished(Hdf5Handle& dataset, const std::string& path) const {
     if (!dataset.close()) return failed("cannot write the dataset", path);
     return {};
@@ -63,7 +63,7 @@ bool select(const Hdf5Handle& space, const Box& box) {
                              nullptr) >= 0;
 }
 
-// The elements of a part, in the dataset that has them.
+// A part's elements as a selection in their dataset.
 Hdf5Handle selection_of(const Hdf5Part& part) {
   Hdf5Handle space = space_of(Extents{part.length});
   auto start = static_cast<hsize_t>(part.first), step = static_cast<hsize_t>(part.step),
@@ -72,7 +72,7 @@ Hdf5Handle selection_of(const Hdf5Part& part) {
   return space;
 }
 
-// File locks protect nothing that nobody else knows yet, and parallel file systems refuse them.
+// Nobody else knows the file yet, and parallel file systems reject locks.
 Hdf5Handle file_access() {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS));
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 10 && H5_VERS_RELEASE >= 7)
@@ -81,10 +81,10 @@ Hdf5Handle file_access() {
   return access;
 }
 
-// A million cells at once: memory stays small, and a call into the library costs nothing beside it.
+// A million cells at once: little memory, and few calls into the library.
 constexpr std::uint64_t kRowsAtOnce = 1 << 16;
 
-// Cells of 8 bytes, side by side as the compound type has them; texts as pointers.
+// Cells of 8 bytes in the order of the compound type; texts are pointers.
 class RowBuffer final : public Hdf5Row {
  public:
   void put(std::int64_t whole) override { append(&whole); }
@@ -181,7 +181,7 @@ Status Hdf5Writer::State::add_attributes(hid_t object, const Hdf5Attributes& att
 
 Status Hdf5Writer::set_attributes(const std::string& group, const Hdf5Attributes& attributes) {
   hid_t file = state_->file.get();
-  // The root is there already, and so is what another call has made.
+  // The root, or a group created by an earlier call.
   Hdf5Handle object(H5Oopen(file, group.c_str(), H5P_DEFAULT));
   if (!object) {
     H5Eclear2(H5E_DEFAULT);
@@ -211,7 +211,7 @@ hid_t Hdf5Writer::State::virtual_list(Dtype dtype) {
     auto loud = loud_element(dtype);
     H5Pset_fill_value(known.get(), type(dtype), loud.data());
   }
-  // Takes away the parts of the dataset before.
+  // Removes the parts of the previous dataset.
   if (H5Pset_layout(known.get(), H5D_CONTIGUOUS) < 0) return H5I_INVALID_HID;
   return known.get();
 }
@@ -231,7 +231,7 @@ hid_t Hdf5Writer::State::folder_of(const char*& left) {
 
 Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5Segment> segments) {
   Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE));
-  // Or it would be the checkpoint that is filled.
+  // Otherwise fill values would be written into the checkpoint.
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   for (const Hdf5Segment& segment : segments) {
     if (H5Pset_external(creation.get(), segment.file.c_str(), static_cast<off_t>(segment.offset),
@@ -350,7 +350,7 @@ Status Hdf5Writer::close() {
   for (Hdf5Handle& list : state.virtual_lists) list = Hdf5Handle();
   state.text = Hdf5Handle();
   state.with_groups = Hdf5Handle();
-  // First all of it, and only then the file: one that fails to close keeps what it could not write.
+  // Flushes before closing, since a failed close does not report what was not written.
   if (H5Fflush(state.file.get(), H5F_SCOPE_LOCAL) < 0 || !state.file.close())
     return state.failed("cannot be written");
   return {};

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::string_view kNever{"\0", 1};
 
-// HDF5 takes "" and "." between slashes for the group itself.
+// HDF5 ignores "" and "." between slashes.
 bool has_lost_parts(std::string_view fqn) {
   while (true) {
     std::size_t slash = fqn.find('/');

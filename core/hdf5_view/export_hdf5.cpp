@@ -24,7 +24,7 @@
 namespace shw {
 namespace {
 
-// Tensors whose headers are read before the next are written: what is known of them stays small.
+// Tensors per batch; limits memory for headers that are read before writing.
 constexpr std::uint32_t kBatch = 1024;
 
 struct MappedBatch {
@@ -32,7 +32,7 @@ struct MappedBatch {
   std::vector<TileStack> stacks;
 };
 
-// The place of a tensor in a stack: `dataset[index]`, of `count`.
+// A tensor's place in a stack: `dataset[index]`, of `count`.
 struct PlaceInStack {
   std::string dataset;
   std::int64_t count = 0, index = 0;
@@ -70,14 +70,14 @@ class Export {
   const Checkpoint& checkpoint_;
   const ExportOptions& options_;
   Hdf5Writer writer_;
-  std::string folder_;  // that paths of files begin with
+  std::string folder_;  // prefix of file paths
   DatasetNames names_;
   Progress* progress_;
   std::map<std::string, std::vector<std::string>, std::less<>> rules_;  // by FQN
   std::set<FileId> mapped_files_;
   std::set<std::string> sources_;
   std::map<TensorId, PlaceInStack> stacked_;  // of this batch
-  std::size_t stacks_ = 0;                    // of all batches
+  std::size_t stacks_ = 0;  // of all batches
   Exported exported_;
 };
 
@@ -112,8 +112,8 @@ std::vector<Hdf5Segment> Export::segments_of(const std::vector<ByteRun>& runs) {
   return segments;
 }
 
-// All of a file as elements of that dtype, those that begin where `offset` does. Made once: a
-// dataset for every tile would cost four times as much as the tensors themselves.
+// The whole file as elements of the dtype, aligned like `offset`. Cached, because a dataset per
+// tile would take four times as much space as the tensors.
 Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype dtype) {
   const std::uint64_t element = size_of(dtype), residue = offset % element;
   const std::uint64_t elements = (checkpoint_.file(file).size - residue) / element;
@@ -128,7 +128,7 @@ Result<Hdf5Part> Export::part_of_file(FileId file, std::uint64_t offset, Dtype d
   return part;
 }
 
-// Where every tile stands in the tensor, and which elements of which dataset it is.
+// For each tile its place in the tensor, and its elements in a file's dataset.
 Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor, Dtype dtype,
                                                const std::vector<MappedTile>& tiles) {
   std::vector<Hdf5Part> parts;
@@ -171,7 +171,7 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
   return writer_.add_external(dataset, segments_of(mapped.segments));
 }
 
-// What cannot be read after all is left out as damaged.
+// Tensors that turn out to be unreadable are omitted as damaged.
 Status Export::add_copy(TensorId tensor, const MappedTensor& mapped) {
   Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
   dataset.attributes.push_back({"copied", "its elements are a copy: " + mapped.why});
@@ -197,7 +197,7 @@ Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
   Hdf5Dataset dataset = dataset_of(tensor, "/partial/");
   dataset.attributes.push_back({"missing_elements", mapped.missing});
   dataset.attributes.push_back({"why", mapped.why});
-  // A bool has no third value that says that it is missing.
+  // bool has no fill value that would mark missing elements.
   if (dataset.dtype == Dtype::kBool) dataset.dtype = Dtype::kUint8;
   SHW_TRY(auto parts, parts_of(tensor, dataset.dtype, mapped.tiles));
   return writer_.add_virtual(dataset, parts);
@@ -243,7 +243,7 @@ Status Export::add(TensorId tensor, const MappedTensor& mapped) {
   return {};
 }
 
-// What a reader has to know before it believes the rest.
+// Information that readers need before they use the rest.
 Status Export::add_about() {
   Hdf5Attributes about{{"schema", "shardwright/1"},
                        {"checkpoint", checkpoint_.directory()->name()},
@@ -285,7 +285,7 @@ Result<MappedBatch> Export::map_batch(std::uint32_t first) const {
   return batch;
 }
 
-// The tiles of its first tensor, each as many times as there are tensors.
+// Writes the tiles of a stack's first tensor, each repeated for all tensors.
 Status Export::add_stack(const MappedBatch& batch, const TileStack& stack, std::uint32_t first) {
   auto id = [&](std::size_t tensor) {
     return TensorId{first + static_cast<std::uint32_t>(tensor)};
@@ -312,7 +312,8 @@ Result<Exported> Export::run() {
   remember_findings();
   const std::uint32_t count = checkpoint_.tensor_count();
   if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
-  // The library has one thread: while it writes a batch, the others read the headers of the next.
+  // The library is single-threaded: while it writes a batch, other threads read headers of the
+  // next.
   auto map_next = [&](std::uint32_t first) {
     return run_on_own_thread([this, first] { return map_batch(first); });
   };
@@ -348,7 +349,7 @@ std::vector<std::string> paths_of_files(const Checkpoint& checkpoint) {
   return paths;
 }
 
-// What the paths of mapped files begin with.
+// The prefix of paths of mapped files.
 Result<std::string> folder_prefix(const Checkpoint& checkpoint, const std::string& out,
                                   Hdf5Paths paths) {
   Store& store = posix_store();

@@ -14,9 +14,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostDims = 32;         // of a dataset
-constexpr std::size_t kMostSegments = 2048;   // of one list; the library takes at most 2,729
-constexpr std::size_t kMostTiles = 1u << 16;  // of a virtual dataset: it is searched from the front
+constexpr std::size_t kMostDims = 32;  // per dataset
+constexpr std::size_t kMostSegments = 2048;  // per external file list; the library allows 2,729
+constexpr std::size_t kMostTiles = 1u << 16;  // per virtual dataset: lookups are linear
 
 MappedTensor refused(std::string why) {
   MappedTensor out;
@@ -24,11 +24,11 @@ MappedTensor refused(std::string why) {
   return out;
 }
 
-// Chunks that hold elements, each box once: of equal ones the first.
+// One chunk with elements per box: of equal boxes the first.
 struct ChosenChunks {
   std::vector<ChunkId> chunks;
   EqualBoxes copies;    // further chunks of the same boxes
-  std::string outside;  // why one was passed over
+  std::string outside;  // why a chunk was skipped
 };
 
 ChosenChunks choose_chunks(const Checkpoint& checkpoint, TensorId tensor) {
@@ -67,7 +67,7 @@ TilingDefects defects_of(const Checkpoint& checkpoint, ExtentsView shape,
   return find_defects(shape, boxes);
 }
 
-// Tiles that are runs of the tensor's own order, from front to back; nothing where one is not.
+// Tiles sorted by position if each is contiguous in the row-major tensor; else empty.
 std::optional<std::vector<std::size_t>> front_to_back(ExtentsView shape,
                                                       const std::vector<MappedTile>& tiles) {
   Extents strides = row_major_strides(shape);
@@ -96,8 +96,8 @@ void append(std::vector<ByteRun>& segments, const ByteRun& run) {
     segments.push_back(run);
 }
 
-// One list for the whole tensor, where its tiles follow each other in its own order: what FSDP
-// leaves. It is made in a quarter of the time, and read five times as fast, as a virtual dataset.
+// Maps the whole tensor by one list of segments if its tiles are contiguous in order, as FSDP saves
+// it. Takes a quarter of a virtual dataset's time to write, and a fifth to read.
 bool make_segments(ExtentsView shape, MappedTensor& out) {
   auto order = front_to_back(shape, out.tiles);
   if (!order) return false;
@@ -112,11 +112,11 @@ bool make_segments(ExtentsView shape, MappedTensor& out) {
   return true;
 }
 
-// What keeps a tensor from being mapped in place, of all its tiles.
+// What prevents mapping a tensor in place, over all its tiles.
 struct Obstacles {
-  std::string lies_elsewhere, is_not_there;  // the first of each
-  std::int64_t unmapped = 0;                 // elements of both
-  std::size_t others = 0;                    // tiles of which another copy than the first is mapped
+  std::string lies_elsewhere, is_not_there;  // the first reason of each kind
+  std::int64_t unmapped = 0;  // of both kinds
+  std::size_t others = 0;  // tiles of which a replica is mapped
 };
 
 Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
@@ -138,7 +138,7 @@ Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
   return obstacles;
 }
 
-// Why it is not whole, before anything was opened.
+// The reason, known from metadata alone, why the tensor is incomplete.
 std::string why_not_whole(const ChosenChunks& chosen, const TilingDefects& defects) {
   if (!chosen.outside.empty()) return chosen.outside;
   if (defects.gaps.empty()) return {};

@@ -7,12 +7,12 @@
 namespace shw {
 namespace {
 
-// A list of segments is read file by file: beyond this a virtual dataset is the faster way.
+// Segments are read file by file; above this number a virtual dataset is faster.
 constexpr std::int64_t kRunsOfATile = 64;
-// What one list may have; the library takes at most 2,729.
+// Limit of one list; the library allows 2,729.
 constexpr std::int64_t kMostRuns = 2048;
 
-// A dimension of a view, widest stride first; neighbours that are one run are one.
+// A dimension of a view, sorted by decreasing stride; contiguous neighbours are merged.
 struct ViewDim {
   std::int64_t size = 1, stride = 1;
 };
@@ -30,7 +30,7 @@ std::vector<ViewDim> folded(const ItemHeader& header) {
   return dims;
 }
 
-// Later elements lie later: the order of the storage is the row-major one, with gaps at most.
+// True if the storage is in row-major order, possibly with gaps.
 bool is_in_order(const std::vector<ViewDim>& dims) {
   std::int64_t reach = 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
@@ -40,7 +40,7 @@ bool is_in_order(const std::vector<ViewDim>& dims) {
   return true;
 }
 
-// Where the element of that index of the outer dimensions begins, in elements.
+// Offset in elements for an index over the outer dimensions.
 std::int64_t place_of(const std::vector<ViewDim>& dims, std::size_t outer, std::int64_t index) {
   std::int64_t at = 0;
   for (std::size_t d = outer; d-- > 0;) {
@@ -54,13 +54,13 @@ NoMapping not_mappable(std::string why) {
   return {true, std::move(why)};
 }
 
-// The runs of a view; `first`: the byte of its first element.
+// The contiguous runs of a view; `first` is the byte offset of its first element.
 std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, FileId file,
                                             std::uint64_t first, std::int64_t element) {
   MappedTile tile;
   const std::int64_t run = !dims.empty() && dims.back().stride == 1 ? dims.back().size : 1;
   const std::size_t outer = dims.size() - (run > 1 ? 1 : 0);
-  std::int64_t count = 1;  // of elements that volume() has counted
+  std::int64_t count = 1;  // product of sizes, already checked by volume()
   for (std::size_t d = 0; d < outer; ++d) count *= dims[d].size;
   const bool in_order = is_in_order(dims);
   if (outer == 1 && count > kRunsOfATile && in_order) {
@@ -83,7 +83,7 @@ std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, Fi
   return tile;
 }
 
-// The header says how its elements lie; open_item() has seen that they lie inside of its payload.
+// The header describes the layout; open_item() has checked that it is within the payload.
 std::variant<MappedTile, NoMapping> map_item(const Checkpoint& checkpoint, FileId file,
                                              const ItemHeader& header) {
   if (header.compressed) return not_mappable("it is compressed");

@@ -7,11 +7,11 @@
 namespace shw {
 namespace {
 
-// With fewer a stack costs as much as it saves; with more, reading one tensor begins to feel all
-// the others: the library walks through the stack to find it.
+// Fewer tensors save less than a stack costs. More make reading one tensor slow, because the
+// library searches the stack linearly.
 constexpr std::size_t kLeastTensors = 4, kMostTensors = 64;
 constexpr std::size_t kLeastTiles = 2;
-constexpr std::size_t kMostStackedDims = 31;  // the stack has one more, and HDF5 takes 32
+constexpr std::size_t kMostStackedDims = 31;  // a stack has one more; HDF5 allows 32
 
 class Stacker {
  public:
@@ -21,7 +21,7 @@ class Stacker {
   std::vector<TileStack> run() const;
 
  private:
-  // What those of one stack have in common, mixed; tensors that do not may have the same.
+  // Hash of what tensors in one stack have in common; different ones may collide.
   struct Candidate {
     std::uint64_t form = 0, offset = 0;
     std::size_t tensor = 0;
@@ -54,8 +54,8 @@ std::uint64_t Stacker::form_of(std::size_t tensor) const {
   auto mix = [&](std::uint64_t value) { form = (form ^ value) * 0x9e3779b97f4a7c15; };
   mix(static_cast<std::uint64_t>(checkpoint_.dtype(id(tensor))));
   for (std::int64_t extent : checkpoint_.shape(id(tensor))) mix(static_cast<std::uint64_t>(extent));
-  // Items have odd lengths: of four tensors of float32 that follow each other no two may begin
-  // alike, and each fourth is in one stack.
+  // Item lengths are unaligned: of four consecutive float32 tensors no two may have the same
+  // alignment, so every fourth goes into one stack.
   for (const MappedTile& tile : tensors_[tensor].tiles) {
     mix(index_of(tile.runs[0].file));
     mix(tile.runs[0].offset % element(tensor));
@@ -74,8 +74,8 @@ bool Stacker::have_one_form(std::size_t one, std::size_t other) const {
                     });
 }
 
-// How far the tiles of `to` lie behind those of `from`; nothing where that is no whole number of
-// elements, or they would overlap.
+// Distances in elements of the tiles of `to` from those of `from`; empty if not whole, or if they
+// would overlap.
 std::optional<std::vector<std::int64_t>> Stacker::steps(std::size_t from, std::size_t to) const {
   std::vector<std::int64_t> steps;
   const std::uint64_t size = element(from);
@@ -114,7 +114,7 @@ std::vector<TileStack> Stacker::run() const {
       stacks.push_back(std::move(stack));
       next = last + 1;
     } else {
-      next = std::max(last, next + 1);  // the last may begin another
+      next = std::max(last, next + 1);  // the last may start another stack
     }
   }
   return stacks;

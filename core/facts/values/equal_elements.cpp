@@ -160,7 +160,7 @@ void DifferingElements::add(const DifferingElements& other) {
 }
 
 bool DifferingElements::is_near() const {
-  // A step of AdamW moves a weight by the learning rate, some thousandths of its size.
+  // One AdamW step changes a weight by the learning rate, thousandths of its size.
   constexpr double kLeastCosine = 0.9, kMostScale = 1.25;
   const double scale = std::sqrt(image_squares / truth_squares);
   return std::isfinite(scale) && scale < kMostScale && scale > 1 / kMostScale &&

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kAnchor = 16;  // elements: of 16 bits each, they stand at one place alone
+constexpr std::size_t kAnchor = 16;  // 16 elements of 16 bits are unique in practice
 
 bool is_constant(std::span<const std::uint16_t> run) {
   return std::all_of(run.begin(), run.end(), [&](std::uint16_t one) { return one == run.front(); });
@@ -27,7 +27,7 @@ bool is_shifted(std::span<const std::uint16_t> part, std::span<const std::uint16
 std::optional<std::int64_t> flat_shift(std::span<const std::uint16_t> part,
                                        std::span<const std::uint16_t> whole) {
   if (part.size() != whole.size() || part.size() < kSureOverlap) return std::nullopt;
-  // Of a shift forwards the beginning stands in the other run, of one backwards the end.
+  // If values moved forward, the other run contains the start; if backward, the end.
   for (std::size_t at : {std::size_t{0}, part.size() / 4, part.size() / 2, part.size() - kAnchor}) {
     if (at + kAnchor > part.size()) continue;
     const auto anchor = part.subspan(at, kAnchor);

@@ -6,8 +6,8 @@
 
 namespace shw {
 
-// Asked of all bytes from the first element of the box to its last, which is more than the box
-// where its rows lie apart.
+// Checks all bytes from the box's first to its last element, which for non-contiguous rows is more
+// than the box.
 bool HoleCheck::is_hole(ChunkId chunk, const Box& inside) {
   auto storage = boxes_.storage(chunk);
   if (!storage || !storage->is_stored || is_empty(inside)) return false;

@@ -16,7 +16,7 @@ namespace {
 using RowHashes = std::vector<std::uint64_t>;
 constexpr std::int64_t kTwice = -1;
 
-// One number a row: equal rows have equal ones, others hardly ever (2^-64 a pair).
+// A hash per row; different rows collide with probability 2^-64.
 RowHashes rows_of(BytesView bytes, ExtentsView shape, std::size_t dim, std::size_t width) {
   std::size_t outer = 1, inner = width;
   for (std::size_t d = 0; d < dim; ++d) outer *= static_cast<std::size_t>(shape[d]);
@@ -49,7 +49,7 @@ std::int64_t row_elements(ExtentsView shape, std::size_t dim) {
   return elements;
 }
 
-// The one axis along which they differ; the first where they are alike.
+// The only axis whose extents differ; the first if all are equal.
 std::optional<std::size_t> sliding_axis(ExtentsView part, ExtentsView whole) {
   if (part.size() != whole.size() || part.empty()) return std::nullopt;
   std::optional<std::size_t> dim;
@@ -73,7 +73,7 @@ std::optional<Located> locate_rows(const TensorValues& part, const TensorValues&
   RowHashes mine = rows_of(*cast, part.shape, *dim, width);
   RowHashes theirs = rows_of(whole.bytes, whole.shape, *dim, width);
   auto index = index_of_rows(theirs);
-  std::map<std::int64_t, std::int64_t> votes;  // by offset: rows that are there only once
+  std::map<std::int64_t, std::int64_t> votes;  // by offset: number of unique rows
   for (std::size_t r = 0; r < mine.size(); ++r) {
     auto found = index.find(mine[r]);
     if (found == index.end()) return std::nullopt;

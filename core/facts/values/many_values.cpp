@@ -15,21 +15,21 @@
 namespace shw {
 namespace {
 
-// Most tensors are known by this many elements of their first tile.
+// The first elements of the first tile decide for most tensors.
 constexpr std::int64_t kFirstElements = 4096;
 constexpr std::int64_t kElementsAtOnce = 1 << 20;
 
-// The different values of one tensor, as their bits, sorted; as many as it takes. Several threads
-// may each bring some.
+// Distinct values of a tensor as bits, sorted, up to the number needed. Threads merge
+// theirs.
 struct SeenValues {
   std::mutex guard;
   std::vector<std::uint64_t> values;
   std::atomic<bool> has_many{false};
 };
 
-// A part of a tile that is read, by a tensor that asks for it.
+// A part of a tile that is read for a tensor.
 struct AskedPart {
-  std::uint32_t tensor = 0;  // in those that were asked for
+  std::uint32_t tensor = 0;  // index in the requested tensors
   ChunkId chunk{};
   ElementRange range;
 };
@@ -84,7 +84,7 @@ class ManyValues {
       costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
                       size_of(input_.checkpoint.dtype(tensors_[part.tensor])));
     Pool<ElementPasses> passes([&] { return std::make_unique<ElementPasses>(input_.checkpoint); });
-    // Nothing in it fails but where it was cancelled.
+    // Only cancellation makes it fail.
     static_cast<void>(parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(input_.progress)) return cancelled_error();
       read(parts[i], *passes.take());
@@ -104,7 +104,7 @@ class ManyValues {
     SeenValues& seen = seen_[part.tensor];
     if (seen.has_many) return;
     const Dtype dtype = input_.checkpoint.dtype(tensors_[part.tensor]);
-    std::optional<std::uint64_t> last;  // of constants every value is the one before
+    std::optional<std::uint64_t> last;  // for constants, every value equals the previous one
     ExtentVisitor pass;
     pass.bytes = [&](BytesView bytes) -> Status {
       const std::size_t count = bytes.size() / size_of(dtype);
@@ -120,7 +120,7 @@ class ManyValues {
       return {};
     };
     auto alike = [&](BytesView element, std::uint64_t) { return pass.bytes(element); };
-    // Damaged and unreadable items are for bad-record and not-looked-at.
+    // bad-record and not-looked-at report damaged and unreadable items.
     static_cast<void>(passes.pass(part.chunk, part.range, pass, nullptr, alike));
   }
 

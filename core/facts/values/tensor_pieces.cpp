@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-// The tiles of one tensor, read in turns.
+// Reads the tiles of one tensor in rotation.
 class TileReader {
  public:
   TileReader(const Checkpoint& checkpoint, TensorId tensor, Dtype dtype, Progress* progress)
