@@ -14,6 +14,8 @@
 #include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
 #include "core/formats/run_folder.h"
+#include "core/io/remote/open_remote.h"
+#include "core/io/remote/remote_path.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -307,8 +309,29 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   return refuse(directory, entries, rows, progress);
 }
 
+namespace {
+
+OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
+                                 const std::string& parent, const std::string& name,
+                                 const std::string& path, Progress* progress,
+                                 std::span<const FormatRow> rows);
+
+// What a server did not answer must not look like a file that is missing.
+OpenedCheckpoint open_remote_checkpoint(const std::string& path, Progress* progress,
+                                        std::span<const FormatRow> rows) {
+  SHW_TRY(const OpenedRemote remote, open_remote(path));
+  auto opened = remote.file.empty() ? open_checkpoint(remote.directory, progress, rows)
+                                    : open_named_file(remote.directory, remote.directory->name(),
+                                                      remote.file, path, progress, rows);
+  SHW_CHECK(remote.directory->health());
+  return opened;
+}
+
+}  // namespace
+
 OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
                                  std::span<const FormatRow> rows) {
+  if (is_remote(path)) return open_remote_checkpoint(path, progress, rows);
   auto [parent, name] = split(path);
   bool is_file = false;
   std::shared_ptr<const Directory> around;
@@ -330,6 +353,15 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
     SHW_TRY(auto directory, open_directory(path));
     return open_checkpoint(std::move(directory), progress, rows);
   }
+  return open_named_file(around, parent, name, path, progress, rows);
+}
+
+namespace {
+
+OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
+                                 const std::string& parent, const std::string& name,
+                                 const std::string& path, Progress* progress,
+                                 std::span<const FormatRow> rows) {
   for (const FormatRow& row : rows) {
     NamedFile named = row.named == nullptr ? NamedFile::kNothing : row.named(name);
     // An index defines the checkpoint, whatever else is there.
@@ -365,6 +397,8 @@ OpenedCheckpoint open_checkpoint(const std::string& path, Progress* progress,
               "of torch.save",
               {path});
 }
+
+}  // namespace
 
 OpenedCheckpoint open_to_compare(const std::string& path, Progress* progress) {
   auto opened = open_checkpoint(path, progress);

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
 #include <string_view>
 
 #include "core/io/posix_error.h"
+#include "core/io/remote/open_remote.h"
+#include "core/io/remote/remote_path.h"
 
 namespace shw {
 namespace {
@@ -24,6 +27,15 @@ Result<std::vector<std::string>> names_of_stream(DIR* stream, const std::string&
   }
   if (errno != 0) return system_error("cannot list all of the folder", path, errno);
   return names;
+}
+
+// The first parts of all paths below.
+Result<std::vector<std::string>> names_in_remote(const std::string& path) {
+  SHW_TRY(const OpenedRemote opened, open_remote(path));
+  SHW_TRY(const std::vector<Entry> entries, opened.directory->list());
+  std::set<std::string> names;
+  for (const Entry& entry : entries) names.insert(entry.path.substr(0, entry.path.find('/')));
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 }  // namespace
@@ -44,6 +56,7 @@ Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
 }
 
 Result<std::vector<std::string>> names_in(const std::string& path) {
+  if (is_remote(path)) return names_in_remote(path);
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot list the folder", path, errno);
   auto names = names_in(fd, path);

@@ -20,6 +20,7 @@
 #include "core/io/posix_copy.h"
 #include "core/io/posix_error.h"
 #include "core/io/posix_scratch.h"
+#include "core/io/remote/remote_path.h"
 
 namespace shw {
 namespace {
@@ -142,6 +143,10 @@ class PosixWritableDirectory final : public WritableDirectory {
 
   Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                          const ExtentVisitor* passing, Progress* progress) override {
+    if (is_remote(source_path)) {
+      SHW_CHECK(copy_remote(source_path, relative, passing, progress));
+      return true;
+    }
     int source = ::open(source_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (source < 0) return system_error("cannot open it", source_path, errno);
     auto destination = create_exclusively(relative);
@@ -217,6 +222,20 @@ class PosixWritableDirectory final : public WritableDirectory {
       }
     }
     return {};
+  }
+
+  Status copy_remote(const std::string& source_path, const std::string& relative,
+                     const RangeParts* passing, Progress* progress) {
+    SHW_TRY(auto source, open_file(source_path, relative));
+    SHW_TRY(auto file, create_file(relative));
+    std::uint64_t at = 0;
+    const RangeParts parts{[&](BytesView bytes) -> Status {
+      SHW_CHECK(file->write_at(at, bytes));
+      at += bytes.size();
+      return passing == nullptr ? Status{} : passing->bytes(bytes);
+    }};
+    SHW_CHECK(read_through(*source, 0, source->size(), parts, progress));
+    return file->finish(source->size());
   }
 
   Result<int> create_exclusively(const std::string& relative) {

@@ -17,6 +17,8 @@
 #include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/posix_error.h"
+#include "core/io/remote/open_remote.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/source.h"
 
 namespace shw {
@@ -260,12 +262,21 @@ class PosixDirectory final : public Directory {
 }  // namespace
 
 Result<std::shared_ptr<const Directory>> open_directory(const std::string& path) {
+  if (is_remote(path)) {
+    SHW_TRY(OpenedRemote opened, open_remote(path));
+    if (opened.file.empty()) return opened.directory;
+    return fail(ErrorKind::kIo, "cannot open the checkpoint: is a file", {path});
+  }
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot open the checkpoint", path, errno);
   return std::make_shared<PosixDirectory>(path, fd);
 }
 
 Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path, std::string name) {
+  if (is_remote(path)) {
+    SHW_TRY(OpenedRemote opened, open_remote(path));
+    return opened.directory->open(opened.file);
+  }
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return system_error("cannot open it", name, errno);
   return source_of(fd, std::move(name));

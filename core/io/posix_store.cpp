@@ -13,6 +13,7 @@
 #include "core/io/posix_error.h"
 #include "core/io/posix_folder.h"
 #include "core/io/publish.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 
 namespace shw {
@@ -26,6 +27,7 @@ class PosixStore final : public Store {
   }
 
   Result<std::string> resolved(const std::string& path) const override {
+    if (is_remote(path)) return without_trailing_slashes(without_secrets(path));
     auto resolve = [](const std::string& text) {
       return std::unique_ptr<char, decltype(&std::free)>(::realpath(text.c_str(), nullptr),
                                                          &std::free);
@@ -65,6 +67,7 @@ class PosixStore final : public Store {
   }
 
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
+    if (is_remote(path)) return cannot_write(path);
     // Mode 0700: nobody else can read or add files until it is finished (core/io/rights.h).
     if (::mkdir(path.c_str(), 0700) != 0)
       return system_error("cannot make the directory", path, errno);
@@ -72,6 +75,7 @@ class PosixStore final : public Store {
   }
 
   Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) override {
+    if (is_remote(path)) return cannot_write(path);
     return open_posix_folder(path);
   }
 
@@ -81,6 +85,12 @@ class PosixStore final : public Store {
 
   Status discard(const std::string& path, const std::string& marker) override {
     return discard_directory(path, marker);
+  }
+
+ private:
+  static tl::unexpected<Error> cannot_write(const std::string& path) {
+    return fail(ErrorKind::kUsage, "lies on another machine, and results are written to this one",
+                {path}, "Name a folder of this machine with --out.");
   }
 };
 

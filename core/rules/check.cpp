@@ -9,6 +9,7 @@
 #include "core/facts/reference/equal_tensors.h"
 #include "core/facts/states/states_spec.h"
 #include "core/facts/storage/data_checks.h"
+#include "core/io/remote/remote_path.h"
 #include "core/rules/consequence.h"
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
@@ -22,6 +23,8 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kHeadersUpTo = 100'000;  // items
+// Each header is a round trip: 64 of 50 ms are 3 s.
+constexpr std::uint64_t kRemoteHeadersUpTo = 64;
 // Limit for entries of single ranks below Depth::kData: a generator state has 5 kB, a loader state
 // less.
 constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
@@ -33,7 +36,19 @@ std::size_t rank_of(std::string_view rule) {
   return static_cast<std::size_t>(found - rules.begin());
 }
 
+// Items that have a header of their own: the elements of others lie bare.
+std::uint64_t headed_items(const Checkpoint& checkpoint) {
+  std::uint64_t items = checkpoint.objects().size();
+  for (std::uint32_t i = 0; i < checkpoint.chunk_count(); ++i)
+    items += checkpoint.codec(ChunkId{i}).lies_bare ? 0 : 1;
+  return items;
+}
+
 Depth default_depth(const Checkpoint& checkpoint) {
+  const auto& directory = checkpoint.directory();
+  if (directory != nullptr && is_remote(directory->name()) &&
+      headed_items(checkpoint) > kRemoteHeadersUpTo)
+    return Depth::kMetadata;
   std::uint64_t items = std::uint64_t{checkpoint.chunk_count()} + checkpoint.objects().size();
   return items <= kHeadersUpTo ? Depth::kHeaders : Depth::kMetadata;
 }

@@ -1,0 +1,45 @@
+// One request on its way through libcurl: what is asked, and how what comes back is held against
+// it. Part of http_client.cpp.
+#pragma once
+
+#include <string>
+
+#include "core/io/remote/curl_library.h"
+#include "core/io/remote/http_client.h"
+
+namespace shw {
+
+class HttpTransfer {
+ public:
+  HttpTransfer(HttpRequest& asked, HttpAnswer& to) : request(&asked), answer(&to) {}
+
+  void begin(const CurlLibrary& curl);  // sets up `easy`
+  void end(const CurlLibrary& curl);
+  void read_status(const CurlLibrary& curl);
+  // An error where the server answers something else than what was asked.
+  Status lie() const;
+  // Fewer bytes came than were asked for.
+  bool is_short() const;
+  std::string why(const CurlLibrary& curl, int code, bool cut) const;
+  std::string advice(int code) const;
+
+  HttpRequest* request;
+  HttpAnswer* answer;
+  void* easy = nullptr;
+  int tries = 0;
+
+ private:
+  static std::size_t take_body(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t take_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t give_body(char* data, std::size_t size, std::size_t count, void* self);
+  bool keep(BytesView bytes);
+  bool keep_range(BytesView bytes);
+  void read_header(std::string_view line);
+
+  const CurlLibrary* curl_ = nullptr;
+  void* list_ = nullptr;
+  std::uint64_t received_ = 0, sent_ = 0;
+  bool ignored_range_ = false, other_range_ = false, too_long_ = false;
+};
+
+}  // namespace shw

@@ -1,0 +1,155 @@
+#include "core/io/remote/open_remote.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "core/io/remote/bucket_files.h"
+#include "core/io/remote/http_files.h"
+#include "core/io/remote/hub_files.h"
+#include "core/io/remote/remote_path.h"
+#include "core/io/remote/sftp_files.h"
+
+namespace shw {
+namespace {
+
+struct OpenedPlaces {
+  std::mutex guard;
+  std::map<std::string, std::weak_ptr<const RemoteDirectory>> of;
+};
+OpenedPlaces& opened_places() {
+  static OpenedPlaces places;
+  return places;
+}
+
+// Splits "a/b/c" into "a/b" and "c", in the path and in what is shown of it.
+std::string take_last_part(RemotePlace& place) {
+  const std::size_t slash = place.path.rfind('/');
+  std::string last = place.path.substr(slash == place.path.npos ? 0 : slash + 1);
+  place.path.resize(slash == place.path.npos ? 0 : slash);
+  place.shown.resize(place.shown.size() - last.size() - 1);
+  return last;
+}
+
+bool is_named_like_a_file(const std::string& path) {
+  constexpr std::string_view kEndings[] = {".safetensors", ".json", ".pt",   ".pth",     ".bin",
+                                           ".ckpt",        ".h5",   ".hdf5", ".metadata"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+Result<std::unique_ptr<RemoteFiles>> files_of(RemotePlace place, bool is_deep) {
+  switch (place.kind) {
+    case RemoteKind::kHttp:
+      return http_files(std::move(place), {});
+    case RemoteKind::kHub:
+      return hub_files(std::move(place));
+    case RemoteKind::kS3:
+    case RemoteKind::kGs:
+      return bucket_files(std::move(place), is_deep);
+    case RemoteKind::kSsh:
+      break;
+  }
+  return sftp_files(place, is_deep);
+}
+
+Result<std::shared_ptr<const RemoteDirectory>> listed(const RemotePlace& place,
+                                                      std::unique_ptr<RemoteFiles> files) {
+  return remote_directory(place.shown, std::move(files));
+}
+
+// HTTP does not say what is a folder: the name does, then the server.
+Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
+  RemotePlace above = place;
+  const std::string last = place.path.empty() ? std::string() : take_last_part(above);
+  bool is_file = !is_typed_as_folder && is_named_like_a_file(last);
+  if (is_file) {
+    SHW_TRY(is_file, is_http_file(place));
+  }
+  OpenedRemote opened;
+  if (!is_file) {
+    auto folder = listed(place, http_files(place, {}));
+    if (folder) {
+      opened.directory = std::move(*folder);
+      return opened;
+    }
+    if (is_typed_as_folder || last.empty() || is_named_like_a_file(last))
+      return tl::unexpected<Error>(std::move(folder).error());
+    SHW_TRY(is_file, is_http_file(place));
+    if (!is_file) return tl::unexpected<Error>(std::move(folder).error());
+  }
+  opened.file = percent_decoded(last);
+  SHW_TRY(opened.directory, listed(above, http_files(above, opened.file)));
+  return opened;
+}
+
+// A prefix under which nothing lies may be a file.
+Result<OpenedRemote> open_listed(RemotePlace place) {
+  OpenedRemote opened;
+  SHW_TRY(auto files, files_of(place, true));
+  SHW_TRY(opened.directory, listed(place, std::move(files)));
+  if (auto entries = opened.directory->list(1); !entries || !entries->empty()) return opened;
+  return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
+}
+
+// A file lies in a folder that may be a home: only its own names are listed.
+Result<OpenedRemote> open_ssh(RemotePlace place) {
+  SHW_TRY(const auto found, sftp_look(place));
+  if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
+  OpenedRemote opened;
+  if (found->is_file()) opened.file = take_last_part(place);
+  SHW_TRY(auto files, sftp_files(place, opened.file.empty()));
+  SHW_TRY(opened.directory, listed(place, std::move(files)));
+  return opened;
+}
+
+Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
+  if (place.kind == RemoteKind::kSsh) return open_ssh(std::move(place));
+  if (place.kind == RemoteKind::kHttp) return open_http(std::move(place), is_typed_as_folder);
+  // The folder above lists the file, and what lies beside it.
+  RemotePlace above = place;
+  const bool may_be_file =
+      !is_typed_as_folder && !place.path.empty() && is_named_like_a_file(place.path);
+  if (may_be_file) {
+    const std::string last = take_last_part(above);
+    OpenedRemote opened;
+    SHW_TRY(auto files, files_of(above, false));
+    SHW_TRY(opened.directory, listed(above, std::move(files)));
+    opened.file = last;
+    const EntryKind kind = opened.directory->stat(last).kind;
+    if (kind == EntryKind::kFile) return opened;
+    if (kind == EntryKind::kMissing)
+      return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
+  }
+  return open_listed(std::move(place));
+}
+
+// A directory that is open already, or a file in one.
+OpenedRemote already_open(OpenedPlaces& places, const std::string& shown) {
+  std::lock_guard lock(places.guard);
+  for (std::size_t end = shown.size(); end != shown.npos && end > 0;
+       end = shown.rfind('/', end - 1)) {
+    const auto found = places.of.find(shown.substr(0, end));
+    auto directory = found == places.of.end() ? nullptr : found->second.lock();
+    if (directory == nullptr) continue;
+    if (end == shown.size()) return {std::move(directory), {}};
+    const std::string below = shown.substr(end + 1);
+    if (directory->stat(below).kind == EntryKind::kFile) return {std::move(directory), below};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<OpenedRemote> open_remote(const std::string& path) {
+  without_secrets(path);
+  SHW_TRY(const RemotePlace place, parse_remote(path));
+  OpenedPlaces& places = opened_places();
+  if (OpenedRemote open = already_open(places, place.shown); open.directory != nullptr) return open;
+  SHW_TRY(OpenedRemote opened, open_place(place, path.ends_with('/')));
+  std::lock_guard lock(places.guard);
+  places.of[opened.directory->name()] = opened.directory;
+  return opened;
+}
+
+}  // namespace shw

@@ -1,0 +1,23 @@
+// How much this process has moved over a network, for every answer that says so.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace shw {
+
+struct RemoteTraffic {
+  std::atomic<std::uint64_t> requests{0};  // sent, retries included
+  std::atomic<std::uint64_t> bytes{0};     // of bodies, received and sent
+};
+
+inline RemoteTraffic remote_traffic;
+
+inline void count_request() {
+  remote_traffic.requests.fetch_add(1, std::memory_order_relaxed);
+}
+inline void count_travelled(std::uint64_t bytes) {
+  remote_traffic.bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace shw

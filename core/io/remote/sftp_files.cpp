@@ -1,0 +1,356 @@
+#include "core/io/remote/sftp_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "core/io/place.h"
+#include "core/io/remote/sftp_client.h"
+
+namespace shw {
+namespace {
+
+// As deep as a local folder is looked into.
+constexpr int kSftpDepth = 4;
+// What OpenSSH's server sends at once; a smaller answer is asked for again.
+constexpr std::uint64_t kSftpPiece = 128 * 1024;
+constexpr std::size_t kMostHandles = 32;
+
+// One connection per host, while it is in use.
+Result<std::shared_ptr<SftpClient>> sftp_client(const RemotePlace& place) {
+  static std::mutex guard;
+  static std::map<std::string, std::weak_ptr<SftpClient>> clients;
+  const std::string key = place.userinfo + "@" + place.host + ":" + place.port;
+  std::lock_guard lock(guard);
+  if (auto client = clients[key].lock()) return client;
+  SHW_TRY(auto client, SftpClient::connect(place));
+  clients[key] = client;
+  return client;
+}
+
+// "/~/runs" is "runs" of the home folder, where SFTP begins.
+std::string sftp_root(const RemotePlace& place) {
+  if (place.path.empty()) return "/";
+  if (place.path == "/~") return ".";
+  return place.path.starts_with("/~/") ? place.path.substr(3) : place.path;
+}
+
+std::string sftp_text(std::string_view text) {
+  return SftpWriter().text(text).bytes();
+}
+
+struct SftpName {
+  std::string path;
+  SftpAttributes attributes;
+};
+
+bool is_data_name(std::string_view name) {
+  return name.ends_with(".safetensors") || name.ends_with(".distcp");
+}
+
+RemoteFile remote_file(const SftpName& name) {
+  const SftpAttributes& attributes = name.attributes;
+  RemoteFile file{name.path, attributes.size};
+  file.modified_ns = std::int64_t{attributes.modified} * 1'000'000'000;
+  file.kind = attributes.is_file()     ? EntryKind::kFile
+              : attributes.is_folder() ? EntryKind::kDirectory
+              : attributes.is_link()   ? EntryKind::kDanglingLink
+                                       : EntryKind::kOther;
+  return file;
+}
+
+class SftpFiles final : public RemoteFiles {
+ public:
+  SftpFiles(std::shared_ptr<SftpClient> client, std::string root, bool is_deep)
+      : client_(std::move(client)), root_(std::move(root)), is_deep_(is_deep) {}
+
+  bool lists_all() const override { return is_deep_; }
+
+  Result<std::vector<RemoteFile>> list(std::size_t limit) override {
+    std::vector<RemoteFile> files;
+    std::vector<std::string> folders = {""};
+    for (int depth = 0; !folders.empty(); ++depth) {
+      SHW_TRY(std::vector<SftpName> names, names_of(folders, limit));
+      SHW_CHECK(follow_links(names));
+      folders.clear();
+      for (const SftpName& name : names) {
+        const bool enters = is_deep_ && name.attributes.is_folder() && depth < kSftpDepth &&
+                            !is_data_name(name.path) &&
+                            name.path.find(kPartialMark) == name.path.npos;
+        if (enters) {
+          folders.push_back(name.path);
+          continue;
+        }
+        if (files.size() == limit)
+          return fail(ErrorKind::kUnsupported, fmt::format("more than {} files", limit), {root_});
+        files.push_back(remote_file(name));
+      }
+    }
+    return files;
+  }
+
+  Result<std::optional<RemoteFile>> find(const std::string& path) override {
+    SHW_TRY(const SftpAnswer answer, client_->ask({SftpType::kStat, sftp_text(full(path))}));
+    if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
+    SHW_TRY(const SftpAttributes attributes, attributes_in(answer, path));
+    return remote_file({path, attributes});
+  }
+
+  Status read(std::span<const RemoteRange> ranges) override;
+
+ private:
+  std::string full(const std::string& path) const {
+    if (root_ == "/") return "/" + path;
+    return path.empty() ? root_ : root_ + "/" + path;
+  }
+
+  static tl::unexpected<Error> refused(const std::string& path, const SftpAnswer& answer) {
+    if (answer.type != SftpType::kStatus)
+      return fail(ErrorKind::kIo, "the host answers what was not asked", {path});
+    return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_words(answer.status), {path});
+  }
+
+  static Result<SftpAttributes> attributes_in(const SftpAnswer& answer, const std::string& path) {
+    if (answer.type != SftpType::kAttributes) return refused(path, answer);
+    SftpReader reader(answer.body);
+    const SftpAttributes attributes = read_attributes(reader);
+    if (reader.is_good()) return attributes;
+    return fail(ErrorKind::kIo, "the host sends a packet that is cut", {path});
+  }
+
+  // All names of several folders: a few round trips for all of them together.
+  Result<std::vector<SftpName>> names_of(const std::vector<std::string>& folders,
+                                         std::size_t limit) {
+    std::vector<SftpName> names;
+    std::vector<SftpRequest> opening;
+    for (const std::string& folder : folders)
+      opening.push_back({SftpType::kOpenDirectory, sftp_text(full(folder))});
+    std::vector<std::string> handles(folders.size());
+    Status refusal;
+    SHW_CHECK(client_->exchange(
+        opening, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
+          if (answer.type == SftpType::kHandle) {
+            handles[i] = SftpReader(answer.body).text();
+            return {};
+          }
+          // A folder that this user may not open is not a part of what can be read.
+          const bool is_closed = answer.status == kSftpDenied || answer.status == kSftpNoSuchFile;
+          if (!folders[i].empty() && is_closed) return {};
+          refusal = refused(full(folders[i]), answer);
+          return {};
+        }));
+    SHW_CHECK(refusal);
+    std::vector<SftpRequest> reading;
+    std::vector<std::size_t> owners;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      if (handles[i].empty()) continue;
+      reading.push_back({SftpType::kReadDirectory, sftp_text(handles[i])});
+      owners.push_back(i);
+    }
+    SHW_CHECK(client_->exchange(
+        reading,
+        [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>& more) -> Status {
+          const std::size_t folder = owners[i];
+          if (answer.type == SftpType::kStatus && answer.status == kSftpEndOfFile) return {};
+          if (answer.type != SftpType::kName) return refused(full(folders[folder]), answer);
+          if (auto taken = take_names(answer, folders[folder], limit, names); !taken) return taken;
+          more.push_back({SftpType::kReadDirectory, sftp_text(handles[folder])});
+          owners.push_back(folder);
+          return {};
+        }));
+    std::vector<SftpRequest> closing;
+    for (const std::string& handle : handles) {
+      if (!handle.empty()) closing.push_back({SftpType::kClose, sftp_text(handle)});
+    }
+    SHW_CHECK(client_->exchange(closing, [](std::size_t, const SftpAnswer&,
+                                            std::vector<SftpRequest>&) { return Status{}; }));
+    return names;
+  }
+
+  Status take_names(const SftpAnswer& answer, const std::string& folder, std::size_t limit,
+                    std::vector<SftpName>& names) const {
+    SftpReader reader(answer.body);
+    const std::uint32_t count = reader.number32();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string name = reader.text();
+      reader.block();  // as `ls -l` shows it
+      const SftpAttributes attributes = read_attributes(reader);
+      if (!reader.is_good())
+        return fail(ErrorKind::kIo, "the host sends a packet that is cut", {full(folder)});
+      if (name == "." || name == ".." || !is_safe_relative_path(name) ||
+          name.find('/') != name.npos)
+        continue;
+      if (names.size() > limit)
+        return fail(ErrorKind::kUnsupported, fmt::format("more than {} files", limit), {root_});
+      names.push_back({folder.empty() ? name : folder + "/" + name, attributes});
+    }
+    return {};
+  }
+
+  // A link has the attributes of what it leads to; a folder behind a link is left out.
+  Status follow_links(std::vector<SftpName>& names) {
+    std::vector<SftpRequest> asking;
+    std::vector<std::size_t> links;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!names[i].attributes.is_link()) continue;
+      links.push_back(i);
+      asking.push_back({SftpType::kStat, sftp_text(full(names[i].path))});
+    }
+    SHW_CHECK(client_->exchange(
+        asking, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
+          SftpName& name = names[links[i]];
+          if (answer.type != SftpType::kAttributes) return {};
+          SHW_TRY(name.attributes, attributes_in(answer, name.path));
+          if (name.attributes.is_folder()) name.path.clear();
+          return {};
+        }));
+    std::erase_if(names, [](const SftpName& name) { return name.path.empty(); });
+    return {};
+  }
+
+  Status open_handles(std::span<const RemoteRange> ranges,
+                      std::map<std::string, std::string>& open);
+  Status read_pieces(std::span<const RemoteRange> ranges,
+                     const std::map<std::string, std::string>& handles);
+  Status check_unchanged(std::span<const RemoteRange> ranges,
+                         const std::map<std::string, std::string>& handles);
+
+  std::shared_ptr<SftpClient> client_;
+  std::string root_;
+  bool is_deep_;
+  std::mutex guard_;                            // of the handles
+  std::map<std::string, std::string> handles_;  // by path
+};
+
+// Handles stay open for the next read; too many of them are all closed.
+Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
+                               std::map<std::string, std::string>& open) {
+  std::vector<SftpRequest> requests;
+  std::vector<std::string> paths;
+  if (handles_.size() > kMostHandles) {
+    for (const auto& [path, handle] : handles_)
+      requests.push_back({SftpType::kClose, sftp_text(handle)});
+    handles_.clear();
+  }
+  const std::size_t closing = requests.size();
+  constexpr std::uint32_t kForReading = 1;
+  for (const RemoteRange& range : ranges) {
+    const std::string& path = range.file->path;
+    if (handles_.contains(path)) continue;
+    handles_[path] = {};
+    paths.push_back(path);
+    requests.push_back(
+        {SftpType::kOpen, SftpWriter().text(full(path)).number32(kForReading).number32(0).bytes()});
+  }
+  Status refusal;
+  SHW_CHECK(client_->exchange(
+      requests, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
+        if (i < closing) return {};
+        const std::string& path = paths[i - closing];
+        if (answer.type == SftpType::kHandle) {
+          handles_[path] = SftpReader(answer.body).text();
+          return {};
+        }
+        if (refusal) refusal = refused(path, answer);
+        return {};
+      }));
+  std::erase_if(handles_, [](const auto& one) { return one.second.empty(); });
+  open = handles_;
+  return refusal;
+}
+
+Status SftpFiles::read_pieces(std::span<const RemoteRange> ranges,
+                              const std::map<std::string, std::string>& handles) {
+  struct Piece {
+    const RemoteRange* range;
+    std::uint64_t begin, length;  // in the range
+  };
+  std::vector<Piece> pieces;
+  for (const RemoteRange& range : ranges) {
+    for (std::uint64_t at = 0; at < range.out.size(); at += kSftpPiece)
+      pieces.push_back({&range, at, std::min<std::uint64_t>(kSftpPiece, range.out.size() - at)});
+  }
+  auto request_of = [&](const Piece& piece) {
+    return SftpRequest{SftpType::kRead, SftpWriter()
+                                            .text(handles.at(piece.range->file->path))
+                                            .number64(piece.range->offset + piece.begin)
+                                            .number32(static_cast<std::uint32_t>(piece.length))
+                                            .bytes()};
+  };
+  std::vector<SftpRequest> requests;
+  for (const Piece& piece : pieces) requests.push_back(request_of(piece));
+  Status refusal;
+  auto take = [&](std::size_t i, const SftpAnswer& answer,
+                  std::vector<SftpRequest>& more) -> Status {
+    const Piece piece = pieces[i];
+    const BytesView data = SftpReader(answer.body).block();
+    if (answer.type != SftpType::kData || data.empty() || data.size() > piece.length) {
+      if (refusal) refusal = refused(piece.range->file->path, answer);
+      return {};
+    }
+    std::copy(data.begin(), data.end(),
+              piece.range->out.begin() + static_cast<std::ptrdiff_t>(piece.begin));
+    if (data.size() == piece.length) return {};
+    pieces.push_back({piece.range, piece.begin + data.size(), piece.length - data.size()});
+    more.push_back(request_of(pieces.back()));
+    return {};
+  };
+  SHW_CHECK(client_->exchange(std::move(requests), take));
+  return refusal;
+}
+
+// Asked behind the reads: a write moves the time of a file on.
+Status SftpFiles::check_unchanged(std::span<const RemoteRange> ranges,
+                                  const std::map<std::string, std::string>& handles) {
+  std::vector<SftpRequest> requests;
+  std::vector<const RemoteFile*> files;
+  for (const RemoteRange& range : ranges) {
+    if (!files.empty() && files.back() == range.file) continue;
+    files.push_back(range.file);
+    requests.push_back({SftpType::kFstat, sftp_text(handles.at(range.file->path))});
+  }
+  Status change;
+  SHW_CHECK(client_->exchange(
+      requests, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
+        const RemoteFile& file = *files[i];
+        SHW_TRY(const SftpAttributes now, attributes_in(answer, file.path));
+        const std::int64_t modified = std::int64_t{now.modified} * 1'000'000'000;
+        if (now.size == file.size && modified == file.modified_ns) return {};
+        if (change)
+          change = fail(ErrorKind::kDamaged,
+                        fmt::format("changed while it was read: it had {} bytes and has {}",
+                                    file.size, now.size),
+                        {file.path}, "Wait until the checkpoint is written, then start again.");
+        return {};
+      }));
+  return change;
+}
+
+Status SftpFiles::read(std::span<const RemoteRange> ranges) {
+  std::lock_guard lock(guard_);
+  std::map<std::string, std::string> handles;
+  SHW_CHECK(open_handles(ranges, handles));
+  SHW_CHECK(read_pieces(ranges, handles));
+  return check_unchanged(ranges, handles);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep) {
+  SHW_TRY(auto client, sftp_client(folder));
+  return std::make_unique<SftpFiles>(std::move(client), sftp_root(folder), is_deep);
+}
+
+Result<std::optional<SftpAttributes>> sftp_look(const RemotePlace& place) {
+  SHW_TRY(auto client, sftp_client(place));
+  SHW_TRY(const SftpAnswer answer, client->ask({SftpType::kStat, sftp_text(sftp_root(place))}));
+  if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
+  SftpReader reader(answer.body);
+  const SftpAttributes attributes = read_attributes(reader);
+  if (answer.type == SftpType::kAttributes && reader.is_good()) return attributes;
+  return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_words(answer.status), {place.shown});
+}
+
+}  // namespace shw

@@ -1,0 +1,149 @@
+#include "core/io/remote/ssh_process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "core/io/remote/remote_environment.h"
+
+extern char** environ;
+
+namespace shw {
+namespace {
+
+bool has_terminal() {
+  const int fd = ::open("/dev/tty", O_RDWR | O_CLOEXEC);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+std::vector<std::string> split_at_spaces(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (char c : text + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  return words;
+}
+
+struct PipePair {
+  int read = -1, write = -1;
+  bool open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = ends[0];
+    write = ends[1];
+    return true;
+  }
+  void close() const {
+    if (read >= 0) ::close(read);
+    if (write >= 0) ::close(write);
+  }
+};
+
+// What this program ignores, ssh must not.
+void set_default_signals(posix_spawnattr_t& attributes) {
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) sigaddset(&defaults, signal);
+  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+}
+
+int spawn_between(const std::vector<std::string>& words, int in, int out, pid_t& pid) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  set_default_signals(attributes);
+  const int code =
+      ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  return code;
+}
+
+int exit_code_of(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) return 255;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+tl::unexpected<Error> cannot_start(const std::string& program, int code) {
+  return fail(ErrorKind::kIo, "cannot start " + program + ": " + std::strerror(code), {},
+              "Install the client of OpenSSH (Debian and Ubuntu: openssh-client).");
+}
+
+}  // namespace
+
+std::vector<std::string> ssh_words(const RemotePlace& place,
+                                   const std::vector<std::string>& options) {
+  std::vector<std::string> words = split_at_spaces(environment_text("SHARDWRIGHT_SSH"));
+  if (words.empty()) words = {"ssh"};
+  words.insert(words.end(), {"-x", "-a"});
+  if (!has_terminal()) words.insert(words.end(), {"-o", "BatchMode=yes"});
+  words.insert(words.end(), {"-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15"});
+  if (!place.port.empty()) words.insert(words.end(), {"-p", place.port});
+  if (!place.userinfo.empty()) words.insert(words.end(), {"-l", place.userinfo});
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", place.host});
+  return words;
+}
+
+Result<SshProcess> SshProcess::start(const std::vector<std::string>& words) {
+  PipePair to, from;
+  if (!to.open() || !from.open()) {
+    to.close();
+    return fail(ErrorKind::kIo, std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  pid_t pid = 0;
+  const int code = spawn_between(words, to.read, from.write, pid);
+  ::close(to.read);
+  ::close(from.write);
+  if (code == 0) return SshProcess(pid, from.read, to.write);
+  ::close(to.write);
+  ::close(from.read);
+  return cannot_start(words[0], code);
+}
+
+Result<int> run_ssh(const std::vector<std::string>& words) {
+  pid_t pid = 0;
+  const int code = spawn_between(words, STDIN_FILENO, STDOUT_FILENO, pid);
+  if (code != 0) return cannot_start(words[0], code);
+  return exit_code_of(pid);
+}
+
+SshProcess::SshProcess(SshProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)),
+      from_(std::exchange(other.from_, -1)),
+      to_(std::exchange(other.to_, -1)) {}
+
+SshProcess::~SshProcess() {
+  if (pid_ > 0) ::kill(pid_, SIGTERM);
+  finish();
+}
+
+int SshProcess::finish() {
+  if (to_ >= 0) ::close(std::exchange(to_, -1));
+  if (from_ >= 0) ::close(std::exchange(from_, -1));
+  return pid_ <= 0 ? 0 : exit_code_of(std::exchange(pid_, 0));
+}
+
+}  // namespace shw
