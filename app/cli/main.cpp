@@ -14,16 +14,20 @@
 
 #include "app/cli/final_errors.h"
 #include "app/cli/options.h"
+#include "app/cli/run_there.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
 #include "core/base/cores.h"
 #include "core/base/encoder.h"
 #include "core/base/stop_requests.h"
 #include "core/base/version.h"
+#include "core/base/words.h"
 #include "core/cluster/launch.h"
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
 #include "core/io/owner.h"
+#include "core/io/remote/remote_path.h"
+#include "core/io/remote/remote_traffic.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
@@ -152,10 +156,29 @@ Status resolve_newest_steps(Context& context, Options& options) {
   return {};
 }
 
+// What a URL holds to sign in with is in no message, and in no answer.
+void hide_secrets(Options& options) {
+  options.checkpoint = without_secrets(options.checkpoint);
+  options.against = without_secrets(options.against);
+  options.spec = without_secrets(options.spec);
+  for (std::string& input : options.inputs) input = without_secrets(input);
+  constexpr std::string_view kFrom = "from:";
+  if (options.fill.starts_with(kFrom))
+    options.fill = std::string(kFrom) + without_secrets(options.fill.substr(kFrom.size()));
+}
+
+void say_what_travelled(Terminal& terminal) {
+  const std::uint64_t requests = remote_traffic.requests.load();
+  if (requests == 0) return;
+  terminal.say("Over the network: " + plural(requests, "request") + ", " +
+               human_bytes(remote_traffic.bytes.load()) + ".");
+}
+
 int run_verb(const Verb& verb, Context& context, Options& options) {
   if (auto settled = resolve_newest_steps(context, options); !settled)
     return verb.fail(context, settled.error());
   int code = verb.run(context);
+  say_what_travelled(context.terminal);
   return context.terminal.out_failed() ? kIo : code;
 }
 
@@ -354,8 +377,9 @@ Error nothing_travels() {
           "Begin several with mpirun or srun, or leave --transport away."};
 }
 
-int run(Options& options) {
+int run(Options& options, std::span<const std::string> words) {
   limit_threads(options.threads);
+  hide_secrets(options);
   const Launch launch = launch_of_this_process();
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
@@ -364,7 +388,10 @@ int run(Options& options) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
       return fail_with(context, nothing_travels());
-    if (launch.size == 1) return run_verb(verb, context, options);
+    if (launch.size == 1) {
+      if (const auto code = run_there(context, words)) return *code;
+      return run_verb(verb, context, options);
+    }
     return run_with_others(verb, context, options, launch);
   }
   return kUsage;  // unreachable: the parser accepts known verbs only
@@ -402,6 +429,7 @@ int main(int argc, char** argv) {
   using namespace shw::cli;
   install_signal_handlers();
   auto parsed = parse_arguments(argc, argv);
-  if (auto* options = std::get_if<Options>(&parsed)) return run(*options);
+  if (auto* options = std::get_if<Options>(&parsed))
+    return run(*options, std::vector<std::string>(argv + 1, argv + argc));
   return print_early_exit(std::get<EarlyExit>(parsed));
 }

@@ -10,6 +10,7 @@
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
 #include "core/base/version.h"
+#include "core/io/remote/remote_path.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 bool exists(const std::string& path) {
   std::error_code code;
-  return std::filesystem::exists(path, code) || verbs::stands_for_a_step(path);
+  return std::filesystem::exists(path, code) || is_remote(path) || verbs::stands_for_a_step(path);
 }
 
 // Also accepts `show FQN CHECKPOINT`: the argument that exists on disk is the checkpoint.

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "core/base/threads.h"
+#include "core/io/remote/remote_traffic.h"
 #include "core/report/report.h"
 #include "core/report/visible_controls.h"
 
@@ -84,6 +85,18 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+// Every answer of one that was read from another machine: how much has travelled for it.
+void add_remote(std::string& answer) {
+  const std::size_t close = answer.rfind('}');
+  if (!answer.starts_with('{') || close == answer.npos || close == 0) return;
+  const std::size_t last = answer.find_last_not_of(" \n", close - 1);
+  const bool is_indented = answer.find('\n') < close;
+  answer.resize(last + 1);
+  answer += fmt::format(",{}\"remote\": {{\"requests\": {}, \"bytes\": {}}}{}}}\n",
+                        is_indented ? "\n  " : " ", remote_traffic.requests.load(),
+                        remote_traffic.bytes.load(), is_indented ? "\n" : "");
+}
+
 }  // namespace
 
 Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(launch.rank == 0) {
@@ -92,6 +105,7 @@ Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(lau
   colour_ = !options.plain && wants_colour(options.color, out_is_terminal);
   millions_ = shows_millions();
   must_fit_ = out_is_terminal || set("COLUMNS");
+  json_ = options.json;
   utf8_ = !options.plain && locale_is_utf8();
   quiet_ = options.quiet || !is_first_;
   err_is_terminal_ = is_first_ && isatty(STDERR_FILENO) != 0 && !is_dumb();
@@ -116,8 +130,10 @@ bool Terminal::out(std::string_view text) {
 }
 
 bool Terminal::out_line(std::string_view text) {
-  if (text.ends_with('\n')) return out(text);
-  return out(std::string(text) + '\n');
+  std::string line(text);
+  if (!line.ends_with('\n')) line += '\n';
+  if (json_ && remote_traffic.requests.load() != 0) add_remote(line);
+  return out(line);
 }
 
 void Terminal::say(std::string_view line) {

@@ -37,6 +37,7 @@ class Terminal {
 
  private:
   bool colour_ = false, millions_ = false, must_fit_ = false, utf8_ = false, quiet_ = false;
+  bool json_ = false;
   bool err_is_terminal_ = false;
   bool is_first_ = true;
   bool reader_left_ = false, out_failed_ = false;

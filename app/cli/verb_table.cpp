@@ -26,7 +26,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
      "The two arguments may change places. FQN may be words that fit one tensor only. Of an entry "
      "that is not a tensor its value is printed."},
-    {"stats", "U", "What its numbers are like: NaN, least, greatest, mean, histogram",
+    {"stats", "Uy", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
      "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
@@ -35,7 +35,7 @@ constexpr VerbRow kVerbs[] = {
      "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
      "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
      "tiles."},
-    {"hash", "b", "One number per tensor, the same for the same elements in any tiles and format",
+    {"hash", "by", "One number per tensor, the same for the same elements in any tiles and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
      "  shardwright hash step_9000 'model.*' --json",
      "One line per tensor (hash, name, dtype, shape), then one for all of them. Equal lines of two "
@@ -47,7 +47,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfnbN", "Say what is wrong, and why",
+    {"check", "sadmfnbNy", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
@@ -110,7 +110,7 @@ constexpr VerbRow kVerbs[] = {
      "left out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' "
      "in the environment of who reads it. Open it to read only: through it a writer changes "
      "the checkpoint."},
-    {"verify", "Ab", "Prove a repaired checkpoint against its certificate",
+    {"verify", "Aby", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
      "Without the source: every tile, file, entry and dtype must be as it was certified. The "

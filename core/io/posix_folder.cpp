@@ -225,11 +225,11 @@ class PosixWritableDirectory final : public WritableDirectory {
   }
 
   Status copy_remote(const std::string& source_path, const std::string& relative,
-                     const RangeParts* passing, Progress* progress) {
+                     const ExtentVisitor* passing, Progress* progress) {
     SHW_TRY(auto source, open_file(source_path, relative));
     SHW_TRY(auto file, create_file(relative));
     std::uint64_t at = 0;
-    const RangeParts parts{[&](BytesView bytes) -> Status {
+    const ExtentVisitor parts{[&](BytesView bytes) -> Status {
       SHW_CHECK(file->write_at(at, bytes));
       at += bytes.size();
       return passing == nullptr ? Status{} : passing->bytes(bytes);

@@ -12,7 +12,7 @@
 
 #include "core/base/letter_case.h"
 #include "core/base/progress.h"
-#include "core/base/stop_wishes.h"
+#include "core/base/stop_requests.h"
 #include "core/base/version.h"
 #include "core/io/remote/curl_library.h"
 #include "core/io/remote/http_transfer.h"
@@ -109,9 +109,9 @@ class HttpBatch {
   }
 
   Status run() {
-    const unsigned wishes = stop_wishes.load();
+    const unsigned wishes = stop_requests.load();
     while (!waiting_.empty() || !running_.empty()) {
-      if (stop_wishes.load() != wishes) return cancelled_error();
+      if (stop_requests.load() != wishes) return cancelled_error();
       SHW_CHECK(begin_waiting());
       int left = 0;
       session_.curl.multi_perform(session_.multi, &left);

@@ -1,0 +1,143 @@
+#include "app/cli/run_there.h"
+
+#include <fmt/core.h>
+
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+
+#include "core/base/words.h"
+#include "core/formats/open.h"
+#include "core/io/remote/remote_path.h"
+#include "core/io/remote/ssh_process.h"
+
+namespace shw::cli {
+namespace {
+
+// ssh's own exit code where it could not connect.
+constexpr int kSshFailed = 255;
+
+bool changes_checkpoint(const std::string& verb) {
+  constexpr std::array<std::string_view, 5> kChanging = {"repair", "reshard", "resume", "undo",
+                                                         "commit"};
+  return std::find(kChanging.begin(), kChanging.end(), verb) != kChanging.end();
+}
+
+bool reads_every_byte(const Options& options) {
+  if (options.verb == "stats" || options.verb == "hash" || options.verb == "verify") return true;
+  return options.verb == "check" && options.depth == Depth::kData;
+}
+
+bool is_same_machine(const RemotePlace& a, const RemotePlace& b) {
+  return a.kind == b.kind && a.host == b.host && a.userinfo == b.userinfo && a.port == b.port;
+}
+
+// Files of this machine are not over there.
+bool names_local_files(const Options& options, const RemotePlace& place) {
+  for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
+                                  &options.placements, &options.against}) {
+    if (path->empty()) continue;
+    if (!is_remote(*path)) return true;
+    auto other = parse_remote(*path);
+    if (!other || !is_same_machine(*other, place)) return true;
+  }
+  return std::any_of(options.inputs.begin(), options.inputs.end(), [&](const std::string& path) {
+    auto other = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace());
+    return !other || !is_same_machine(*other, place);
+  });
+}
+
+std::string quoted_for_shell(std::string_view word) {
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+// "/~/runs" lies in the home folder, where ssh begins.
+std::string path_there(const RemotePlace& place) {
+  if (place.path == "/~") return ".";
+  return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
+}
+
+std::string command_there(std::span<const std::string> words, const RemotePlace& place) {
+  std::string command = "exec shardwright";
+  for (const std::string& word : words) {
+    auto other = is_remote(word) ? parse_remote(word) : Result<RemotePlace>(RemotePlace());
+    const bool is_there = is_remote(word) && other && is_same_machine(*other, place);
+    command += " " + quoted_for_shell(is_there ? path_there(*other) : word);
+  }
+  return command;
+}
+
+Result<bool> is_installed_there(const RemotePlace& place) {
+  std::vector<std::string> words = ssh_words(place, {});
+  words.emplace_back("command -v shardwright >/dev/null 2>&1");
+  SHW_TRY(const int code, run_ssh(words));
+  if (code != kSshFailed) return code == 0;
+  return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
+              "Try `ssh " + place.host + " true`: it must work without a question.");
+}
+
+// All bytes would come here, so the person is asked first.
+std::optional<int> ask_for_travel(Context& context) {
+  auto checkpoint = open(context);
+  if (!checkpoint) return fail_with(context, checkpoint.error());
+  std::uint64_t bytes = 0;
+  for (const FileRow& file : (*checkpoint)->files()) bytes += file.referenced ? file.size : 0;
+  const std::string what =
+      "shardwright is not installed over there, so " + human_bytes(bytes) + " would travel here.";
+  if (context.options.yes) {
+    context.terminal.say(what);
+    return std::nullopt;
+  }
+  if (context.terminal.interactive() && context.terminal.ask(what + " Go on?")) return std::nullopt;
+  return fail_with(context, {ErrorKind::kUsage,
+                             what,
+                             {context.options.checkpoint},
+                             "Repeat it with --yes, or install shardwright over there."});
+}
+
+}  // namespace
+
+std::optional<int> run_there(Context& context, std::span<const std::string> words) {
+  const Options& options = context.options;
+  const bool changes = changes_checkpoint(options.verb);
+  if (!is_remote(options.checkpoint) || (!changes && !reads_every_byte(options)))
+    return std::nullopt;
+  auto place = parse_remote(options.checkpoint);
+  if (!place) return fail_with(context, place.error());
+  if (place->kind != RemoteKind::kSsh) return std::nullopt;
+  if (names_local_files(options, *place)) {
+    if (!changes) return ask_for_travel(context);
+    return fail_with(context,
+                     {ErrorKind::kUsage,
+                      "is changed on its own machine, where the files of this one are not",
+                      {options.checkpoint},
+                      "Copy what the options name there, and name it as ssh://HOST/PATH."});
+  }
+  auto installed = is_installed_there(*place);
+  if (!installed) return fail_with(context, installed.error());
+  if (!*installed && !changes) return ask_for_travel(context);
+  if (!*installed)
+    return fail_with(context, {ErrorKind::kUnsupported,
+                               "cannot be changed from here: shardwright is not installed there",
+                               {options.checkpoint},
+                               "Install shardwright over there, or convert the checkpoint to this "
+                               "machine: shardwright convert " +
+                                   printable(options.checkpoint) + " --to dcp --out DIR"});
+  const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+  std::vector<std::string> run = ssh_words(*place, {is_watched ? "-t" : "-T"});
+  run.push_back(command_there(words, *place));
+  auto code = run_ssh(run);
+  if (!code) return fail_with(context, code.error());
+  if (*code != kSshFailed) return *code;
+  return fail_with(context,
+                   {ErrorKind::kIo, "the connection of ssh has ended", {place->shown}, {}});
+}
+
+}  // namespace shw::cli
