@@ -1,0 +1,70 @@
+#include "core/io/remote/remote_path.h"
+
+#include <doctest/doctest.h>
+
+using namespace shw;
+
+TEST_CASE("remote paths: each scheme is taken apart") {
+  auto url = parse_remote("https://me:word@host.example:8443/a/b%20c/?sig=1");
+  REQUIRE(url);
+  CHECK(url->host == "host.example:8443");
+  CHECK(url->path == "a/b%20c");
+  CHECK(url->userinfo == "me:word");
+  CHECK(url->query == "sig=1");
+  CHECK(url->shown == "https://host.example:8443/a/b%20c");
+  auto hub = parse_remote("hf://owner/repo@refs%2Fpr%2F1/sub/dir");
+  REQUIRE(hub);
+  CHECK(hub->host == "owner/repo");
+  CHECK(hub->revision == "refs/pr/1");
+  CHECK(hub->path == "sub/dir");
+  auto bucket = parse_remote("s3://models/run/step_9");
+  REQUIRE(bucket);
+  CHECK(bucket->host == "models");
+  CHECK(bucket->path == "run/step_9");
+  auto ssh = parse_remote("ssh://me@node-7:2222/data/ck/");
+  REQUIRE(ssh);
+  CHECK(ssh->userinfo == "me");
+  CHECK(ssh->host == "node-7");
+  CHECK(ssh->port == "2222");
+  CHECK(ssh->path == "/data/ck");
+  auto scp = parse_remote("me@node-7:/data/ck");
+  REQUIRE(scp);
+  CHECK(scp->shown == "ssh://me@node-7/data/ck");
+}
+
+TEST_CASE("remote paths: what is local stays local") {
+  for (const char* path :
+       {"step_9", "/data/a:/b", "./x:/y", "C:", "a:b", "ftp://host/x", "://x", ""})
+    CHECK_MESSAGE(!is_remote(path), path);
+  for (const char* path : {"https://h/x", "HF://o/r", "s3://b", "node:/x", "me@node:/x"})
+    CHECK_MESSAGE(is_remote(path), path);
+}
+
+TEST_CASE("remote paths: nothing becomes an option of ssh or leaves its place") {
+  for (const char* path :
+       {"ssh://-oProxyCommand=x/p", "ssh://-l@h/p", "ssh://me:word@h/p", "ssh://h:22x/p",
+        "ssh://h;x/p", "ssh://h", "hf://owner", "hf://../repo", "hf://a/..", "s3://", "s3://b/../c",
+        "s3://b//c/..", "https:///x", "https://h x/y"})
+    CHECK_MESSAGE(!parse_remote(path), path);
+}
+
+TEST_CASE("remote paths: a secret is not shown and is known again") {
+  CHECK(without_secrets("https://u:p@secret.example/f?token=t") == "https://secret.example/f");
+  auto again = parse_remote("https://secret.example/f/below.json");
+  REQUIRE(again);
+  CHECK(again->userinfo == "u:p");
+  CHECK(again->query == "token=t");
+  auto other = parse_remote("https://secret.example/g");
+  REQUIRE(other);
+  CHECK(other->userinfo.empty());
+  // An error that names what was typed names no password either.
+  const auto refused = parse_remote("ssh://u:hunter2@h/p");
+  REQUIRE(!refused);
+  CHECK(refused.error().place.file.find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("remote paths: names are encoded for a URL") {
+  CHECK(percent_encoded("a b/c+d%é") == "a%20b/c%2Bd%25%C3%A9");
+  CHECK(percent_decoded(percent_encoded("a b/c+d%é", false)) == "a b/c+d%é");
+  CHECK(percent_decoded("100%") == "100%");
+}

@@ -1,0 +1,268 @@
+"""The program on checkpoints of other machines: web_double.py as a web server and as a hub, and
+sshd where it is installed. Standard library alone.
+
+    python3 program_test.py SHARDWRIGHT DATA
+"""
+
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, DATA = sys.argv[1], sys.argv[2]
+HERE = os.path.dirname(os.path.abspath(__file__))
+FSDP = os.path.join(DATA, "torch-2.6", "healthy_fsdp", "ckpt")
+
+
+def write_shards(folder, shards=5, elements=40_000):
+    """A sharded safetensors checkpoint as transformers writes it, of float32."""
+    os.makedirs(folder)
+    weight_map, total = {}, 0
+    for i in range(shards):
+        name = f"model-{i + 1:05}-of-{shards:05}.safetensors"
+        data = struct.pack(f"<{elements}f", *(i + j / elements for j in range(elements)))
+        header = json.dumps({"__metadata__": {"format": "pt"},
+                             f"layers.{i}.weight": {"dtype": "F32", "shape": [elements // 100, 100],
+                                                    "data_offsets": [0, len(data)]}}).encode()
+        header += b" " * (-len(header) % 8)
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header + data)
+        weight_map[f"layers.{i}.weight"] = name
+        total += len(data)
+    with open(os.path.join(folder, "model.safetensors.index.json"), "w") as file:
+        json.dump({"metadata": {"total_size": total}, "weight_map": weight_map}, file)
+
+
+class Web:
+    """web_double.py as long as the block runs."""
+
+    def __init__(self, folder, *faults):
+        self.words = [sys.executable, os.path.join(HERE, "web_double.py"), folder, *faults]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+        return f"http://127.0.0.1:{self.port}"
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def run(*words, env=None, code=None):
+    home = {"HOME": tempfile.gettempdir(), "SHARDWRIGHT_REMOTE_TIMEOUT": "2"}
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **home, **(env or {})})
+    if code is not None:
+        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def answer(*words, env=None, code=None):
+    return json.loads(run(*words, "--json", env=env, code=code).stdout)
+
+
+class Remote(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.top = tempfile.mkdtemp()
+        cls.model = os.path.join(cls.top, "model")
+        write_shards(cls.model)
+        shutil.copytree(FSDP, os.path.join(cls.top, "fsdp"))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.top)
+
+    def same_as_local(self, remote, local, env=None, more=()):
+        for verb in (["info"], ["check"], ["check", "--data"], ["hash"], ["stats"], ["ls"]):
+            asks = more if verb[-1] in ("--data", "hash", "stats") else ()
+            there = answer(verb[0], remote, *verb[1:], *asks, env=env)
+            here = answer(verb[0], local, *verb[1:])
+            self.assertGreater(there.pop("remote")["requests"], 0, verb)
+            for key in ("path", "tool", "seconds", "device"):
+                there.pop(key, None)
+                here.pop(key, None)
+            if verb == ["check"]:
+                for key in ("depth", "deeper", "unjudged"):
+                    there.pop(key, None)
+                    here.pop(key, None)
+            self.assertEqual(there, here, verb)
+
+    def test_https_folder_with_an_index(self):
+        with Web(self.top) as url:
+            self.same_as_local(url + "/model", self.model)
+
+    def test_https_dcp(self):
+        with Web(self.top) as url:
+            self.same_as_local(url + "/fsdp", os.path.join(self.top, "fsdp"))
+
+    def test_https_single_file(self):
+        name = "model-00001-of-00005.safetensors"
+        with Web(self.top) as url:
+            self.assertEqual(answer("info", f"{url}/model/{name}", code=0)["tensors"], 1)
+        with Web(self.top, "missing-is-403") as url:
+            self.assertEqual(answer("info", f"{url}/model/{name}", code=0)["tensors"], 1)
+
+    def test_faults_that_pass_are_ridden_out(self):
+        for fault in ("cut=3", "busy=4", "stall=3"):
+            with Web(self.top, fault) as url:
+                there = answer("hash", url + "/model", code=0)
+            there.pop("remote")
+            here = answer("hash", self.model)
+            self.assertEqual(there["tensors"], here["tensors"], fault)
+
+    def test_faults_that_stay_are_errors(self):
+        for fault, code, words in (("denied", 4, "403"), ("failing", 4, "500"),
+                                   ("no-ranges", 2, "range"), ("wrong-range", 2, "range"),
+                                   ("long", 2, "more"), ("changing", 2, "changed"),
+                                   ("wrong-total", 2, "changed"), ("circle", 4, "")):
+            with Web(self.top, fault) as url:
+                done = run("hash", url + "/model")
+            self.assertIn(done.returncode, (2, 4), (fault, done.stdout, done.stderr))
+            self.assertIn(words, (done.stdout + done.stderr).lower(), fault)
+
+    def test_a_missing_shard_is_a_finding_and_a_silent_server_is_not(self):
+        with tempfile.TemporaryDirectory() as top:
+            shutil.copytree(self.model, top + "/model")
+            os.remove(top + "/model/model-00003-of-00005.safetensors")
+            with Web(top) as url:
+                found = answer("check", url + "/model", code=1)
+            self.assertTrue(any("model-00003" in str(one["subjects"]) + one["cause"]
+                                for one in found["findings"]))
+        self.assertEqual(run("check", "http://127.0.0.1:9/model").returncode, 4)
+
+    def test_hub(self):
+        with Web(self.model, "hub") as url:
+            env = {"HF_ENDPOINT": url}
+            self.same_as_local("hf://owner/repo", self.model, env=env)
+            answer("info", "hf://owner/repo@0123456789abcdef0123456789abcdef01234567", env=env, code=0)
+            self.assertEqual(run("info", "hf://owner/repo@nothing", env=env).returncode, 4)
+        with Web(self.model, "hub", "token=right") as url:
+            self.assertEqual(run("info", "hf://o/r", env={"HF_ENDPOINT": url}).returncode, 4)
+            done = run("info", "hf://o/r", env={"HF_ENDPOINT": url, "HF_TOKEN": "wrong-secret"})
+            self.assertNotIn("wrong-secret", done.stdout + done.stderr)
+            self.assertEqual(done.returncode, 4)
+
+    def test_diff_and_convert_come_from_there(self):
+        with Web(self.top) as url, tempfile.TemporaryDirectory() as out:
+            self.assertEqual(answer("diff", url + "/model", self.model, "--data", code=0)["verdict"],
+                             "same")
+            run("convert", url + "/model", "--to", "dcp", "--out", out + "/dcp", "--yes", code=0)
+            self.assertEqual(answer("diff", out + "/dcp", self.model, "--data", code=0)["verdict"],
+                             "same")
+            self.assertNotEqual(run("repair", url + "/model", "--in-place", "--yes").returncode, 2)
+
+    def test_secrets_are_in_no_message(self):
+        with Web(self.top) as url:
+            signed = url.replace("http://", "http://me:hunter2@") + "/model?sig=topsecret"
+            for verb in ("info", "check", "ls"):
+                done = run(verb, signed)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for secret in ("hunter2", "topsecret"):
+                    self.assertNotIn(secret, done.stdout + done.stderr)
+            done = run("info", signed.replace("/model?", "/nothing?"))
+            self.assertNotIn("hunter2", done.stdout + done.stderr)
+            self.assertNotIn("topsecret", done.stdout + done.stderr)
+
+
+@unittest.skipUnless(os.path.exists("/usr/sbin/sshd"), "sshd is not installed")
+class Ssh(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.top = tempfile.mkdtemp()
+        cls.model = os.path.join(cls.top, "model")
+        write_shards(cls.model)
+        os.symlink("model", os.path.join(cls.top, "link"))
+        key = lambda name: os.path.join(cls.top, name)
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key(name)], check=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            cls.port = probe.getsockname()[1]
+        with open(key("sshd"), "w") as file:
+            file.write(f"Port {cls.port}\nListenAddress 127.0.0.1\nHostKey {key('host')}\n"
+                       f"AuthorizedKeysFile {key('user.pub')}\nStrictModes no\nUsePAM no\n"
+                       f"PidFile {key('pid')}\nAcceptEnv PATH\nSubsystem sftp internal-sftp\n")
+        with open(key("host.pub")) as file:
+            known = file.read()
+        with open(key("known"), "w") as file:
+            file.write(f"[127.0.0.1]:{cls.port} {known}")
+        os.mkdir(key("bin"))
+        os.symlink(os.path.abspath(PROGRAM), key("bin") + "/shardwright")
+        for name, hosts in (("config", key("known")), ("strangers", "/dev/null"),
+                            ("installed", key("known"))):
+            with open(key(name), "w") as file:
+                file.write(f"Host *\n  IdentityFile {key('user')}\n  UserKnownHostsFile {hosts}\n"
+                           f"  Port {cls.port}\n  IdentitiesOnly yes\n")
+                if name == "installed":
+                    file.write(f"  SetEnv PATH={key('bin')}:/usr/bin:/bin\n")
+        if os.getuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)
+        cls.sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", key("sshd")],
+                                    stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", cls.port)) == 0:
+                    break
+        cls.env = {"SHARDWRIGHT_SSH": "ssh -F " + key("config")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sshd.terminate()
+        cls.sshd.wait()
+        shutil.rmtree(cls.top)
+
+    def test_answers_are_those_of_a_local_disk(self):
+        Remote.same_as_local(self, f"ssh://127.0.0.1:{self.port}{self.model}", self.model, self.env,
+                             more=["--yes"])
+
+    def test_forms_of_a_path(self):
+        for path in (f"127.0.0.1:{self.model}", f"ssh://127.0.0.1{self.top}/link/",
+                     f"127.0.0.1:{self.model}/model-00001-of-00005.safetensors",
+                     f"127.0.0.1:{self.model}/model.safetensors.index.json"):
+            done = run("info", path, env=self.env)
+            self.assertEqual(done.returncode, 0, (path, done.stderr))
+
+    def test_what_is_not_there(self):
+        done = run("info", f"127.0.0.1:{self.top}/nothing", env=self.env)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("no such file", done.stderr)
+
+    def test_every_byte_stays_there_without_yes(self):
+        done = run("hash", f"127.0.0.1:{self.model}", env=self.env)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("801 kB would travel", done.stderr.replace("\n", " "))
+
+    def test_what_is_installed_there_runs_there(self):
+        env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "installed")}
+        done = run("hash", f"127.0.0.1:{self.model}", env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, run("hash", self.model).stdout)
+        self.assertNotIn("Over the network", done.stderr)
+        done = run("check", f"127.0.0.1:{self.top}", "--data", env=env)
+        self.assertEqual(done.returncode, run("check", self.top, "--data").returncode)
+
+    def test_an_unknown_host_key_is_refused(self):
+        env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "strangers")}
+        done = run("info", f"127.0.0.1:{self.model}", env=env)
+        self.assertEqual(done.returncode, 4, done.stderr)
+
+    def test_a_file_that_changes_is_an_error(self):
+        with tempfile.TemporaryDirectory() as top:
+            shutil.copytree(self.model, top + "/model")
+            name = top + "/model/model-00002-of-00005.safetensors"
+            with open(name, "ab") as file:
+                file.write(b"more")
+            done = run("check", f"127.0.0.1:{top}/model", "--data", "--yes", env=self.env)
+            self.assertIn(done.returncode, (1, 2), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
