@@ -109,9 +109,9 @@ class HttpBatch {
   }
 
   Status run() {
-    const unsigned wishes = stop_requests.load();
+    const unsigned stops = stop_requests.load();
     while (!waiting_.empty() || !running_.empty()) {
-      if (stop_requests.load() != wishes) return cancelled_error();
+      if (stop_requests.load() != stops) return cancelled_error();
       SHW_CHECK(begin_waiting());
       int left = 0;
       session_.curl.multi_perform(session_.multi, &left);

@@ -73,12 +73,12 @@ Status SftpClient::send(const std::string& packet) {
 }
 
 Status SftpClient::receive(std::span<std::byte> out, int seconds) {
-  const unsigned wishes = stop_requests.load();
+  const unsigned stops = stop_requests.load();
   int waited = 0;
   while (!out.empty()) {
     pollfd wanted{process_.from(), POLLIN, 0};
     const int ready = ::poll(&wanted, 1, 1000);
-    if (stop_requests.load() != wishes) return cancelled_error();
+    if (stop_requests.load() != stops) return cancelled_error();
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0 && ++waited < seconds) continue;
     if (ready <= 0) return broken(fmt::format("the host was silent for {} s", waited));
