@@ -183,26 +183,28 @@ class Ssh(unittest.TestCase):
         key = lambda name: os.path.join(cls.top, name)
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key(name)], check=True)
-        with socket.socket() as probe:
+        with socket.socket() as probe, socket.socket() as second:
             probe.bind(("127.0.0.1", 0))
-            cls.port = probe.getsockname()[1]
+            second.bind(("127.0.0.1", 0))
+            cls.port, with_program = probe.getsockname()[1], second.getsockname()[1]
         with open(key("sshd"), "w") as file:
-            file.write(f"Port {cls.port}\nListenAddress 127.0.0.1\nHostKey {key('host')}\n"
+            file.write(f"Port {cls.port}\nPort {with_program}\nListenAddress 127.0.0.1\nHostKey {key('host')}\n"
                        f"AuthorizedKeysFile {key('user.pub')}\nStrictModes no\nUsePAM no\n"
-                       f"PidFile {key('pid')}\nAcceptEnv PATH\nSubsystem sftp internal-sftp\n")
+                       f"PidFile {key('pid')}\nSubsystem sftp internal-sftp\n"
+                       f"Match LocalPort {with_program}\n  SetEnv PATH={key('bin')}:/usr/bin:/bin\n")
         with open(key("host.pub")) as file:
             known = file.read()
         with open(key("known"), "w") as file:
-            file.write(f"[127.0.0.1]:{cls.port} {known}")
+            for port in (cls.port, with_program):
+                file.write(f"[127.0.0.1]:{port} {known}")
         os.mkdir(key("bin"))
         os.symlink(os.path.abspath(PROGRAM), key("bin") + "/shardwright")
-        for name, hosts in (("config", key("known")), ("strangers", "/dev/null"),
-                            ("installed", key("known"))):
+        for name, hosts, port in (("config", key("known"), cls.port),
+                                  ("strangers", "/dev/null", cls.port),
+                                  ("installed", key("known"), with_program)):
             with open(key(name), "w") as file:
                 file.write(f"Host *\n  IdentityFile {key('user')}\n  UserKnownHostsFile {hosts}\n"
-                           f"  Port {cls.port}\n  IdentitiesOnly yes\n")
-                if name == "installed":
-                    file.write(f"  SetEnv PATH={key('bin')}:/usr/bin:/bin\n")
+                           f"  Port {port}\n  IdentitiesOnly yes\n")
         if os.getuid() == 0:
             os.makedirs("/run/sshd", exist_ok=True)
         cls.sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", key("sshd")],
