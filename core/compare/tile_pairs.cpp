@@ -92,7 +92,7 @@ class PartFinder {
   static constexpr std::size_t kFew = 8;  // searched linearly
   struct Node {
     std::size_t first = 0, last = 0, second_child = 0;  // the first follows its node; 0: a leaf
-    Extents low, high;  // bounds of the parts [first, last)
+    Extents low, high;                                  // bounds of the parts [first, last)
   };
 
   // At most 34 levels, since each child has half of the parts.

@@ -151,7 +151,7 @@ class ValuePass {
   DecodedItems decoded_{shares_.decoded};
   TilePairs pairs_;
   std::vector<ValuePart> parts_;
-  std::vector<std::uint8_t> is_equal_;  // by part: completely read without a difference
+  std::vector<std::uint8_t> is_equal_;     // by part: completely read without a difference
   std::vector<ElementProducts> products_;  // by part: added in order, whoever was first
   std::vector<TensorSums> sums_;
   std::vector<SeenPair> seen_;

@@ -77,7 +77,7 @@ class Export {
   std::set<FileId> mapped_files_;
   std::set<std::string> sources_;
   std::map<TensorId, PlaceInStack> stacked_;  // of this batch
-  std::size_t stacks_ = 0;  // of all batches
+  std::size_t stacks_ = 0;                    // of all batches
   Exported exported_;
 };
 

@@ -14,8 +14,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostDims = 32;  // per dataset
-constexpr std::size_t kMostSegments = 2048;  // per external file list; the library allows 2,729
+constexpr std::size_t kMostDims = 32;         // per dataset
+constexpr std::size_t kMostSegments = 2048;   // per external file list; the library allows 2,729
 constexpr std::size_t kMostTiles = 1u << 16;  // per virtual dataset: lookups are linear
 
 MappedTensor refused(std::string why) {
@@ -115,8 +115,8 @@ bool make_segments(ExtentsView shape, MappedTensor& out) {
 // What prevents mapping a tensor in place, over all its tiles.
 struct Obstacles {
   std::string lies_elsewhere, is_not_there;  // the first reason of each kind
-  std::int64_t unmapped = 0;  // of both kinds
-  std::size_t others = 0;  // tiles of which a replica is mapped
+  std::int64_t unmapped = 0;                 // of both kinds
+  std::size_t others = 0;                    // tiles of which a replica is mapped
 };
 
 Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,

@@ -1,4 +1,4 @@
-// The small JSON answers of verbs that have no report of their own.
+// JSON answers of verbs without a report of their own.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ std::string rules_to_json();  // {"rules": [the same, ...]}
 std::string undone_to_json(const std::string& checkpoint);
 std::string committed_to_json(const std::string& checkpoint);
 std::string rolled_back_to_json(const std::vector<std::string>& folders);
-// The checkpoint as it was opened is what to go on with: {"output", "repaired": false}
+// Names the opened checkpoint, which needs no repair: {"output", "repaired": false}
 std::string nothing_repaired_to_json(const std::string& checkpoint);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What was known before: findings of a former `check --json` that need not fail a run again.
+// Baseline: findings of an earlier `check --json` that do not fail later runs.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,35 @@
 
 namespace shw {
 
-// A finding that was accepted, with all that tells how grave it was.
+// An accepted finding with everything that determines its severity.
 struct AcceptedFinding {
   Severity severity = Severity::kInfo;
   Consequence consequence = Consequence::kNone;
   std::set<std::string> subjects;
-  std::map<std::string, std::vector<std::int64_t>> counts;  // of its evidence: numbers and bools
-  std::map<std::string, std::vector<Box>> boxes;            // of its evidence
-  std::map<std::string, std::set<std::string>> texts;       // of its evidence: lists of texts
+  std::map<std::string, std::vector<std::int64_t>> counts;  // numbers and bools of its evidence
+  std::map<std::string, std::vector<Box>> boxes;            // boxes of its evidence
+  std::map<std::string, std::set<std::string>> texts;       // lists of texts in its evidence
 };
 
 struct Baseline {
   std::map<std::string, std::vector<AcceptedFinding>> accepted;  // by rule
-  // Places in `accepted` of a rule, by "rule\nsubject"; "rule\n" of those without a subject.
+  // Indices in `accepted` by "rule\nsubject", or "rule\n" for findings without subject.
   std::unordered_map<std::string, std::vector<std::size_t>> places;
-  Depth depth = Depth::kData;   // how deep was looked
-  std::set<std::string> needs;  // what would have decided what it did not judge
+  Depth depth = Depth::kData;   // depth of the check
+  std::set<std::string> needs;  // what the check lacked to judge everything
 };
-// kUsage with the file where the text is no answer of `check --json`.
+// kUsage, naming the file, if the text is not an answer of `check --json`.
 Result<Baseline> baseline_from_json(std::string_view text, const std::string& source);
 
-// One accepted finding of the same rule is about all of its subjects, is no less grave, has no
-// milder consequence, counts no less in its evidence, and names there every box and every item of
-// this one: the same tensor with more elements lost is not known, nor with other elements lost.
-// What only counts what is well, or was looked at, may be more than it was.
+// True if one accepted finding of the same rule covers all subjects, with at least the same
+// severity, consequence and counts in its evidence, and contains every box and item. So more, or
+// other, lost elements of the same tensor are not known. Counts of what is good or was read may
+// grow.
 bool is_known(const Baseline& baseline, const Finding& finding);
 std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings);
 
-// What the baseline has and nothing says any more, as "rule: subject". Nothing where the report
-// looked at less: nobody knows then.
+// Findings of the baseline that the report no longer has, as "rule: subject". Empty if the check
+// read less than the baseline's.
 std::vector<std::string> fixed_since(const Baseline& baseline, const CheckReport& report);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What CI systems read: SARIF 2.1.0, JUnit XML, and the annotations of GitHub's workflow log. Made
-// from what `check` found, like every other form.
+// Reports for CI systems: SARIF 2.1.0, JUnit XML, and annotations of GitHub's workflow log, made
+// from the findings of `check`.
 #pragma once
 
 #include <span>
@@ -13,37 +13,37 @@
 
 namespace shw {
 
-// What a check was asked beside its findings.
+// Options of a check besides its findings.
 struct CheckContext {
-  std::string path;                // of the checkpoint, as the person typed it
-  std::string command = {};        // that makes the answer again
-  std::string baseline_file = {};  // empty: there is none
+  std::string path;                // of the checkpoint, as the user typed it
+  std::string command = {};        // command that reproduces the answer
+  std::string baseline_file = {};  // empty if there is none
   const Baseline* baseline = nullptr;
   std::span<const PolicyAnswer> policies = {};
 };
 
-// None of them looks clean where the check could not decide, whatever the baseline knows.
+// No form looks clean if the check is undecided, whatever the baseline contains.
 //
-// One result a finding, with its subjects as locations; a rule's title, text and remedy once. What
-// the baseline knows is "unchanged", the rest "new". What could not be looked at is of the kind
-// "open", and a warning of an execution that did not succeed.
+// One result per finding, with its subjects as locations; title, text and remedy once per rule.
+// Findings in the baseline are "unchanged", others "new". What was not checked has kind "open",
+// with a warning, and the execution counts as unsuccessful.
 std::string report_sarif(const Checkpoint& checkpoint, const CheckReport& report,
                          const CheckContext& context);
-// A test case a rule that ran, one a policy: failed by a finding above info that is not known, an
-// error where something could not be decided, skipped where it needs a deeper look.
+// One test case per rule that ran and per policy. It fails on findings above info that are not in
+// the baseline, is an error if undecided, and is skipped if it needs a deeper check.
 std::string report_junit(const CheckReport& report, const CheckContext& context);
-// "::error file=PATH,title=RULE::cause", a line a finding; what could not be looked at warns.
+// "::error file=PATH,title=RULE::cause", one line per finding; warnings for what was not checked.
 std::string report_github(const CheckReport& report, const CheckContext& context);
 
-// The same forms of a run that ended in an error: the error is all that they hold, so that a form
-// of an earlier run does not stand for this one.
+// The same forms for a run that failed. They contain only the error, so that no older form is taken
+// for this run's.
 std::string failed_sarif(const std::string& error, const CheckContext& context);
 std::string failed_junit(const std::string& error, const CheckContext& context);
 std::string failed_github(const std::string& error, const CheckContext& context);
 
-// check_to_json() with "known" on findings, "baseline" and "policy" where they were asked.
+// check_to_json() with "known" in findings, and "baseline" and "policy" if given.
 std::string check_to_json(const CheckReport& report, const CheckContext& context);
-// A line about the baseline and one a policy; nothing where nothing was asked.
+// One line for the baseline and one per policy; empty if none are given.
 std::string context_to_text(const CheckReport& report, const CheckContext& context,
                             const TextStyle& style);
 

@@ -1,4 +1,4 @@
-// How two checkpoints differ, for programs and for people.
+// Differences of two checkpoints as JSON and text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shw {
 
-// Where the two lie, as the person wrote it.
+// Both paths as the user typed them.
 struct ComparedPaths {
   std::string a, b;
 };
@@ -18,11 +18,11 @@ struct ComparedPaths {
 //  "in_both", "compared", "same", "counts": {kind: n},
 //  "tensors": {fqn: {"kind", "a": {"dtype", "shape", "tiles"} | null, "b", ...}},
 //  "entries": {fqn: {"kind"}}, "unjudged": [{"what", "needs"}], "doubts": [sentence]}
-// A renamed tensor stands there twice: under its name in A with "to", in B with "from".
+// Renamed tensors are listed twice: under the name in A with "to", in B with "from".
 std::string difference_to_json(const CheckpointDifference& difference, const ComparedPaths& paths);
 
-// The verdict, what was not looked at, then what differs, the gravest first; names that differ only
-// in their numbers together.
+// The verdict, what was not compared, then the differences, largest first, with names that differ
+// only in numbers grouped.
 std::string difference_to_text(const CheckpointDifference& difference, const Checkpoint& a,
                                const Checkpoint& b, const ComparedPaths& paths,
                                const TextStyle& style);

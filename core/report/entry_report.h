@@ -1,4 +1,4 @@
-// What an entry that is not a tensor says: a step, a learning rate, a data loader's state.
+// Text of non-tensor entries: a step, a learning rate, a data loader's state.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// Its name, and its value as lines of keys and values. Of what is more than plain data only the
-// reason why it is not shown: nothing in a pickle is run.
+// Name and value as lines of keys and values. Objects beyond plain data show only the reason, since
+// pickles are not executed.
 std::string entry_to_text(const Checkpoint& checkpoint, std::size_t object, const TextStyle& style);
 std::string entry_to_json(const Checkpoint& checkpoint, std::size_t object);
 

@@ -1,4 +1,4 @@
-// What export-hdf5 answers, for programs and for people.
+// Answers of export-hdf5 as JSON and text.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace shw {
 // {"output", "tensors", "left_out": [fqn], "copied": [fqn], "partial": [fqn], "reasons": [{"fqn",
 // "why", "damaged", "missing"}], "notes", "bytes", "paths", "hint"}
 std::string exported_to_json(const Exported& exported, Hdf5Paths paths);
-// What is left out, by reason, and how it is opened.
+// Omitted tensors by reason, and how to open the file.
 std::string exported_to_text(const Exported& exported, Hdf5Paths paths, const TextStyle& style);
 
 }  // namespace shw

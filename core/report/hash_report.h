@@ -1,4 +1,4 @@
-// Hashes of tensors, for programs and for people.
+// Hashes of tensors as JSON and text.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace shw {
 
-// {"tensors": {fqn: {"dtype", "shape", "hash"}}, "total"}: null where there is none, with "error"
-// of the tensor; and "unread" only where there are any.
+// {"tensors": {fqn: {"dtype", "shape", "hash"}}, "total"}. Hashes are null if unreadable, with
+// "error" in the tensor; "unread" is present only if there are any.
 std::string hashes_to_json(const HashedTensors& hashed);
 
-// A line a tensor, "HASH  FQN  bfloat16 [4096, 4096]", that depends on no other line, so that
-// diff(1) shows what differs; dashes and why where there is none. Last of all their total.
+// "HASH  FQN  bfloat16 [4096, 4096]", one independent line per tensor, suitable for diff(1); dashes
+// and the reason if unreadable. The last line is the total.
 std::string hashes_to_text(const HashedTensors& hashed);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// The report as tables for a notebook: an HDF5 file with one compound dataset a table.
+// The report as an HDF5 file for notebooks, with one compound dataset per table.
 //
 //   tensors     fqn, dtype, shape, ndim, elements, bytes, chunks, first_chunk
 //   chunks      tensor, file (rows of those tables, -1: none), offset, length, writer, elements,
@@ -10,8 +10,8 @@
 //               repeated, error (why something could not be read, else empty)
 //   histogram   statistics (row), sign, exponent, count
 //
-// The last two only where every byte was read; `statistics` also has tensors of which only the name
-// is known, behind those of `tensors`. Bytes have the unit "B" (attribute `units`).
+// The last two exist only if every byte was read. `statistics` ends with tensors of which only the
+// name is known. Bytes have the attribute `units` "B".
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@
 
 namespace shw {
 
-// Replaces `path` when it is complete. `statistics`: of all tensors, in their order, and then of
-// those of which only the name is known; may be empty. How many bytes were written.
+// Replaces `path` once it is complete, and returns the number of bytes. `statistics`: of all
+// tensors in order, then of those of which only names are known; may be empty.
 Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
                                         std::span<const TensorStatistics> statistics,
                                         const std::string& path, Progress* progress);

@@ -1,4 +1,4 @@
-// What the JSON of all verbs shares. Included by the .cpp files of core/report alone: it names
+// Helpers for JSON answers. Only included by .cpp files of core/report, because it includes
 // nlohmann_json.
 #pragma once
 
@@ -29,7 +29,7 @@ inline Json json_of(const Box& box) {
           {"sizes", json_of(ExtentsView(box.sizes))}};
 }
 
-// An element as `show --values` writes it: NaN and infinities are strings; null for none.
+// An element as in `show --values`: NaN and infinities as strings; null for an empty text.
 inline Json element_json(const std::string& text) {
   if (text.empty()) return nullptr;
   Json value = Json::parse(text, nullptr, false);
@@ -42,7 +42,7 @@ Json device_json(const DeviceUse& use);  // in json_repair.cpp
 using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp
 
-// Names come from files: what is no UTF-8 is replaced, never thrown at the caller.
+// Names from files may be invalid UTF-8, which is replaced.
 inline std::string dumped(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -188,7 +188,7 @@ struct TextPicture {
 // The scale: equal for pictures side by side.
 struct Sheet {
   std::int64_t rows, columns;  // this many elements ...
-  int down, across;  // correspond to this many characters
+  int down, across;            // correspond to this many characters
   Grounds grounds;
   bool utf8;
 };

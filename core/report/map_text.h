@@ -1,5 +1,5 @@
-// The tile map of one tensor for a terminal: boxes with writer ranks, saved beside expected at one
-// scale.
+// The tile map of a tensor for terminals: boxes labelled with writer ranks, saved and expected side
+// by side at one scale.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace shw {
 
-// `expected` may be null. Without a palette tiles stand on no colour.
+// `expected` may be null. Without a palette tiles have no background colours.
 std::string map_to_text(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const TextStyle& style, const Palette* palette = nullptr);
 // {"schema", "fqn", "view": {...}, "saved": {"shape", "tiles": [{"offsets", "sizes", "writer"}]},
 // "expected": the same or null}
-// `filled`: what an earlier repair filled in it; may be null.
+// `filled`: elements filled by an earlier repair; may be null.
 std::string map_to_json(const std::string& fqn, const LaidTensor& saved, const LaidTensor* expected,
                         const FilledTensor* filled = nullptr);
 

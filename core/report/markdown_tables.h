@@ -1,5 +1,5 @@
-// Sections of the Markdown report about the checkpoint itself, findings aside, folded where they
-// are long. Each is empty where there is nothing to say.
+// Sections of the Markdown report about the checkpoint apart from findings; long ones are folded,
+// empty ones omitted.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace shw {
 
-// What certificate.json says about how this was made. It is not proved here.
+// Origin according to certificate.json, which is not verified here.
 std::string markdown_certificate(const ReportInput& input);
-// Who wrote how much, and what the spec says about meshes and placements.
+// Amounts written by each rank, and the spec's meshes and placements.
 std::string markdown_mesh(const ReportInput& input);
 std::string markdown_files(const ReportInput& input);
 std::string markdown_statistics(const ReportInput& input);

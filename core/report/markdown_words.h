@@ -1,4 +1,4 @@
-// What Markdown is made of: nothing that comes from a file is markup in it.
+// Escaping for Markdown, so that text from files is not interpreted.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace shw {
 
-// A code span that no backtick inside can end.
+// A code span with enough backticks for its content.
 std::string code_span(std::string_view text);
 std::string code_block(const std::string& text);
-// Prose that may quote names: letters that Markdown or HTML would read are escaped.
+// Prose with escaped Markdown and HTML, since it may quote names.
 std::string prose(std::string_view text);
-// In a table, where a bar would end the cell even inside a code span.
+// Escapes bars as well, which end table cells even inside code spans.
 std::string table_cell(std::string text);
-// What is opened by a click, as GitHub shows it; the summary is no name of a file.
+// GitHub's <details>; `summary` must not come from a file.
 std::string fold(const std::string& summary, const std::string& body);
 
 }  // namespace shw

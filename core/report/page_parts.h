@@ -1,5 +1,5 @@
-// What the Markdown and the HTML report have in common: the words, the caps, and which tilings are
-// drawn.
+// Texts and limits shared by the Markdown and HTML reports, and the choice of tilings to
+// draw.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace shw {
 
-// A page stays readable, and below 5 MB for 92,000 tensors, because lists end here and say so.
+// Limits keep pages readable, and below 5 MB for 92,000 tensors; truncated lists say so.
 inline constexpr std::size_t kMostFindings = 50;
 inline constexpr std::size_t kMostSubjects = 40;
-inline constexpr std::size_t kMostRows = 1'000;      // of the list of tensors
+inline constexpr std::size_t kMostRows = 1'000;      // of the tensor list
 inline constexpr std::size_t kMostPictured = 4;      // findings with pictures
 inline constexpr std::size_t kMostLetters = 400;     // of a name or a value
 inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
@@ -26,32 +26,32 @@ std::string_view word_of(Severity severity);  // "error", "warning", "note"
 std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding);
 std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
-// ", known before" where the baseline has it.
+// ", known before" if in the baseline.
 std::string known_words(const ReportInput& input, const Finding& finding);
-// A line about the baseline and one a policy; empty where nothing was asked.
+// One line for the baseline and one per policy; empty if none are given.
 std::string asked_text(const ReportInput& input);
-// What stands where elements of a planned tensor are lost: "zeros", "the cast of ...", "... of
+// Replacement of lost elements of a planned tensor: "zeros", "the cast of ...", "... of
 // CHECKPOINT".
 std::string fill_text(const PlannedTensor& tensor);
-// At most kMostLetters of it, cut at a whole UTF-8 letter, and then "...".
+// At most kMostLetters, cut at a UTF-8 character and ended with "...".
 std::string clipped(std::string_view text);
-// " and 160 more", or nothing.
+// " and 160 more", or empty.
 std::string and_more(std::size_t count, std::size_t shown);
 
-// The tensor whose picture explains a finding: its first subject that the checkpoint has.
+// The first subject of a finding that is a tensor of the checkpoint, for its picture.
 std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& finding);
 
 struct TensorPictures {
   TensorId tensor{};
   LaidTensor saved;
   std::optional<LaidTensor> expected, after;
-  std::vector<LaidTile> lost;  // boxes of `after` whose bytes are gone
+  std::vector<LaidTile> lost;  // boxes of `after` that are lost
   Slice slice;
   std::optional<Slice> overview;
 };
 TensorPictures pictures_of(const ReportInput& input, TensorId tensor);
 
-// Tensors with findings first, then the others as recorded; at most kMostRows.
+// Tensors with findings, then others in recorded order; at most kMostRows.
 std::vector<TensorId> listed_tensors(const ReportInput& input);
 
 struct PlanSum {
@@ -59,7 +59,7 @@ struct PlanSum {
   std::int64_t elements_lost = 0;
 };
 PlanSum sum_of(const Plan& plan);
-// It may still leave behind what other ranks had under the name of an entry.
+// Entries of other ranks may still be left out.
 bool loses_no_element(const Plan& plan);
 
 }  // namespace shw

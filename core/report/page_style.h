@@ -1,4 +1,4 @@
-// How the HTML page looks, in light, in dark, on a phone and on paper. A part of html.cpp.
+// Styles of the HTML page for light and dark mode, phones and print. Part of html.cpp.
 #pragma once
 
 namespace shw {

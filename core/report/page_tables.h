@@ -1,5 +1,5 @@
-// Sections of the HTML page about the checkpoint itself, findings aside. Each is empty where there
-// is nothing to say.
+// Sections of the HTML page about the checkpoint apart from findings; empty ones are
+// omitted.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace shw {
 
-// Who wrote how much, and what the spec says about meshes and placements.
+// Amounts written by each rank, and the spec's meshes and placements.
 std::string mesh_section(const ReportInput& input);
-// Those that are not as they should be first; at most kMostRows.
+// Files with remarks first; at most kMostRows.
 std::string files_section(const ReportInput& input);
-// A line of numbers a tensor with its histogram, the gravest first; at most kMostRows.
+// One row of numbers and a histogram per tensor, the worst first; at most kMostRows.
 std::string statistics_section(const ReportInput& input);
-// What certificate.json says about how this was made. It is not proved here.
+// Origin according to certificate.json, which is not verified here.
 std::string certificate_section(const ReportInput& input);
 
 }  // namespace shw

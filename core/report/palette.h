@@ -1,5 +1,5 @@
-// The colours of writers on a page and at a terminal: hue along the last mesh axis, lightness along
-// those before it; along all ranks where there is no mesh.
+// Colours of writer ranks in pages and terminals: hue by coordinate on the last mesh axis,
+// lightness by the other axes. Without a mesh, hue by rank.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Palette {
   Srgb srgb(std::uint32_t writer) const;
   std::uint32_t rgb(std::uint32_t writer) const;                  // 0x4a73a0
   std::string colour(std::optional<std::uint32_t> writer) const;  // "#4a73a0", "none"
-  bool is_light(std::optional<std::uint32_t> writer) const;       // dark letters stand on it
+  bool is_light(std::optional<std::uint32_t> writer) const;       // needs black text
 };
 Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh);
 

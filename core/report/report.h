@@ -1,5 +1,5 @@
-// The words and pictures about a checkpoint: JSON for programs (design 5.1, schema in assets/),
-// text for terminals, Markdown, and one HTML page.
+// Reports on a checkpoint: JSON for programs (schema in assets/), text for terminals, Markdown, and
+// a single HTML page.
 #pragma once
 
 #include <optional>
@@ -18,34 +18,34 @@
 namespace shw {
 
 std::string info_to_json(const Checkpoint& checkpoint);
-// The tensors and objects with these indices, in this order.
+// Tensors and non-tensor entries with these indices, in this order.
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
                          std::span<const std::uint32_t> objects);
-// `limit`: values shown; 0 for all. `values` null: none.
+// `limit`: maximum number of values, 0 for all. `values` may be null.
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit);
 std::string check_to_json(const CheckReport& report);
-// `remaining`: what is still wrong in the output.
-// `progress`: of the run, for what its time went into.
+// `remaining`: findings that still apply to the output.
+// `progress`: of the run, for the times of stages.
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {},
                            const Progress* progress = nullptr);
-// The same where nobody has looked what is still wrong.
+// The same if the output was not checked again.
 std::string finished_to_json(const RepairResult& result);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 
 struct CheckContext;  // ci_forms.h
 
-// What the Markdown and HTML reports are made from.
+// Input of the Markdown and HTML reports.
 struct ReportInput {
   const Checkpoint& checkpoint;
   const CheckReport& check;
   const Plan* plan = nullptr;
   const Spec* spec = nullptr;
-  std::string command;                                // how to reproduce it
-  const CheckContext* asked = nullptr;                // a baseline and policies; may be null
-  std::span<const TensorStatistics> statistics = {};  // none where no byte was read
-  const Certificate* certificate = nullptr;           // that lies beside it; may be null
+  std::string command;                                // command that reproduces it
+  const CheckContext* asked = nullptr;                // baseline and policies; may be null
+  std::span<const TensorStatistics> statistics = {};  // empty if no bytes were read
+  const Certificate* certificate = nullptr;           // beside the checkpoint; may be null
   std::optional<TensorId> looked_at = {};  // drawn on the page, whatever was found; HTML only
 };
 std::string report_markdown(const ReportInput& input);

@@ -18,7 +18,7 @@ namespace {
 // What the checkpoint and the reference have in common. Names agree if they are equal, equal
 // without wrappers, or end alike on tensors of the same shape.
 struct ModelAgreement {
-  std::size_t here = 0, there = 0;  // number of names on each side
+  std::size_t here = 0, there = 0;    // number of names on each side
   std::size_t names = 0, shapes = 0;  // number that agree
   // Of the agreeing names: tensors with at least two dimensions that are not optimizer states (a
   // rank's shard may be cut along two), and those whose sizes differ along at least two.

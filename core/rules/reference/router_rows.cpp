@@ -23,7 +23,7 @@ constexpr std::int64_t kMostExperts = 1 << 16;
 // Contents of an MoE block, e.g. "model.layers.3.mlp.".
 struct RoutedBlock {
   std::optional<TensorId> router;
-  std::set<std::int64_t> numbers;  // experts that are separate tensors
+  std::set<std::int64_t> numbers;   // experts that are separate tensors
   std::optional<TensorId> stacked;  // all experts in one tensor
 };
 using RoutedBlocks = std::map<std::string, RoutedBlock, std::less<>>;

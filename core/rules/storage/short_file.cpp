@@ -22,7 +22,7 @@ struct CutOffItems {
   std::vector<std::string> lost;   // "fc.weight: 8 of 32 elements"
   std::int64_t elements = 0;
   std::size_t tensors_cut = 0;  // tensors with such tiles, unless replicas exist
-  std::int64_t needed = 0;  // the largest end of an item
+  std::int64_t needed = 0;      // the largest end of an item
   // Number of items whose offset or length is negative, or whose end overflows.
   std::uint64_t impossible = 0;
   std::string first_impossible;

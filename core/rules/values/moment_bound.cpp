@@ -16,9 +16,9 @@ struct BrokenBounds {
   std::vector<std::string> subjects, how;
   std::set<std::string> betas;  // betas used for the bound
   std::int64_t pairs = 0, looked_at = 0, above = 0, negative = 0, without_root = 0;
-  std::int64_t known = 0;  // of the broken pairs: compared with their own betas
-  std::int64_t adams = 0;  // of those: in a group of Adam
-  std::int64_t certain = 0;  // of those: above the bound for every beta1
+  std::int64_t known = 0;     // of the broken pairs: compared with their own betas
+  std::int64_t adams = 0;     // of those: in a group of Adam
+  std::int64_t certain = 0;   // of those: above the bound for every beta1
   std::int64_t as_whole = 0;  // of the broken pairs: above the bound in sum
   double worst = 0, bound = 0, bound_of_any = 0;
 };
