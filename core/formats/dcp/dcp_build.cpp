@@ -73,12 +73,11 @@ class Interpreter {
   std::vector<std::vector<PathPart>> object_paths_;
   std::vector<std::string> only_in_planner_;
   Extents scratch_;
-  // Chunks of a tensor by offset, made for those whose hints lead nowhere.
+  // Chunks of a tensor by offset, built only for tensors whose hints are wrong.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ExtentsHandle, ChunkId>>> by_offset_;
-  std::uint64_t text_budget_ =
-      0;  // of copies: a name of a megabyte may be referred to in two bytes
+  std::uint64_t text_budget_ = 0;  // of copies: names of a megabyte may be referenced by two bytes
   std::uint64_t duplicates_ = 0, first_duplicate_ = 0;
-  std::size_t arity_ = 0;  // of TensorProperties
+  std::size_t arity_ = 0;  // number of fields of TensorProperties
   bool old_properties_ = false;
   std::string last_path_;
   FileId last_file_ = FileId::kNone;
@@ -88,7 +87,8 @@ Status Interpreter::run() {
   NodeId root = tree_.root();
   const Result<NodeId> entries = entries_of_metadata(tree_, file_);
   if (!entries) {
-    // A pickle that is nothing but a trap is worth more than an error: the finding names the call.
+    // If the pickle only contains unsafe calls, the finding that names them is more useful than an
+    // error.
     auto traps = unsafe_pickle_findings(tree_, file_);
     if (tree_.kind(root) != NodeKind::kReduce || traps.empty())
       return tl::unexpected<Error>(entries.error());
@@ -112,7 +112,7 @@ Status Interpreter::run() {
     notes_.add(Severity::kWarning, {}, first_duplicate_,
                human_count(duplicates_) + " keys are recorded twice; the later record counts.");
   if (tree_.end() < file_size_)
-    // Python stops where the pickle does.
+    // Python stops where the pickle ends.
     notes_.add(Severity::kInfo, {}, tree_.end(),
                human_count(file_size_ - tree_.end()) +
                    " bytes follow the end of the pickle, which nobody reads.");
@@ -128,7 +128,7 @@ Status Interpreter::run() {
 
 Status Interpreter::read_entries(NodeId entries) {
   std::span<const NodeId> pairs = tree_.items(entries);
-  // As in Python a key keeps its first place and takes its last value.
+  // As in Python, a repeated key keeps its first position and its last value.
   std::vector<std::pair<std::uint32_t, NodeId>> values;
   std::vector<std::uint32_t> position;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -170,14 +170,14 @@ Status Interpreter::read_entries(NodeId entries) {
   return {};
 }
 
-// One of torch's, and not that one: torch asks for the class where the attributes say the same.
+// True for another class of torch's: torch checks the class even if attributes agree.
 bool Interpreter::is_other_record(NodeId id, std::string_view expected) const {
   const PickleGlobal* root_class = tree_.global(tree_.callable(id));
   return root_class != nullptr && root_class->module.starts_with("torch.distributed") &&
          root_class->name != expected;
 }
 
-// copyreg._reconstructor(BytesStorageMetadata, object, None): protocols 0 and 1.
+// copyreg._reconstructor(BytesStorageMetadata, object, None), as protocols 0 and 1 write it.
 bool Interpreter::is_reconstructed(NodeId value) const {
   const PickleGlobal* made_by = tree_.global(tree_.callable(value));
   auto arguments = tree_.items(tree_.arguments(value));
@@ -213,7 +213,7 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   auto shape = extents_of(tree_.attribute(value, "size"));
   if (!shape)
     notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's size cannot be read.");
-  // No list is equal to a torch.Size, whatever it holds; a tuple is.
+  // In Python a list never equals a torch.Size; a tuple may.
   if (tree_.kind(tree_.attribute(value, "size")) == NodeKind::kList)
     notes_.add(Severity::kError, fqn, tree_.at(value),
                "The tensor's size is a list: torch finds it unlike the model's and refuses it.");
@@ -224,7 +224,7 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
 }
 
 Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
-  // A chunk takes at least a dozen bytes; a list that many tensors share would multiply it.
+  // A chunk takes at least a dozen bytes, but tensors could share one list and multiply it.
   if (builder_.chunk_count() + tree_.items(chunks).size() > file_size_ / 8)
     return fail(ErrorKind::kDamaged, "lists more chunks than its bytes can hold",
                 {file_, tree_.at(chunks), std::string(fqn)});
@@ -244,7 +244,7 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
   return {};
 }
 
-// torch.Size((a, b)), a plain tuple or a list.
+// From torch.Size((a, b)), a tuple or a list.
 std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
   if (NodeKind kind = tree_.kind(id); kind == NodeKind::kReduce || kind == NodeKind::kObject) {
     const PickleGlobal* root_class = tree_.global(tree_.callable(id));
@@ -299,7 +299,7 @@ void Interpreter::read_paths(NodeId planner_data) {
   for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
     auto fqn = tree_.text(pairs[i]);
     if (!fqn) {
-      // Most records and every container are no keys in Python: torch cannot read the file at all.
+      // Containers and most objects are not hashable in Python, so torch cannot read the file.
       const NodeKind kind = tree_.kind(pairs[i]);
       if (kind == NodeKind::kObject || kind == NodeKind::kShortcut || kind == NodeKind::kDict ||
           kind == NodeKind::kList)
@@ -326,7 +326,7 @@ void Interpreter::read_paths(NodeId planner_data) {
 
 std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
   if (const DcpKeyRow* row = rows_.key(id)) return *row;
-  // Of torch's records Python takes no other one for the key of a dict.
+  // Of torch's classes Python accepts only MetadataIndex as a key.
   if (is_other_record(id, "MetadataIndex")) return std::nullopt;
   DcpKeyRow key;
   auto fqn = tree_.text(tree_.attribute(id, "fqn"));
@@ -357,7 +357,7 @@ std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
   return ItemPlace{last_file_, *offset, *length};
 }
 
-// What Python calls false is none for torch; what cannot be gone through stops its load.
+// Falsy values mean none; values that are not iterable make torch fail.
 std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
   constexpr const char* kUnreadable = "unreadable transform";
   std::vector<std::string> transforms;
@@ -376,7 +376,7 @@ std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
     return transforms;
   }
   for (NodeId item : tree_.items(descriptors)) {
-    if (transforms.size() == 16) break;  // torch knows one
+    if (transforms.size() == 16) break;  // torch has only one
     auto text = tree_.text(item);
     transforms.emplace_back(text ? text->substr(0, 256) : kUnreadable);
   }
@@ -399,7 +399,7 @@ void Interpreter::read_storage(NodeId storage_data) {
   }
 }
 
-// torch writes the id of its load into it, which no plain value has room for.
+// torch stores its load id here, which plain values have no field for.
 void Interpreter::note_storage_meta(NodeId storage_meta) {
   const NodeKind kind = tree_.kind(storage_meta);
   const bool is_plain = kind != NodeKind::kAbsent && kind != NodeKind::kNone &&
@@ -461,14 +461,15 @@ std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle
   }
   auto at = std::lower_bound(index.begin(), index.end(), std::pair(offsets, ChunkId{0}));
   if (at == index.end() || at->first != offsets) return std::nullopt;
-  // Several chunks at one offset: each takes a record while there is one, the last may change.
+  // If several chunks have one offset, each takes the next record; further records replace the
+  // last.
   while (builder_.chunk_file(at->second) != FileId::kNone && at + 1 != index.end() &&
          (at + 1)->first == offsets)
     ++at;
   return at->second;
 }
 
-// torch looks an item up by name and offset, so chunks with equal offsets share a record.
+// torch looks up items by name and offset, so chunks with equal offsets share a record.
 void Interpreter::share_equal_keys() {
   for (std::uint32_t name = 0; name < targets_.size() && !is_cancelled(progress_); ++name) {
     if (targets_[name].kind != Target::Kind::kTensor) continue;

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kOldProperties = "torch.distributed._shard.sharded_tensor.metadata";
 constexpr const char* kBackport = "nemo_automodel.components.checkpoint._backports.filesystem";
 
-// Names of classes are taken over only where they are known: what is written is unpickled again.
+// Keeps only known class names, because the output is unpickled again.
 PickledForm form_of(const PickleTree& tree) {
   NodeId attributes = tree.attributes(tree.root());
   auto field = [&](std::string_view name, NodeKind given) {
@@ -44,14 +44,14 @@ PickledForm form_of(const PickleTree& tree) {
   return form;
 }
 
-// Rows of millions of chunks are taken in the shortcut's one step and dropped: only what stands
-// around them is looked at.
+// Records of millions of chunks are parsed by the shortcut and dropped; only their surroundings are
+// inspected.
 Result<PickleTree> decode(const ByteSource& source, BytesView bytes) {
   CheckpointBuilder builder;
   NameTable names;
   DcpRows rows;
   DcpShortcut shortcut(builder, names, rows);
-  // What is done with need not stay in memory: the file of millions of chunks has 600 MB.
+  // Releases memory that has been parsed: with millions of chunks the file has 600 MB.
   std::uint64_t consumed = 0;
   shortcut.on_consumed = [&](std::uint64_t done) {
     source.forget(consumed, done - consumed);

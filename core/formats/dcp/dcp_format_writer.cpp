@@ -1,6 +1,6 @@
-// A DCP checkpoint laid out: new tiles go into one new file a writer, an archive a tile, one after
-// the other (or apart, where align_outputs() moves them); what is kept stays where it lies. An
-// archive is made around a hole of the payload's length; only what follows the hole knows the CRC.
+// Layout of a DCP checkpoint. New tiles go into one new file per writer, as consecutive archives
+// (or with gaps, if align_outputs() moves them); kept data stays in place. Archives are built
+// around a gap for the payload; only the part after the gap needs the CRC.
 #include "core/formats/dcp/dcp_format_writer.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@
 namespace shw {
 namespace {
 
-// What stands around tiles. Those of a rank's file have a few dozen shapes, in turns.
+// The archive bytes around tiles. One rank's tiles have a few dozen different shapes.
 class ItemForms {
  public:
   Result<AlikeItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
@@ -45,7 +45,7 @@ class ItemForms {
   std::size_t next_ = 0;
 };
 
-// An entry that is given as a value: the archive of it, around its storages.
+// The archive of an entry given as a value, with gaps for its storages.
 Result<AroundHoles> archive_of(const OutputObject& object) {
   AroundHoles sink;
   SHW_TRY(PlacedOpcodes placed, placed_opcodes(object.plain, 0, 0));
@@ -57,7 +57,7 @@ Result<AroundHoles> archive_of(const OutputObject& object) {
   return sink;
 }
 
-// Appends to a file; kUnsupported where no file is as large.
+// Appends to a file; kUnsupported beyond the largest file size.
 Result<std::uint64_t> append(LaidOut::File& file, std::uint64_t length, const std::string& fqn) {
   auto next = checked_add(file.size, length);
   if (!next)
@@ -65,7 +65,7 @@ Result<std::uint64_t> append(LaidOut::File& file, std::uint64_t length, const st
   return std::exchange(file.size, *next);
 }
 
-// "__<rank>_<n>.distcp": the first n that no file of this rank has.
+// "__<rank>_<n>.distcp" with the lowest unused n of the rank.
 std::string next_file(const Checkpoint* source, std::uint32_t rank) {
   std::string prefix = fmt::format("__{}_", rank);
   std::uint64_t next = 0;
@@ -93,16 +93,16 @@ Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>
   return DcpItem{source->file(place->file).path, *offset, *length};
 }
 
-// Items one after the other, in one new file a writer.
+// Places items consecutively in one new file per writer.
 struct LayingOut {
   const Outputs& outputs;
-  const Checkpoint* source;  // whose form is followed
+  const Checkpoint* source;  // provides details of the form
   LaidOut out{};
   std::unordered_map<std::uint32_t, std::uint32_t> file_of{};  // by writer
   ItemForms forms{};
   std::vector<std::size_t> last_copy{};  // by file
 
-  // Room for an item of that length at the end of the writer's file.
+  // Reserves `length` bytes at the end of the writer's file.
   Result<LaidOut::Item> add_item(std::uint32_t writer, std::uint64_t length,
                                  const std::string& fqn) {
     auto [found, added] = file_of.try_emplace(writer, static_cast<std::uint32_t>(out.files.size()));
@@ -111,7 +111,7 @@ struct LayingOut {
     return LaidOut::Item{found->second, offset, length};
   }
 
-  // Items that follow each other in the source and here are one run.
+  // Merges copies that are contiguous in source and output.
   void add_copy(OutputCopy copy) {
     last_copy.resize(out.files.size(), SIZE_MAX);
     std::size_t& at = last_copy[copy.file];
@@ -125,7 +125,7 @@ struct LayingOut {
     out.copies.push_back(std::move(copy));
   }
 
-  // An item of the source as it is.
+  // Copies an item of the source unchanged.
   Result<LaidOut::Item> copy_item(std::uint32_t writer, const std::optional<ItemPlace>& place,
                                   const std::string& fqn) {
     SHW_TRY(DcpItem from, kept_item(outputs, place, fqn));
@@ -167,7 +167,7 @@ struct LayingOut {
   }
 };
 
-// By counting: of millions of tiles a comparison each is a miss of the cache.
+// Counting sort: comparisons of millions of tiles would be cache misses.
 void sort_by_file(LaidOut& out) {
   std::vector<std::uint32_t> next(out.files.size() + 1, 0);
   for (const MadeTile& made : out.made) ++next[made.file + 1];
@@ -179,7 +179,7 @@ void sort_by_file(LaidOut& out) {
 
 Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
   LayingOut laying{outputs, source_in_form(outputs, kDcpWriter)};
-  // torch writes what is no tensor first, from rank 0.
+  // torch writes non-tensor entries first, from rank 0.
   for (const OutputObject& object : outputs.objects) SHW_CHECK(laying.add_object(object));
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
     for (std::uint32_t i = 0; i < outputs.tensors[t].tiles.size(); ++i)
@@ -242,7 +242,7 @@ Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
   return item;
 }
 
-// To where its copy lies.
+// Changes an item's record to the place of its copy.
 void move_item(const LaidOut& laid_out, std::vector<LaidOut::Item>::const_iterator& next,
                DcpItem& item) {
   item.path = laid_out.files[next->file].path;
@@ -250,7 +250,7 @@ void move_item(const LaidOut& laid_out, std::vector<LaidOut::Item>::const_iterat
   ++next;
 }
 
-// The tiles of one tensor after the other, with the items that they became.
+// Iterates over the tiles of a tensor with their output items.
 class TensorChunks {
  public:
   TensorChunks(const Outputs& outputs, const LaidOut& laid_out)
@@ -295,7 +295,7 @@ class TensorChunks {
 
  private:
   struct First {
-    std::uint32_t made = 0;  // in LaidOut
+    std::uint32_t made = 0;  // index in LaidOut
     std::size_t kept = 0;
   };
   const Outputs& outputs_;
@@ -303,7 +303,7 @@ class TensorChunks {
   std::vector<First> first_;  // by tensor
 };
 
-// All of it but the chunks of tensors.
+// The metadata without the tensors' chunks.
 Result<DcpMetadata> frame_of(const Outputs& outputs, const LaidOut& laid_out) {
   DcpMetadata metadata;
   metadata.checkpoint_id = outputs.checkpoint_id;

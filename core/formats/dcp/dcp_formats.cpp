@@ -26,7 +26,7 @@ constexpr FormatTraits stock_traits() {
   return traits;
 }
 
-// Replicas of other ranks are in the files and passed over by merging.
+// Merging records replicas of other ranks, which are in the files.
 constexpr FormatTraits rank_local_traits() {
   FormatTraits traits = kOneIndex;
   traits.one_index_file = traits.records_every_item = false;

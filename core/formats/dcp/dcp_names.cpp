@@ -33,7 +33,7 @@ std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries) {
     std::string_view name = entry.path;
     if (!name.starts_with("__")) continue;
     name.remove_prefix(2);
-    // "__007.metadata" is not torch's: the name must be made again from the number.
+    // "__007.metadata" is not torch's: the name must result from the number.
     if (auto rank = take_number(name); rank && rank_local_name(*rank) == entry.path)
       ranks.push_back(*rank);
   }

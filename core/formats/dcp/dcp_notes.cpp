@@ -41,7 +41,7 @@ void RecordNotes::add(Severity severity, std::string_view subject, std::uint64_t
 
 std::optional<Finding> own_records(const PickleTree& tree, const std::string& file) {
   const auto globals = tree.globals();
-  // torch's fields come and go from version to version, and with its backports.
+  // torch's fields differ between versions and backports.
   const auto own = std::find_if(globals.begin(), globals.end(), [](const PickleGlobal& one) {
     return one.name == "_StorageInfo" && one.module.find("torch") == std::string::npos &&
            one.module.find("backport") == std::string::npos;

@@ -51,7 +51,7 @@ Provenance provenance_of(const PickleTree& tree, std::uint64_t file_size, int ar
     seen.reordered.emplace_back(tree.text(fqn).value_or(""));
   std::sort(seen.reordered.begin(), seen.reordered.end());
   auto pairs = tree.items(attributes);
-  // Values are written out without their memo: what was shared may grow, but not without end.
+  // Values are written without memo references, so shared ones grow; this limits them.
   std::size_t plain_budget = static_cast<std::size_t>(16 * file_size + 65536);
   for (std::size_t i = 0; i + 1 < pairs.size() && seen.extra_attributes.size() < 64; i += 2) {
     auto name = tree.text(pairs[i]);

@@ -1,5 +1,5 @@
-// torch >= 2.9 with use_collectives=False: every rank writes `__R.metadata` about its own items
-// alone. Opened one by one and put together by name.
+// torch >= 2.9 with use_collectives=False: each rank writes `__R.metadata` for its own items only.
+// Each is opened separately, then merged by tensor name.
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -35,7 +35,7 @@ bool have_equal_records(const Checkpoint& one, TensorId a, const Checkpoint& two
   return one.dtype(a) == two.dtype(b) && same(one.shape(a), two.shape(b));
 }
 
-// Each rank loads by its own metadata, so that nothing fails until other ranks than these load it.
+// Each rank loads by its own metadata, so errors only appear if other ranks load the file.
 void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                       const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const RankPart& first = where.front();
@@ -58,8 +58,8 @@ void note_other_words(const std::vector<std::shared_ptr<const Checkpoint>>& part
   }
 }
 
-// A tensor of its own, of another shape than the lowest rank's: no tile of that one. It is looked
-// at as a copy is.
+// True if a rank's tensor has another shape than the lowest rank's, so its tiles are not merged but
+// checked like replicas.
 bool is_rank_own(const Checkpoint& own, TensorId tensor, const Checkpoint& lowest, TensorId first) {
   auto is_whole = [](const Checkpoint& c, TensorId of) {
     return c.chunks(of).size() == 1 && same(c.sizes(c.chunks(of)[0]), c.shape(of));
@@ -68,7 +68,7 @@ bool is_rank_own(const Checkpoint& own, TensorId tensor, const Checkpoint& lowes
          is_whole(lowest, first);
 }
 
-// All of one tensor, lowest rank first. Of equal boxes the others are its replicas.
+// Merges one tensor's tiles, lowest rank first. Further tiles of the same box become replicas.
 void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
@@ -105,7 +105,7 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
   }
 }
 
-// The lowest rank's, and where those of the others lie.
+// Keeps the lowest rank's entry, and the places of the others'.
 void merge_object(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<std::pair<std::size_t, std::size_t>>& where,
                   CheckpointBuilder& builder) {

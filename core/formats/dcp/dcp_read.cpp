@@ -27,8 +27,8 @@ Error with_advice(Error error) {
 Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView bytes,
                                          Progress* progress, DcpRows& rows, NameTable& names,
                                          CheckpointBuilder& builder) {
-  // 122 bytes for a storage record and 39 for a chunk are the least that torch writes, 177 usual.
-  // More than a million are made room for as they come: a sparse file may have any size.
+  // torch writes at least 122 bytes per storage record and 39 per chunk, usually 177. Limited to a
+  // million in advance, because sparse files may have any size.
   std::size_t expected = std::min<std::size_t>(bytes.size() / 170, std::size_t{1} << 20);
   rows.chunks.reserve(expected);
   rows.keys.reserve(expected);
@@ -53,7 +53,7 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
   if (shortcut.gave_up()) return general();
   SHW_CHECK(ran);
   PickleTree tree = machine.take();
-  // A lone entry is no Metadata; the error names its class, which a row does not keep.
+  // A root without Metadata: the error needs its class, which shortcuts do not keep.
   return tree.kind(tree.root()) == NodeKind::kShortcut ? general() : std::move(tree);
 }
 
@@ -64,7 +64,7 @@ bool has_common_object(const NameTable& names) {
   return false;
 }
 
-// A save of nothing leaves empty data files. Where they hold something, what that is has been lost.
+// Empty checkpoints have empty data files; if files are not empty, their entries are lost.
 void note_no_entries(const Directory& folder, const std::string& file, CheckpointBuilder& builder) {
   auto entries = folder.list();
   if (!entries) return;

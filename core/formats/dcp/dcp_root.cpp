@@ -6,7 +6,7 @@ Result<NodeId> entries_of_metadata(const PickleTree& tree, const std::string& fi
   const NodeId root = tree.root();
   const NodeId entries = tree.attribute(root, "state_dict_metadata");
   const PickleGlobal* made_of = tree.global(tree.callable(root));
-  // PaddlePaddle's has the names of torch's: the file's, the class's and the attributes'.
+  // PaddlePaddle uses the same names for file, class and attributes.
   const bool is_of_paddle = made_of != nullptr && made_of->module.starts_with("paddle.");
   if (tree.kind(entries) == NodeKind::kDict && !is_of_paddle) return entries;
   if (made_of != nullptr && made_of->name == "Metadata" && entries != NodeId::kAbsent &&

@@ -1,4 +1,4 @@
-// How the three are told and opened.
+// Detects and opens the three DCP formats.
 #include "core/formats/dcp/dcp_table.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Result<bool> recognises_dcp(const DirectoryLook& look) {
   return has_metadata(look);
 }
 Result<bool> recognises_megatron(const DirectoryLook& look) {
-  // A folder or a dead link of that name is a marker that Megatron cannot read.
+  // Megatron cannot read the marker if it is a folder or a dead link.
   return has_metadata(look) && look.entry(kMegatronMarker).kind != EntryKind::kMissing;
 }
 Result<bool> recognises_rank_local(const DirectoryLook& look) {
@@ -71,7 +71,7 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
                  {".metadata.tmp"},
                  "If every rank had written its files, .metadata.tmp may be whole: copy the "
                  "checkpoint, rename it to .metadata there and open that."};
-  // PaddlePaddle gives its data files torch's suffix, and numbers to its metadata.
+  // PaddlePaddle's data files have torch's suffix, but its metadata files are numbered.
   const bool is_of_paddle = any([](const Entry& entry) {
     return entry.path.ends_with(kDcpMetadataName) && entry.path.front() >= '0' &&
            entry.path.front() <= '9';

@@ -21,7 +21,7 @@ void write_properties(PickleWriter& out, const PickledForm& form, const DcpTenso
   out.raw("\x85R\x89tb");
 }
 
-// The chunks of a tensor, in its own list or put into `made`.
+// The chunks of a tensor: its own list, or created in `made`.
 Result<std::span<const DcpChunk>> chunks_in(const DcpMetadata& metadata, std::size_t tensor,
                                             std::vector<DcpChunk>& made) {
   if (metadata.chunks_of == nullptr) return metadata.tensors[tensor].chunks;
@@ -194,13 +194,13 @@ void write_storage_meta(PickleWriter& out, const PickledForm& form, const DcpMet
     } else if (field == "save_id") {
       write_text_or_none(out, metadata.save_id);
     } else {
-      out.raw(field == "modules" ? "]" : "N");  // load_id is never set on disk
+      out.raw(field == "modules" ? "]" : "N");  // load_id is always None on disk
     }
   }
   out.raw("ub");
 }
 
-// A field of Metadata that not every torch writes: `given` writes its value.
+// Writes a field of Metadata that only some torch versions have; `given` writes its value.
 template <class Given>
 Status write_field(PickleWriter& out, PickledForm::Field field, std::string_view name,
                    Given given) {

@@ -30,8 +30,8 @@ void note(const std::string& file, Severity severity, std::string cause,
   builder.add_finding(std::move(finding));
 }
 
-// The backend that it names; empty where it is another program's metadata.json, which says nothing
-// of one.
+// The backend named in metadata.json; empty if the file is another
+// program's.
 Result<std::string> backend_in(const Directory& directory) {
   auto damaged = [](const std::string& why) {
     return fail(ErrorKind::kDamaged, why, {kMegatronMarker});
@@ -49,11 +49,11 @@ Result<std::string> backend_in(const Directory& directory) {
   return backend->get<std::string>();
 }
 
-// Whether this is Megatron's at all, as far as the marker tells.
+// Reports a bad marker, and returns whether the checkpoint is Megatron's.
 bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder& builder) {
   auto backend = backend_in(directory);
   if (!backend) {
-    // Without anything else of Megatron's it may be anybody's.
+    // Without other files of Megatron it may belong to another program.
     note(kMegatronMarker, has_common ? Severity::kError : Severity::kInfo,
          "metadata.json " + backend.error().message +
              ": Megatron begins a load with it, and ends there.",
@@ -68,11 +68,11 @@ bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder&
   return !backend->empty();
 }
 
-// Whether every record was held against its checksum.
+// True if every record matches its checksum.
 Result<bool> read_common(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kCommonState));
   SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));
-  // torch's form of before 1.6 has no checksum, and no torch_dist was written in it.
+  // torch's format before 1.6 has no checksums; torch_dist never used it.
   if (begin.size() < 4 || load_little<std::uint32_t>(begin) != kZipMagic)
     return fail(ErrorKind::kDamaged, "does not begin as a file of torch.save does", {kCommonState});
   SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
@@ -93,7 +93,7 @@ Result<bool> read_common(const Directory& directory) {
 void note_common(const Directory& directory, bool has_common_object, CheckpointBuilder& builder) {
   if (directory.stat(kCommonState).kind == EntryKind::kMissing) {
     if (!has_common_object)
-      // Not for torch, and not for every converter: the tensors are whole without it.
+      // torch and some converters do not need it: the tensors are complete without it.
       note(kCommonState, Severity::kInfo,
            "common.pt is not there, and no entry common_state either: Megatron-LM itself reads the "
            "arguments and the optimizer's settings from it before any tensor, and stops.",

@@ -34,7 +34,7 @@ namespace {
 
 constexpr IndexNames kIndexNames{kSafetensorsIndex, kSafetensorsSingle};
 
-// One file, read.
+// The header of one file.
 struct FileHeader {
   std::string path;
   SafetensorsHeader header;
@@ -52,7 +52,7 @@ Result<FileHeader> read_file(const Directory& directory, const std::string& path
   return file;
 }
 
-// The files at the top; those of "sharded/" and the like only where there is nothing above.
+// Files in the folder itself; those in "sharded/" and similar only if there are none.
 Result<std::vector<std::string>> list_files(const Directory& directory) {
   SHW_TRY(auto entries, directory.list());
   std::vector<std::string> top, below;
@@ -71,15 +71,15 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
   return below;
 }
 
-// What is read, and what the index beside it says.
+// Files that were found, and the contents of the index.
 struct FoundFiles {
   std::vector<std::string> paths;
   std::optional<std::string> index_path = {};
-  std::optional<WeightMap> index = {};      // nothing where there is none that can be used
-  std::optional<std::uint64_t> total = {};  // that it tells
-  std::optional<Finding> finding = {};      // why it cannot
-  std::vector<std::string> adapters = {};   // that lie beside a model, and are not it
-  std::vector<std::string> not_there = {};  // files that the index names
+  std::optional<WeightMap> index = {};      // empty if there is no usable one
+  std::optional<std::uint64_t> total = {};  // total size according to it
+  std::optional<Finding> finding = {};      // why it is not usable
+  std::vector<std::string> adapters = {};   // adapter files beside a model
+  std::vector<std::string> not_there = {};  // files named by the index that are missing
 };
 
 void choose_named(FoundFiles& found, const Directory& directory) {
@@ -119,8 +119,8 @@ std::vector<IndexedFile> indexed_files(const std::vector<FileHeader>& files) {
   return out;
 }
 
-// The index names files that are not there. Those that hold its tensors all the same are read in
-// their place; where there are none, those of its files that are there.
+// If files of the index are missing, other files with its tensors are read instead; if there are
+// none, only the existing ones.
 void choose_holders(FoundFiles& found, std::vector<Result<FileHeader>>& read,
                     const Directory& directory) {
   std::vector<IndexedFile> held;
@@ -141,7 +141,7 @@ void choose_holders(FoundFiles& found, std::vector<Result<FileHeader>>& read,
   read = std::move(kept);
 }
 
-// Each of them, as far as it can be read.
+// Reads the headers of all files; errors are per file.
 Result<std::vector<Result<FileHeader>>> read_files(const Directory& directory,
                                                    const std::vector<std::string>& paths,
                                                    Progress* progress) {
@@ -157,8 +157,8 @@ Result<std::vector<Result<FileHeader>>> read_files(const Directory& directory,
   return cancelled_error();
 }
 
-// What an unreadable file held is known from the index alone. Of many such files one pass over it
-// is enough.
+// Adds tensors that the index assigns to unreadable files, in one pass over the
+// index.
 void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
                 const WeightMap* index) {
   if (errors.empty()) return;
@@ -177,7 +177,7 @@ void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
   }
 }
 
-// Those that could be read; the others are told. An error where there is none.
+// Readable files; others are reported. An error if none is readable.
 Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder,
                                                std::vector<Result<FileHeader>> read,
                                                const WeightMap* index) {
@@ -194,11 +194,11 @@ Result<std::vector<FileHeader>> readable_files(CheckpointBuilder& builder,
   return files;
 }
 
-// A chunk on its way into the columns.
+// A chunk before it is added to the builder.
 struct Piece {
   const FileHeader* file;
   const SafetensorsEntry* entry;
-  std::uint32_t tensor;  // numbered as names are first met
+  std::uint32_t tensor;  // numbered by first occurrence of names
   Extents offsets() const {
     const Extents* saved = file->sharding ? file->sharding->find(entry->name) : nullptr;
     return saved != nullptr ? *saved : Extents(entry->shape.size(), 0);
@@ -206,8 +206,8 @@ struct Piece {
 };
 using Pieces = std::span<const Piece>;
 
-// By tensor. One list and one table of names that lie in the headers: what is made for each of
-// 250,000 tensors has to be thrown away for each of them, too.
+// Chunks sorted by tensor. Names stay in the headers, since allocations for each of 250,000 tensors
+// would be slow.
 std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* progress) {
   std::vector<Piece> pieces;
   std::unordered_map<std::string_view, std::uint32_t> numbers;
@@ -223,7 +223,7 @@ std::vector<Piece> gather(const std::vector<FileHeader>& files, const Progress* 
   return pieces;
 }
 
-// Nothing makes them one: another form of the same model, or each rank's own.
+// The error for files that are not one checkpoint: other forms of a model, or per-rank tensors.
 Error side_by_side(const Directory& directory, const Piece& first, const Piece& second) {
   const std::string &a = first.file->path, &b = second.file->path;
   const std::string both = fmt::format("{} and {} both hold {}", a, b, first.entry->name);
@@ -241,8 +241,8 @@ Error side_by_side(const Directory& directory, const Piece& first, const Piece& 
           fmt::format("Open one of them by its name: {} or {}.", a, b)};
 }
 
-// Without an index files are one checkpoint where no two of them have the same tensor, or where
-// their names say that they are parts of one save.
+// Without an index, files form one checkpoint if no tensor is in two of them, or if their names
+// mark them as parts.
 std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces) {
   for (std::size_t i = 1; i < pieces.size(); ++i) {
     const Piece &first = pieces[i - 1], &second = pieces[i];
@@ -253,8 +253,8 @@ std::optional<Error> find_side_by_side(const Directory& directory, Pieces pieces
   return std::nullopt;
 }
 
-// The maximum of offset + size over all pieces of the first one's rank; what is negative or leaves
-// int64 does not count, and is found by the rules on chunks.
+// The maximum of offset + size over pieces of the first one's rank. Negative and overflowing values
+// are ignored here and found by rules on chunks.
 Extents inferred_shape(Pieces pieces) {
   Extents shape = pieces.front().entry->shape;
   for (const Piece& piece : pieces) {
@@ -286,8 +286,8 @@ void add_tensor(CheckpointBuilder& builder, Pieces pieces) {
   }
 }
 
-// torch asks the sharding info for every tensor of a file that has one, and stops at the first that
-// is not in it.
+// torch needs sharding info for every tensor of a file that has any, and fails at the first one
+// missing.
 void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
   if (!file.sharding) return;
   Finding finding = bad_record(file.path, "");
@@ -304,7 +304,7 @@ void check_sharding(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
-// safetensors 0.8 opens no file whose tensors do not fill it exactly.
+// safetensors 0.8 rejects files with bytes outside all tensors.
 Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem) {
   Finding finding;
   finding.rule = "unowned-bytes";
@@ -325,7 +325,7 @@ Finding unowned_bytes(const FileHeader& file, const SafetensorsProblem& problem)
 
 void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
-    if (problem.is_cut_off) continue;  // short-file says which tensors lie there
+    if (problem.is_cut_off) continue;  // short-file reports the tensors there
     if (problem.is_unowned) {
       builder.add_finding(unowned_bytes(file, problem));
       continue;
@@ -341,7 +341,7 @@ void add_problems(CheckpointBuilder& builder, const FileHeader& file) {
   }
 }
 
-// Python's and other readers of JSON may take the first one.
+// Python and other JSON readers may choose another value of a repeated key.
 void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
@@ -355,7 +355,7 @@ void add_repeated(CheckpointBuilder& builder, const FileHeader& file) {
   builder.add_finding(std::move(finding));
 }
 
-// What earlier repairs filled stands in each file for its own tensors.
+// Filled elements by earlier repairs, which each file stores for its own tensors.
 Provenance provenance_of(const std::vector<FileHeader>& files) {
   Provenance seen;
   for (const FileHeader& file : files) {
@@ -365,7 +365,7 @@ Provenance provenance_of(const std::vector<FileHeader>& files) {
   return seen;
 }
 
-// Files of the pattern that nobody has and the index needs for nothing.
+// Files of the numbered pattern that are missing and that the index does not need.
 std::vector<std::string> promised_parts(const WeightMap& map,
                                         const std::vector<std::string>& paths) {
   std::set<std::string_view> named;
@@ -383,8 +383,8 @@ void add_tensors(CheckpointBuilder& builder, Pieces pieces, const Progress* prog
   }
 }
 
-// transformers looks for a model in parts by their index alone. Others write such folders on
-// purpose: torch, vLLM and SGLang take every file.
+// transformers finds models in parts only by their index. Other programs omit it deliberately:
+// torch, vLLM and SGLang read every file.
 void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>& paths) {
   const bool are_parts = paths.size() > 1 && are_parts_of_one_save(paths.front(), paths.back()) &&
                          model_stem(paths.front()) == "model";
@@ -392,7 +392,7 @@ void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>&
     builder.add_finding(parts_without_index(paths, kIndexNames, Severity::kInfo));
 }
 
-// Whether all files are there that should be.
+// Reports missing files.
 void check_files(CheckpointBuilder& builder, const FoundFiles& found,
                  const std::vector<FileHeader>& files, bool sharded, const Directory& directory) {
   if (!found.index) {

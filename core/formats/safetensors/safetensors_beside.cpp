@@ -11,8 +11,8 @@
 
 namespace shw {
 
-// PEFT puts its adapter into the folder of the model that it is for. By itself in a folder it is
-// the checkpoint.
+// Removes adapters from the paths, since PEFT saves them beside the model. An adapter alone is the
+// checkpoint.
 std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
   auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
   const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
@@ -37,8 +37,8 @@ Finding beside_model(const std::vector<std::string>& adapters) {
   return finding;
 }
 
-// Mistral publishes one model as model.safetensors and as consolidated.safetensors, with other
-// names for the same weights: no tensor is in both, and still they are two.
+// Mistral publishes models twice, as model.safetensors and consolidated.safetensors with other
+// tensor names. They share no names but are two models.
 std::optional<Error> find_other_models(const Directory& directory,
                                        const std::vector<std::string>& paths) {
   const std::string* first = nullptr;

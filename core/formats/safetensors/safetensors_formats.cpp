@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-// "shard-00002-model-00001-of-00003.safetensors": its three numbers; nothing of another name.
+// The three numbers of "shard-00002-model-00001-of-00003.safetensors"; empty for other names.
 struct ShardName {
   std::uint32_t shard = 0, file = 0, files = 0;
 };
@@ -31,10 +31,10 @@ std::optional<ShardName> shard_name(std::string_view path) {
   return whole ? std::optional(out) : std::nullopt;
 }
 
-// Which of the numbered files are left out. Numbers are text from names: a grid that is mostly
-// empty is none.
+// Missing files of the grid of numbers. Numbers are untrusted: a mostly empty grid is not
+// one.
 FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& paths) {
-  // Of a part of the model no piece is left: of so many names each is told.
+  // If all pieces of a part are missing, each file is listed, up to this number.
   constexpr std::uint64_t kMostNames = 2000;
   std::set<std::pair<std::uint32_t, std::uint32_t>> there;
   std::set<std::uint32_t> parts;

@@ -20,11 +20,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A field of an entry may hold anything that is skipped, but not without end.
+// Limits nesting in fields that are skipped.
 constexpr int kMaxNesting = 64;
 
-// Reads JSON as events: no tree, so that a header of 100 MB costs what its tensors cost. `depth` is
-// the number of open objects and arrays.
+// Reads JSON by events instead of a tree, so that headers of 100 MB only need memory for tensors.
+// `depth` is the number of open objects and arrays.
 class Events : public nlohmann::json_sax<Json> {
  public:
   const std::string& message() const { return message_; }
@@ -32,7 +32,7 @@ class Events : public nlohmann::json_sax<Json> {
 
   bool null() override { return value(Kind::kNull, 0, nullptr); }
   bool boolean(bool) override { return value(Kind::kOther, 0, nullptr); }
-  // Zero comes here as "-0", which Rust's JSON reads as a float and refuses.
+  // "-0" arrives here; Rust's JSON parses it as a float and rejects it.
   bool number_integer(std::int64_t v) override {
     return value(v == 0 ? Kind::kOther : Kind::kInteger, v, nullptr);
   }
@@ -59,7 +59,7 @@ class Events : public nlohmann::json_sax<Json> {
 
  protected:
   enum class Kind { kNull, kInteger, kText, kObject, kArray, kOther };
-  // A value begins (containers) or stands there whole.
+  // Start of a container, or a complete other value.
   virtual bool value(Kind kind, std::int64_t number, std::string* text) = 0;
   virtual bool closed() = 0;
   int depth() const { return depth_; }
@@ -84,7 +84,7 @@ class HeaderEvents final : public Events {
  public:
   HeaderEvents(SafetensorsHeader& header, const Progress* progress)
       : header_(header), progress_(progress) {}
-  // What takes long to be taken apart.
+  // Moved out because they are slow to destroy.
   auto take_names() { return std::move(names_); }
 
   bool key(std::string& text) override {
@@ -140,7 +140,7 @@ class HeaderEvents final : public Events {
       said = std::move(*text);
       return true;
     }
-    // More names than this are no metadata, and the search above is linear.
+    // Limited, because the search above is linear.
     if (header_.metadata.size() == 4096) return refuse("has more than 4,096 metadata entries");
     header_.metadata.emplace_back(field_, std::move(*text));
     return true;
@@ -236,8 +236,8 @@ class ShardingEvents final : public Events {
   std::string name_, field_;
 };
 
-// Readers multiply from front to back, and stop where the product leaves 64 bits, also before an
-// extent of 0.
+// False if the product of extents overflows from the front, even if a later extent is 0: readers
+// reject that.
 bool can_be_counted(const Extents& shape) {
   std::optional<std::uint64_t> product = 1;
   for (std::int64_t extent : shape)
@@ -245,8 +245,8 @@ bool can_be_counted(const Extents& shape) {
   return product.has_value();
 }
 
-// Dtypes of the format that no dtype of torch is for: those of 6 bits (safetensors 0.6), and F4
-// with an odd number of elements in a row. Whether the bytes are what they take.
+// For dtypes without a torch equivalent (6-bit ones of safetensors 0.6, F4 with odd rows): true if
+// the number of bytes is correct.
 bool is_whole_and_unread(const SafetensorsEntry& entry) {
   std::uint64_t bits = 0;
   if (entry.dtype_text == "F6_E2M3" || entry.dtype_text == "F6_E3M2") bits = 6;
@@ -266,8 +266,8 @@ std::string words_of_unknown(const SafetensorsEntry& entry) {
   return "the dtype \"" + entry.dtype_text + "\" is not read";
 }
 
-// What loaders check beside the syntax: every byte of the data belongs to exactly one tensor, and
-// each tensor's bytes are what its dtype and shape take.
+// Checks the layout as loaders do: every byte of data belongs to exactly one tensor, and sizes
+// match dtype and shape.
 void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Progress* progress) {
   auto problem = [&](const SafetensorsEntry* entry, std::uint64_t at, std::string message) {
     header.problems.push_back({entry == nullptr ? "" : entry->name, at, std::move(message), false});
@@ -316,7 +316,7 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
     problem(nullptr, end, fmt::format("{} bytes follow the last tensor", file_size - end));
     header.problems.back().unowned = file_size - end;
   }
-  // Beside other faults of the header nobody knows whose such bytes are.
+  // If the header has other errors, unowned bytes may be their result.
   const bool is_sound =
       std::all_of(header.problems.begin(), header.problems.end(),
                   [](const SafetensorsProblem& one) { return one.unowned != 0 || one.is_unread; });
@@ -335,7 +335,7 @@ void keep_last_of_each(SafetensorsHeader& header) {
 
 constexpr std::size_t kManyNames = 50'000;
 
-// F4 counts single elements; torch packs two of them into one.
+// F4 counts single elements; torch packs two into one.
 void unpack_float4(SafetensorsEntry& entry) {
   if (entry.dtype_text != "F4" || entry.shape.empty() || entry.shape.back() % 2 != 0) return;
   entry.dtype = Dtype::kFloat4E2m1fnX2;
@@ -375,7 +375,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
     return damaged(0,
                    "begins with zeros where the length of its header belongs: the start of the "
                    "file was never written, or was lost in a copy");
-  // A length that can be one says more than other marks, which it may happen to look like.
+  // A plausible length is stronger evidence than magic numbers, which it may resemble.
   if (length > kMaxSafetensorsHeader) {
     SHW_TRY(Bytes first,
             read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
@@ -394,7 +394,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   header.data_begin = 8 + length;
   HeaderEvents events(header, progress);
   const char* text = reinterpret_cast<const char*>(json.data());
-  // nlohmann_json takes a zero byte for the end of the text; every reader of safetensors refuses
+  // nlohmann_json treats a zero byte as the end of the text; readers of safetensors reject
   // it.
   auto zero = std::find(json.begin(), json.end(), std::byte{0});
   if (zero != json.end())
@@ -415,13 +415,13 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   for (SafetensorsEntry& entry : header.entries) {
     entry.dtype = dtype_from_safetensors(entry.dtype_text).value_or(Dtype::kUnknown);
     unpack_float4(entry);
-    // Below 2^63 each, and the header below 2^27: the sums cannot leave 64 bits.
+    // No overflow: values are below 2^63, and the header below 2^27.
     entry.begin += header.data_begin;
     entry.end += header.data_begin;
   }
   check_layout(header, source.size(), progress);
   if (is_cancelled(progress)) return stopped();
-  // Of a quarter of a million names it would take a tenth of a second here.
+  // Destroying a quarter of a million names takes a tenth of a second.
   if (header.entries.size() > kManyNames) destroy_in_background(events.take_names());
   return header;
 }

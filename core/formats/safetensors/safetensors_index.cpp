@@ -27,7 +27,7 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   return json;
 }
 
-// In the order that the map has; names may change places.
+// Renames in the order of the map, so that names can be exchanged.
 bool rename_entries(const IndexChange& change, IndexJson& json) {
   auto weight_map = json.find("weight_map");
   if (change.renamed.empty() || weight_map == json.end() || !weight_map->is_object()) return false;
@@ -78,14 +78,14 @@ bool move_total(IndexJson& json, const char* key, std::int64_t by) {
 
 std::optional<std::string> find_safetensors_index(const Directory& directory) {
   std::string usual(kSafetensorsIndex);
-  // Whatever has that name: a folder or a pipe there is an index that cannot be read.
+  // Other kinds of entries with this name count as an unreadable index.
   if (directory.stat(usual).kind != EntryKind::kMissing) return usual;
   auto entries = directory.list();
   if (!entries) return std::nullopt;
   std::optional<std::string> found;
   for (const Entry& entry : *entries) {
     bool index = is_top_file(entry) && entry.path.ends_with(".safetensors.index.json");
-    if (index && found) return std::nullopt;  // of two models, say fp16 and fp32: neither is meant
+    if (index && found) return std::nullopt;  // two indices, e.g. of fp16 and fp32: ambiguous
     if (index) found = entry.path;
   }
   return found;
@@ -100,7 +100,7 @@ Result<std::optional<std::string>> changed_index(const ByteSource& source,
   using Text = std::optional<std::string>;
   bool resized = change.more_bytes != 0 || change.more_elements != 0;
   auto json = read_index_json(source);
-  // What nobody can read, and nothing has to be changed in, is left alone.
+  // An unreadable index that needs no change is kept.
   if (!json && !resized && change.renamed.empty()) return Text{};
   if (!json) return tl::unexpected<Error>(std::move(json).error());
   const bool is_renamed = rename_entries(change, *json), is_sent = send_home(change, *json);

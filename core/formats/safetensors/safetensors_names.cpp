@@ -9,11 +9,11 @@
 namespace shw {
 namespace {
 
-// Each is looked for by its own reader: transformers, Mistral's programs, PEFT, diffusers.
+// Names used by transformers, Mistral, PEFT and diffusers.
 constexpr auto kModelStems = std::to_array<std::string_view>(
     {"model", "consolidated", kAdapterStem, "diffusion_pytorch_model"});
 
-// Of ranks' shards the numbers say nothing: a rank that has nothing of a part does not write it.
+// Numbers of per-rank shards are ignored: ranks without data for a part write no file.
 std::optional<PartName> parse_part(std::string_view path) {
   if (rank_in_shard_name(path)) return std::nullopt;
   return parse_part_name(path, kSafetensorsSuffix);

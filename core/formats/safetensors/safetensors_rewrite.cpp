@@ -1,5 +1,5 @@
-// The header of a sharded file with other offsets in it, before the same data; and whole files with
-// other tensors in them.
+// Rewrites headers with other offsets for the same data, and whole files with other
+// tensors.
 #include "core/formats/safetensors/safetensors_rewrite.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// The library's own parser looks a name up among all before it (core/base/json.h does not).
+// Unlike core/base/json.h, nlohmann's own parser searches each key linearly.
 OrderedJson parse_in_order(const char* first, const char* last) {
   auto keeps = [](int, OrderedJson::parse_event_t, const OrderedJson&) { return true; };
   return parse_json<OrderedJson>(first, last, keeps).tree;
@@ -27,14 +27,14 @@ OrderedJson parse_in_order(const char* first, const char* last) {
 Result<OrderedJson> read_json(const ByteSource& source, const SafetensorsHeader& header) {
   SHW_TRY(Bytes bytes, read_bytes(source, 8, header.data_begin - 8));
   const char* text = reinterpret_cast<const char*>(bytes.data());
-  // Nesting was bounded when the header was read; so is the sharding information's, below.
+  // Nesting was limited when the header was read, also of the sharding information below.
   OrderedJson json = parse_in_order(text, text + bytes.size());
   if (json.is_discarded())
     return fail(ErrorKind::kDamaged, "the header is no JSON", {source.name(), 8});
   return json;
 }
 
-// Shards that are dropped leave the sharding information, those that are `added` may join it.
+// Removes dropped shards from the sharding information and inserts those `added`.
 Status change_sharding_info(const ByteSource& source, const SafetensorsHeader& header,
                             const std::map<std::string, Extents>& new_offsets,
                             const std::set<std::string>& dropped,
@@ -79,7 +79,7 @@ Result<std::string> header_with(const ByteSource& source, const SafetensorsHeade
   return json.dump();
 }
 
-// The length, the text, spaces.
+// Length, text, and spaces for alignment.
 Bytes padded_header(const std::string& text, std::uint64_t length) {
   Bytes out(8 + static_cast<std::size_t>(length), static_cast<std::byte>(' '));
   std::memcpy(out.data(), &length, sizeof length);
@@ -87,14 +87,14 @@ Bytes padded_header(const std::string& text, std::uint64_t length) {
   return out;
 }
 
-// One tensor of the new file: bytes that are copied, or that are written.
+// One tensor of the new file, copied or written.
 struct HeaderPart {
   std::string name;
   const SafetensorsEntry* old = nullptr;
   const SafetensorsTensor* made = nullptr;
   std::uint64_t length = 0;
-  std::uint64_t place = 0;  // what it is sorted by among its like
-  std::size_t rank = 0;     // of higher ones first
+  std::uint64_t place = 0;  // sort key among equal ranks
+  std::size_t rank = 0;     // higher ones first
 };
 
 std::size_t alignment_of(std::string_view dtype_text) {
@@ -102,8 +102,8 @@ std::size_t alignment_of(std::string_view dtype_text) {
   return dtype ? size_of(*dtype) : 1;
 }
 
-// Elements of one size stay in the order that they were in; a new file has the order of the
-// reference implementation.
+// Tensors keep their order among equal element sizes; new files have the order of the reference
+// implementation.
 std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const SafetensorsChange& change) {
   bool is_new = header.entries.empty();
   std::vector<HeaderPart> parts;
@@ -130,14 +130,14 @@ std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const Safetens
   return parts;
 }
 
-// F4 counts single elements; here two of them are one.
+// F4 counts single elements; here two are one.
 Extents shape_in_header(const std::string& dtype_text, Extents shape) {
   if (dtype_text == "F4" && !shape.empty()) shape.back() *= 2;
   return shape;
 }
 
-// The header of the parts, in their order: an object that is built in order, because looking keys
-// up in one is linear.
+// Header with parts in the given order. Built sequentially, since lookups in ordered objects are
+// linear.
 Result<OrderedJson> header_of(const ByteSource& source, const std::vector<HeaderPart>& parts,
                               OrderedJson old) {
   std::unordered_map<std::string_view, OrderedJson*> entries;
@@ -150,7 +150,7 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Header
   for (const HeaderPart& part : parts) {
     auto next = checked_add(end, part.length);
     if (!next) return fail(ErrorKind::kUnsupported, "would be too large", {source.name()});
-    // A tensor that is written in place of another of that name may have another dtype.
+    // A replaced tensor may have another dtype.
     const bool is_retyped = part.made != nullptr && !part.made->dtype_text.empty();
     const bool keeps_dtype = part.old != nullptr && !is_retyped;
     std::string dtype_text = keeps_dtype ? part.old->dtype_text : part.made->dtype_text;
@@ -165,7 +165,7 @@ Result<OrderedJson> header_of(const ByteSource& source, const std::vector<Header
   return json;
 }
 
-// Parts of the source that follow each other in both files are one.
+// Merges copies that are contiguous in both files.
 void add_copy(SafetensorsLayout& layout, std::uint64_t begin, std::uint64_t length) {
   if (length == 0) return;
   auto* last = layout.copies.empty() ? nullptr : &layout.copies.back();
@@ -220,7 +220,7 @@ Result<SafetensorsLayout> lay_out_relabelled(const ByteSource& source,
   SHW_TRY(SafetensorsHeader header, read_safetensors_header(source));
   SHW_TRY(std::string text, header_with(source, header, change.saved_offsets));
   std::uint64_t length = header.data_begin - 8;
-  // A longer text moves the data; it then begins at a multiple of 8 again.
+  // A longer header moves the data to the next multiple of 8.
   if (text.size() > length) length = (text.size() + 7) / 8 * 8;
   SafetensorsLayout layout;
   layout.header = padded_header(text, length);

@@ -24,8 +24,8 @@ NamedFile named_safetensors(std::string_view file) {
   return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
-// "modelspec.title of __metadata__": of what headers say about themselves all but the words for
-// readers of the format.
+// Entries of headers' __metadata__, as "modelspec.title of __metadata__", except those of the
+// format itself.
 std::vector<std::string> metadata_beside(const Checkpoint& checkpoint) {
   std::set<std::string> names;
   if (checkpoint.directory() == nullptr) return {};
@@ -53,7 +53,7 @@ constexpr FormatRow kSafetensorsRow = {
     .named = named_safetensors,
     .noted_additions = metadata_beside,
 };
-// Told by what the headers say, once they are read.
+// Detected after headers are read.
 constexpr FormatRow kHfShardedRow = {
     .format = &kHfShardedFormat,
     .sign = kSafetensorsSuffix,
