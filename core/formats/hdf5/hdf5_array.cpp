@@ -1,4 +1,4 @@
-// A dataset from its messages: type, shape, place, and the attributes of a shard.
+// Describes a dataset from its messages: type, shape, place, and attributes of a shard.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace shw {
 namespace {
 
-// What a datatype is, in as far as it is an element of a tensor.
+// A datatype as the type of a tensor's elements.
 struct Hdf5Type {
   Dtype dtype = Dtype::kUnknown;
   Hdf5Unread unread = Hdf5Unread::kNothing;
-  bool ok = true;  // false: the message is too short, or says what its kind does not have
+  bool ok = true;  // false: truncated, or invalid for its class
 };
 
 struct FloatLayout {
@@ -31,8 +31,8 @@ constexpr FloatLayout kHdf5Floats[] = {
     {2, 15, 10, 5, 0, 10, 15, Dtype::kFloat16},    {2, 15, 7, 8, 0, 7, 127, Dtype::kBfloat16},
     {1, 7, 2, 5, 0, 2, 15, Dtype::kFloat8E5m2},
 };
-// HDF5 takes the greatest exponent for infinity in a float8 of four bits of exponent: it is none of
-// torch's, and is not among the above.
+// HDF5 uses the greatest exponent of 4-bit-exponent floats for infinity, unlike torch's float8
+// types, so that type is not in the table above.
 
 constexpr unsigned kLastTypeVersion = 5;  // HDF5 2.0
 
@@ -45,7 +45,7 @@ Hdf5Type in_order(Dtype dtype, bool is_big_endian) {
 
 Hdf5Type whole_number(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size) {
   const auto offset = cursor.take<std::uint16_t>(), precision = cursor.take<std::uint16_t>();
-  // Other bits say something of other kinds.
+  // Other bits belong to other classes.
   if (!cursor.ok() || (bits & ~0xFu) != 0) return kTooShort;
   if (offset != 0 || precision != size * 8) return kOtherType;
   const bool is_signed = (bits & 8) != 0, is_big = (bits & 1) != 0;
@@ -84,7 +84,7 @@ Hdf5Type floating_point(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t siz
   return kOtherType;
 }
 
-// What h5py makes of bool: the members FALSE and TRUE of a whole number of one byte.
+// h5py's bool: an enumeration of one byte with members FALSE and TRUE.
 Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, int version) {
   constexpr std::uint32_t kMembers = 2;
   if ((bits & 0xFFFF) != kMembers || size != 1) return kOtherType;
@@ -123,7 +123,7 @@ Hdf5Type hdf5_type_of(BytesView body) {
   return kOtherType;
 }
 
-// Nothing where it is too short; a null dataspace has no elements and no shape.
+// Empty if truncated; a null dataspace has no shape.
 struct Hdf5Space {
   Extents shape;
   bool is_null = false, ok = true;
@@ -142,7 +142,7 @@ Hdf5Space hdf5_space_of(BytesView body) {
                        (rank == 0 && kind == kNull);
   for (int d = 0; d < rank; ++d)
     space.shape.push_back(static_cast<std::int64_t>(cursor.take<std::uint64_t>()));
-  // None may be beyond what it can grow to.
+  // No extent exceeds its maximum.
   bool fits = true;
   for (std::size_t d = 0; has_limits && d < space.shape.size(); ++d)
     fits = static_cast<std::uint64_t>(space.shape[d]) <= cursor.take<std::uint64_t>() && fits;
@@ -157,7 +157,7 @@ bool is_whole_number(Dtype dtype) {
   return std::find(kWhole.begin(), kWhole.end(), dtype) != kWhole.end();
 }
 
-// One of a type of whole numbers, in its order of bytes.
+// Reads an integer of the type in its byte order.
 std::int64_t take_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) {
   const std::size_t size = size_of(type.dtype);
   std::uint64_t number = 0;
@@ -175,15 +175,15 @@ std::int64_t take_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) {
 
 struct Hdf5NamedExtents {
   std::string name;
-  bool is_shared = false;          // its type or its shape stands elsewhere
-  std::optional<Extents> numbers;  // where it is a list of whole numbers
+  bool is_shared = false;          // its type or shape is stored elsewhere
+  std::optional<Extents> numbers;  // if it is a list of integers
 };
 
-// An attribute of whole numbers. Version 1 pads its parts to 8 bytes, 3 has a character set.
+// Parses an integer attribute. Version 1 pads parts to 8 bytes, version 3 adds a character set.
 std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto version = cursor.take<std::uint8_t>();
-  const bool is_shared = (cursor.take<std::uint8_t>() & 3) != 0;  // its type, or its shape
+  const bool is_shared = (cursor.take<std::uint8_t>() & 3) != 0;  // its type or shape
   const std::size_t name_size = cursor.take<std::uint16_t>(),
                     type_size = cursor.take<std::uint16_t>(),
                     space_size = cursor.take<std::uint16_t>();
@@ -211,8 +211,8 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
   return out;
 }
 
-// version, count, then id, length of the name, flags, count of numbers, name, numbers. False where
-// something else was done to its bytes than deflate, and shuffle before it.
+// version, count, then id, length of the name, flags, count of numbers, name, numbers. False for
+// filters other than deflate, and shuffle before it.
 bool read_filters(BytesView body, Hdf5Array& array) {
   constexpr std::uint16_t kDeflate = 1, kShuffle = 2;
   constexpr std::uint32_t kHardest = 9;
@@ -229,7 +229,7 @@ bool read_filters(BytesView body, Hdf5Array& array) {
     const auto number = numbers == 0 ? 0 : cursor.take<std::uint32_t>();
     cursor.skip(numbers == 0 ? 0 : (numbers - 1) * 4);
     cursor.skip(version == 1 && numbers % 2 != 0 ? 4 : 0);
-    // HDF5 takes each with one number: of how many bytes an element is, and how hard to deflate.
+    // Each takes one number: the element's size, and the compression level.
     if (numbers != 1) return false;
     if (id == kShuffle && !array.is_shuffled && !array.is_deflated) {
       array.is_shuffled = true;
@@ -239,11 +239,11 @@ bool read_filters(BytesView body, Hdf5Array& array) {
     else
       return false;
   }
-  // Shuffled and nothing else has no writer that we know.
+  // No known writer shuffles without deflating.
   return cursor.ok() && (version == 1 || version == 2) && array.is_deflated;
 }
 
-// What keeps it from being read, if anything does, told by messages beside type, shape and layout.
+// Notes reasons, from further messages, why the dataset cannot be read.
 void note_unread(const Hdf5Message& message, Hdf5Array& array) {
   auto note = [&](Hdf5Unread what) {
     array.unread = what;
@@ -273,7 +273,7 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) {
     if (message.type == kHdf5Datatype) type_message = &message;
     if (message.type == kHdf5Dataspace) space_message = &message;
     if (message.type == kHdf5Layout) layout = &message;
-    // The older form is for programs that do not know the newer one.
+    // The old message is for programs that do not know the new one.
     if (message.type == kHdf5Fill || (message.type == kHdf5OldFill && fill == nullptr))
       fill = &message;
     note_unread(message, array);
@@ -297,7 +297,7 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) {
   auto value = fill == nullptr ? Hdf5Fill{} : read_fill(*fill);
   if (!value) return damaged("a fill value cannot be", fill->offset);
   array.fill = std::move(*value);
-  // Of zeros any byte stands for the value.
+  // A fill value of zeros is not in the file; any offset serves as its place.
   if (array.fill.value.empty()) array.fill.offset = layout->offset;
   SHW_CHECK(place_array(*layout, array));
   return array;
@@ -312,14 +312,14 @@ Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) 
     return not_read(
         "the attribute " + attribute->name + " has a type of its own name, which is not read",
         message.offset);
-  // Of anybody's: a list of whole numbers is what makes it a part of a larger tensor.
+  // Attributes of other programs; only lists of integers mark parts of larger tensors.
   if (!attribute->numbers) return {};
   (attribute->name == "offsets" ? array.offsets : array.global_shape) =
       std::move(attribute->numbers);
   return {};
 }
 
-// version 3: class, then what it takes; versions 4 and 5 say the same of what lies in one piece
+// version 3: class and its properties; versions 4 and 5 are equal for contiguous data
 Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
   auto elements = volume(array.shape);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),

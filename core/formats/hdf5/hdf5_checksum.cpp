@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-// Up to 12 bytes, as three words that are filled with zeros.
+// State of Bob Jenkins' lookup3: 12 bytes at a time as three words, padded with zeros.
 struct Lookup3 {
   std::uint32_t a, b, c;
 

@@ -16,23 +16,23 @@
 namespace shw {
 namespace {
 
-// Tiles that were never written take nothing in a file: as many as could have been, and some.
+// Limits unwritten tiles, which need no bytes in a file.
 constexpr std::size_t kFillTilesOfAny = 4096;
 constexpr std::uint64_t kBytesOfATile = 32;
-// What is made of nothing is held box by box, and looked at like all the rest: 4 GiB take seconds.
+// Fill values are generated box by box and checked like data: 4 GiB take seconds.
 constexpr std::uint64_t kFillBytesOfABox = std::uint64_t{256} << 20;
 constexpr std::uint64_t kFillBytesOfAny = std::uint64_t{4} << 30;
 
-// Where a box of a tensor was first seen: what another rank has of it is a replica.
+// The first place of a tensor's box; the same box of other ranks is a replica.
 struct Hdf5Place {
   ChunkId chunk{};
   std::string file;
   const Codec* codec = nullptr;
-  Extents strides;  // of a tile; empty for all of a dataset
+  Extents strides;  // of a tile; empty for whole datasets
 };
 using Hdf5Boxes = std::map<std::pair<Extents, Extents>, Hdf5Place>;
 
-// True where that box is another file's already, in the same form, and `place` is one more copy.
+// True if another file already has this box in the same form; `place` becomes a replica.
 bool is_replica(CheckpointBuilder& builder, const Hdf5Boxes& seen, const Hdf5Place& mine,
                 const std::pair<Extents, Extents>& box, const ItemPlace& place) {
   auto first = seen.find(box);
@@ -48,13 +48,13 @@ Extents offsets_of(const Hdf5Array& array) {
   return array.offsets ? *array.offsets : Extents(array.shape.size(), 0);
 }
 
-// All of it in one piece, or in a form that is not read.
+// Adds a contiguous dataset, or one in an unsupported form.
 void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxes& seen) {
   const Hdf5Array& array = *piece.array;
   const ItemPlace place{builder.file(piece.file),
                         static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
                         static_cast<std::int64_t>(array.offset ? array.length : 0)};
-  // Elements that were never written have no place.
+  // Unwritten elements have no place.
   const bool is_unread = array.unread != Hdf5Unread::kNothing;
   const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
   const std::pair box(offsets_of(array), array.shape);
@@ -66,8 +66,8 @@ void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
   if (is_unread) builder.set_view(chunk, builder.add_storage(place, &unread_codec(array.unread)));
 }
 
-// Every tile is a chunk: a view of a storage that goes past the end of the dataset where the tile
-// does.
+// Adds each tile as a chunk: a view of a storage that may exceed the dataset's end, as HDF5 tiles
+// do.
 void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxes& seen,
                     std::set<std::int64_t>& rows) {
   const Hdf5Array& array = *piece.array;
@@ -100,7 +100,7 @@ void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
   }
 }
 
-// Nothing where one of them is more than is held.
+// Total size; empty if a box exceeds kFillBytesOfABox.
 std::optional<std::uint64_t> bytes_of(const std::vector<Box>& boxes, Dtype dtype) {
   std::uint64_t all = 0;
   for (const Box& box : boxes) {
@@ -112,7 +112,7 @@ std::optional<std::uint64_t> bytes_of(const std::vector<Box>& boxes, Dtype dtype
   return all;
 }
 
-// What was never written reads as HDF5 reads it. That it was never written is said.
+// Adds unwritten elements with HDF5's fill value, and reports that they were not written.
 void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piece& piece,
               Hdf5Limits& limits) {
   const Hdf5Array& array = *piece.array;

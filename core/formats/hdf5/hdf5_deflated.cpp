@@ -17,16 +17,16 @@
 namespace shw {
 namespace {
 
-// Deflate makes at most 1,032 bytes of one.
+// Maximal compression ratio of deflate.
 constexpr std::uint64_t kDeflateGrowth = 1032;
-// Up to this, on both sides, a tile is inflated as a whole, by libdeflate, three times as fast as
-// by zlib, which takes a larger one while it is read. h5py's own choice of a tile is 1 MiB at most.
+// Tiles up to this size, compressed and decompressed, are inflated at once by libdeflate, three
+// times as fast as the zlib stream that larger ones need. h5py chooses at most 1 MiB per tile.
 constexpr std::uint64_t kInflatedWhole = std::uint64_t{8} << 20;
-// With what lies past the end of its dataset.
+// Including elements beyond the dataset's end.
 constexpr std::uint64_t kMostInflated = 4 * kInflatedWhole;
 
-// A tile at the end of a dataset has more elements than its view: how many, only the stream knows.
-// Nothing where they are more than kMostInflated.
+// Inflates a tile. Tiles at a dataset's end contain more elements than their view; only the stream
+// tells how many. Empty if more than kMostInflated.
 Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_least) {
   SHW_TRY(Bytes stored, read_bytes(*range.source, range.offset, range.length));
   std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
@@ -49,7 +49,7 @@ Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_le
               {range.source->name(), range.offset});
 }
 
-// First the first bytes of all elements, then the second ones, ...; what is left over as it is.
+// Reverses shuffling: first bytes of all elements, then second ones, ...; the rest is unchanged.
 Bytes unshuffled(const Bytes& bytes, std::size_t element) {
   const std::size_t count = bytes.size() / element;
   Bytes out = bytes;
@@ -59,9 +59,9 @@ Bytes unshuffled(const Bytes& bytes, std::size_t element) {
   return out;
 }
 
-// Shuffled, a byte's element depends on how many there are: a stream of another length than its
-// tile's reads as other numbers, without a word. `rows`: of the tile, with those past the end of
-// its dataset; where they are not known, whole ones, and more than the view's.
+// A shuffled byte's element depends on the number of elements, so a stream of wrong length would
+// silently give wrong numbers. `rows`: of the tile including those beyond the dataset's end; if
+// unknown, whole rows that cover the view.
 bool fits_tile(const ItemHeader& header, std::uint64_t made, std::optional<std::uint64_t> rows) {
   const auto element = static_cast<std::uint64_t>(size_of(header.dtype));
   if (header.sizes.empty()) return made == element;
@@ -70,7 +70,7 @@ bool fits_tile(const ItemHeader& header, std::uint64_t made, std::optional<std::
   return rows ? made / row == *rows : made / row > static_cast<std::uint64_t>(header.sizes[0]);
 }
 
-// Of a tile that ends where its dataset does, or before, they are its own.
+// The tile's number of rows, if it does not extend beyond the dataset's end.
 std::optional<std::uint64_t> rows_of_tile(const Checkpoint& checkpoint, ChunkId chunk,
                                           bool overhangs) {
   if (!overhangs) {
@@ -99,7 +99,7 @@ ItemHeader header_of(const Checkpoint& checkpoint, ChunkId chunk, const ItemRang
   return header;
 }
 
-// Inflated while it is read.
+// Inflates while reading.
 std::shared_ptr<const ByteSource> passing_tile(const ItemRange& range, const ItemHeader& header,
                                                bool is_shuffled,
                                                std::optional<std::uint64_t> rows) {

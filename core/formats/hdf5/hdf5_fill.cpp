@@ -36,7 +36,7 @@ Result<OpenItem> open_filled(const Checkpoint& checkpoint, ChunkId chunk, ItemRa
     const std::size_t width = std::min(out.size(), element.size());
     for (std::size_t i = 0; i < width; ++i)
       out[i] = element[static_cast<std::size_t>((first + i) % element.size())];
-    // Each copy doubles what there is.
+    // Each copy doubles the filled length.
     for (std::size_t made = width; made < out.size(); made *= 2)
       std::memcpy(out.data() + made, out.data(), std::min(made, out.size() - made));
     return out;
@@ -55,7 +55,7 @@ Result<OpenItem> open_value(const Checkpoint& checkpoint, ChunkId chunk, ItemRan
   return open_filled(checkpoint, chunk, std::move(range), std::move(value));
 }
 
-// There is nothing that could be damaged.
+// Nothing is stored that could be damaged.
 Result<DataCheck> check_filled(const ItemRange&, std::span<const std::string>, std::uint64_t,
                                Progress*, PayloadWatch*) {
   return DataCheck{};
@@ -68,8 +68,8 @@ constexpr Codec kValueCodec{"hdf5-fill-value", &kValueReader};
 
 }  // namespace
 
-// older: size, value. Newer, version 1 and 2: when room is made, when it is filled, whether it is
-// defined, size, value; version 3: the same in bits, and a size only where there is a value.
+// old message: size, value. New message, versions 1 and 2: time of allocation, time of filling,
+// whether defined, size, value; version 3: the same as bits, and a size only with a value.
 std::optional<Hdf5Fill> read_fill(const Hdf5Message& message) {
   constexpr unsigned kNeverFilled = 1;
   Hdf5Cursor cursor(message.body);

@@ -1,4 +1,4 @@
-// What lies in a group: names in a heap, in the order of a tree of them, or links in its header.
+// Lists a group: names in a heap ordered by a B-tree, or links in its header.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
 
 }  // namespace
 
-// No two names share bytes: a few that did would be many in memory.
+// Names must not share bytes, which would need much memory for a small file.
 Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
                                            std::uint64_t asked_at) const {
   if (at >= heap.bytes.size())
@@ -31,7 +31,7 @@ Result<std::string> Hdf5Objects::take_name(std::uint64_t at, Hdf5Heap& heap,
   return std::string(reinterpret_cast<const char*>(&*begin), static_cast<std::size_t>(taken - 1));
 }
 
-// Nothing where it does not lie among the names. The text of a symbolic link does as well.
+// Text in the heap; empty if outside. Also used for targets of symbolic links.
 std::optional<std::string_view> Hdf5Objects::key_at(std::uint64_t at, const Hdf5Heap& heap) {
   if (at >= heap.bytes.size()) return std::nullopt;
   const std::string_view rest(reinterpret_cast<const char*>(heap.bytes.data()) + at,
@@ -49,7 +49,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
   constexpr std::uint64_t kEntry = 40;
   if (count > symbols_)
     return damaged(fmt::format("{} symbols stand where {} have room", count, symbols_), address);
-  // All of a node is read, whatever of it is used.
+  // Nodes have a fixed size in the file, whatever their number of entries.
   SHW_TRY(Bytes entries, read_described(address + 8, symbols_ * kEntry));
   for (std::uint64_t i = 0; i < count; ++i) {
     Hdf5Cursor cursor(entries, i * kEntry);
@@ -58,7 +58,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     if (kind > kHdf5LastSymbolKind)
       return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
     SHW_TRY(std::string text, take_name(name, names, address + 8 + i * kEntry));
-    // A name is looked for among the halves of those that are left.
+    // HDF5 searches names binarily, so they must be sorted.
     if (!names.met.empty() && text <= names.met.back())
       return damaged("names of a group are not in their order, so that HDF5 finds none of them",
                      address + 8 + i * kEntry);
@@ -76,7 +76,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
   return {};
 }
 
-// Nodes of one level name the next of it, the last one none: HDF5 goes from one to the other.
+// Checks a node's right sibling: each names the next one of its level.
 Status Hdf5Objects::follow(Hdf5Heap& names, int level, std::uint64_t node,
                            std::uint64_t next) const {
   auto [last, is_first] = names.next_of_level.try_emplace(level, next);
@@ -108,7 +108,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
       SHW_CHECK(add_symbol_node(child, names, links));
     }
     if (names.met.size() == before) continue;
-    // In front of a child stands a name before its first one, behind it its last one or a later.
+    // Keys around a child bound its names.
     auto left = key_at(load_little<std::uint64_t>(body, i * 16), names);
     auto right = key_at(load_little<std::uint64_t>(body, i * 16 + 16), names);
     if (!left || !right || *left >= names.met[before] || *right < names.met.back())
@@ -118,9 +118,9 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
   return {};
 }
 
-// version, flags, [kind], [order], [character set], length of the name, name; then an address, or
-// what another kind takes: a length, and of a soft link the path, of an external one flags, the
-// file, 0, the object, 0
+// version, flags, [kind], [order], [character set], length of the name, name; then an address for
+// hard links, or a length and: for soft links the path; for external ones flags, file, 0, object,
+// 0
 Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   constexpr std::uint8_t kHard = 0, kSoft = 1, kExternal = 64, kFlagsKnown = 31, kUtf8 = 1;
   Hdf5Cursor cursor(message.body);
@@ -150,11 +150,11 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   return link;
 }
 
-// Free room between names: where the next of it lies, and how much this is. 1 ends it.
+// Checks the list of free blocks in a heap: offset of the next block, and size. Offset 1 ends it.
 Status Hdf5Objects::check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const {
   constexpr std::uint64_t kNothingFree = 1, kLeastFree = 16;
   const std::uint64_t size = names.bytes.size();
-  std::uint64_t left = size / kLeastFree;  // a list that comes back to itself has more
+  std::uint64_t left = size / kLeastFree;  // limits lists that form a cycle
   for (; at != kNothingFree; --left) {
     if (at >= size || size - at < kLeastFree || left == 0 ||
         load_little<std::uint64_t>(names.bytes, at + 8) > size - at ||
@@ -202,7 +202,7 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
             "has a group whose links lie in a fractal heap (written for the latest "
             "HDF5, or in the order of creation)",
             message.offset);
-      // Their order is kept in a tree beside that heap, or nowhere.
+      // Creation order is stored in a second B-tree, if at all.
       for (int trees = flags & 2 ? 2 : 1; trees > 0; --trees) {
         if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
           return damaged("the links of a group are sorted and nowhere", message.offset);

@@ -12,11 +12,11 @@
 namespace shw {
 namespace {
 
-// Open for writing, consistent, and open for writing while others read.
+// Open for writing, consistent, and open for writing and reading at once.
 constexpr std::uint32_t kHdf5FlagsKnown = 7, kHdf5OpenForWriting = 1, kHdf5OpenForBoth = 4;
 
 constexpr std::array<unsigned char, 8> kHdf5Magic{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-// A dataset has some ten messages, a group of links in its header a few hundred.
+// Datasets have about ten messages, groups with links in the header a few hundred.
 constexpr std::size_t kMostHdf5Messages = 1 << 16;
 constexpr std::uint64_t kMostHeader = std::uint64_t{16} << 20;
 constexpr std::uint64_t kHdf5Checksum = 4;
@@ -24,9 +24,9 @@ constexpr std::uint64_t kHdf5Checksum = 4;
 constexpr std::uint8_t kHdf5Shared = 2;
 constexpr std::uint16_t kHdf5LastMessage = 0x17;
 
-// What libhdf5 refuses: shared and never to be shared; met by a program that did not know it, and
-// not to be marked so, or never to be written with; of a kind that is never shared; not to be
-// passed over where it is not known.
+// Combinations that libhdf5 rejects: shared and unshareable; marked as unknown at an earlier
+// modification although that is forbidden; sharing of an unshareable type; unknown and
+// required.
 bool can_have(std::uint8_t flags, std::uint16_t type) {
   constexpr std::uint8_t kNeverShared = 4, kStopsWriters = 8, kIsMarked = 16, kWasUnknown = 32,
                          kMayBeShared = 64, kStopsAll = 128;
@@ -68,7 +68,7 @@ tl::unexpected<Error> Hdf5Objects::not_read(std::string message, std::uint64_t o
 }
 
 Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) const {
-  // By its own word, where that is less.
+  // The size according to the superblock, if smaller.
   const std::uint64_t size = std::min(source_->size(), end_);
   if (offset > size || length > size - offset)
     return damaged(
@@ -77,21 +77,21 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
   return read_bytes(*source_, offset, length);
 }
 
-// What describes the file, and is no element of a dataset.
+// Reads metadata, which must not overlap data of datasets.
 Result<Bytes> Hdf5Objects::read_described(std::uint64_t offset, std::uint64_t length) {
   SHW_TRY(Bytes bytes, read(offset, length));
   described_.push_back({offset, offset + length});
   return bytes;
 }
 
-// Version 0 and 1: ... sizes of offsets and lengths at 13, addresses from 24 (28 in version 1),
-// the root's header in a symbol table entry. Version 2 and 3: sizes at 9, addresses from 12.
+// Versions 0 and 1: sizes of offsets and lengths at 13, addresses from 24 (28 in version 1), the
+// root's header in a symbol table entry. Versions 2 and 3: sizes at 9, addresses from 12.
 Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
                                       std::uint64_t begin) {
   Hdf5Objects objects(std::move(source), begin);
   SHW_TRY(Bytes first, objects.read(0, std::min<std::uint64_t>(objects.source_->size(), 128)));
   if (!is_hdf5(first)) {
-    // What a program puts in front of it takes 512 bytes, or twice as many, and so on.
+    // A user block before the file has 512 bytes or a power of two times that.
     for (std::uint64_t at = 512; at + 8 <= objects.source_->size(); at *= 2) {
       SHW_TRY(Bytes magic, objects.read(at, 8));
       if (is_hdf5(magic)) return objects.not_read("begins behind a user block", 0);
@@ -103,7 +103,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   const bool is_old = version < 2;
   if (version > 3)
     return objects.not_read(fmt::format("has a superblock of version {}", version), 8);
-  // Versions of what lies in it, all of them 0, and a byte that nobody reads.
+  // Bytes of format versions, all 0, and one ignored byte.
   constexpr std::uint32_t kVersions = 0xFF00FFFF;
   if (is_old && (cursor.take<std::uint32_t>() & kVersions) != 0)
     return objects.damaged("has a superblock of parts that no version has", 9);
@@ -114,7 +114,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
                             is_old ? 13 : 9);
   if (is_old) {
     cursor.skip(1);
-    // Half of how many symbols and children a node of a group has.
+    // Half of the capacity of a group's nodes.
     objects.symbols_ = 2u * cursor.take<std::uint16_t>();
     objects.children_ = 2u * cursor.take<std::uint16_t>();
     if (objects.symbols_ == 0 || objects.children_ == 0)
@@ -124,7 +124,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
       is_old ? cursor.take<std::uint32_t>() : std::uint32_t{cursor.take<std::uint8_t>()};
   if ((flags & ~kHdf5FlagsKnown) != 0)
     return objects.damaged("has a superblock with flags that no version has", is_old ? 20 : 11);
-  // libhdf5 heeds them from version 3 on.
+  // libhdf5 checks these flags from version 3.
   objects.was_left_open_ = version == 3 && (flags & (kHdf5OpenForWriting | kHdf5OpenForBoth)) != 0;
   if (version == 1) {
     objects.tiles_ = 2u * cursor.take<std::uint16_t>();
@@ -140,7 +140,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   objects.root_ = cursor.take<std::uint64_t>();
   const auto root_kind = is_old ? cursor.take<std::uint32_t>() : 0;
   if (!cursor.ok()) return objects.damaged("ends inside of its superblock", first.size());
-  // What libhdf5 refuses before it looks at anything else.
+  // libhdf5 rejects these first.
   if (is_old && (extension != kHdf5NoAddress || root_kind > kHdf5LastSymbolKind))
     return objects.damaged("has a superblock that says what its version cannot", 0);
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
@@ -152,8 +152,8 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   return objects;
 }
 
-// Who opens a file of version 2 or 3 reads this first, and stops where it cannot. Among its
-// messages: half of how many tiles, children and symbols a node has, and a driver of several files.
+// Reads the superblock extension, which libhdf5 reads first and must understand. It may contain
+// capacities of nodes, and a driver for several files.
 Status Hdf5Objects::read_extension(std::uint64_t address) {
   SHW_TRY(auto all, messages(address));
   for (const Hdf5Message& message : all) {
@@ -188,7 +188,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     if (!can_have(flags, message.type))
       return damaged("a message has flags that contradict each other", message.offset);
     if (size > cursor.left()) return damaged("a message ends behind its block", message.offset);
-    // Those of version 1 are filled up to eight bytes.
+    // In version 1, sizes are multiples of eight.
     if (head.type_bytes == 2 && size % 8 != 0)
       return damaged("a message does not end where one can", message.offset);
     auto body = std::span(block.bytes).subspan(cursor.at(), size);
@@ -200,14 +200,14 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     if (messages.size() > kMostHdf5Messages)
       return damaged("an object has too many messages", block.offset);
   }
-  // Room that is too small for a message is left in version 2 alone, and where a message of nothing
-  // could not have taken it.
+  // Gaps too small for a message are allowed in version 2, if a null message would not fit
+  // either.
   if ((head.type_bytes == 2 || has_room) && cursor.left() != 0)
     return damaged("an object ends inside of a message", block.offset + cursor.at());
   return {};
 }
 
-// All but the checksum behind it, which is looked at.
+// The bytes before a checksum, after verifying it.
 Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t length) {
   SHW_TRY(Bytes bytes, read_described(offset, length + kHdf5Checksum));
   const auto written = load_little<std::uint32_t>(bytes, static_cast<std::size_t>(length));
@@ -231,8 +231,8 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message
   return Hdf5Block{at, 4, std::move(bytes)};
 }
 
-// The messages of the first block and of those in which it is continued. Together they take no more
-// than a header may: blocks that lie over each other are many bytes of few.
+// Messages of the first block and its continuations. Their total size is limited, since overlapping
+// blocks would multiply few bytes.
 Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& first,
                                                            const MessageHead& head) {
   std::vector<Hdf5Message> messages;

@@ -17,20 +17,20 @@
 namespace shw {
 namespace {
 
-// A form that is well and not read leaves it open; that is no damage.
+// Intact but unsupported: undecided instead of damaged.
 void mark_unexamined(Finding& finding, const Error& error) {
   if (error.kind != ErrorKind::kUnsupported) return;
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
 }
 
-// What is to be told of names for one reason, in the order of the file.
+// Names with the same problem, in file order.
 struct OneReason {
   const Error* error;
   std::vector<std::string> paths;
 };
 
-// Every dataset of a file may have the same filter that is not read.
+// Grouped, because all datasets of a file may have the same unsupported filter.
 void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   std::vector<OneReason> reasons;
   std::map<std::pair<ErrorKind, std::string>, std::size_t> number_of;
@@ -71,7 +71,7 @@ void add_links_outside(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   }
 }
 
-// A file of which a part was deleted has thousands of them.
+// Partially deleted files have thousands of lost links.
 void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool unsupported) {
   constexpr std::size_t kToldOf = 4;
   std::vector<std::string> paths;
@@ -132,7 +132,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                    shard.begin + shard.size));
 }
 
-// Two files with the same names that do not say which parts they are: two checkpoints.
+// Two files with equal names that do not say which parts they are: separate checkpoints.
 Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
                    const Directory& directory) {
   for (const auto& [fqn, pieces] : tensors) {
@@ -151,7 +151,7 @@ Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
   return {};
 }
 
-// All names of a file, sorted: an index may name as many groups as there are datasets.
+// All names of a file, sorted, since an index may name as many groups as there are datasets.
 class NamesInFile {
  public:
   explicit NamesInFile(const Hdf5Walk& walk) {
@@ -160,7 +160,7 @@ class NamesInFile {
     for (const auto& [path, file] : walk.links_outside) names_.push_back(path);
     std::sort(names_.begin(), names_.end());
   }
-  // Whether it holds anything below that group, or could: what it holds may not be known.
+  // True if the file has, or may have, something below the group; unread parts may.
   bool has_group(const std::string& group) const {
     if (std::binary_search(names_.begin(), names_.end(), group)) return true;
     const std::string below = group + "/";
@@ -172,7 +172,7 @@ class NamesInFile {
   std::vector<std::string_view> names_;
 };
 
-// What the index places in a file that does not have it is as gone as with the file.
+// Reports groups that the index assigns to a file without them.
 void check_against_index(CheckpointBuilder& builder, const KerasIndex& index,
                          const std::vector<Hdf5Shard>& shards) {
   if (index.empty()) return;
@@ -220,7 +220,7 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
       shards.push_back(std::move(*read[i]));
       continue;
     }
-    // What it held is known from the index alone.
+    // Contents of a missing file are only known from the index.
     std::vector<std::string>& groups = indexed[listed.files[i]];
     for (const std::string& group : groups)
       builder.add_unclaimed_record({group, std::nullopt, {builder.file(listed.files[i]), 0, 0}});

@@ -46,8 +46,8 @@ Result<KerasIndex> read_keras_index(const Directory& directory, const std::strin
   return index;
 }
 
-// Where the weights of an archive lie in it. Keras stores them as they are; another zip program may
-// have packed them.
+// The place of the weights in a zip archive. Keras stores them uncompressed; other programs may
+// not.
 Result<FileRange> weights_in(const std::shared_ptr<const ByteSource>& source) {
   SHW_TRY(ZipReader archive, ZipReader::open(source, 0, source->size()));
   const auto& entries = archive.entries();

@@ -11,8 +11,8 @@
 namespace shw {
 namespace {
 
-// An index of Keras, an archive of its name that begins as a zip, or a file of such a name that
-// begins as HDF5; alone, whatever it is called.
+// True for an index of Keras, a zip with the name of Keras' archive, or an HDF5 file with a usual
+// name; if it is the only file, with any name.
 Result<bool> has_hdf5_files(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   for (const Entry& entry : entries) {

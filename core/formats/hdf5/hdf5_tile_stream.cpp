@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
-// A chunk of HDF5 has at most 4 GiB.
+// HDF5's limit for a chunk, 4 GiB.
 constexpr std::uint64_t kLargestTile = (std::uint64_t{1} << 32) - 1;
 
 Result<std::unique_ptr<ByteStream>> inflated(const DeflatedTile& tile) {
@@ -27,7 +27,7 @@ tl::unexpected<Error> of_wrong_size(const DeflatedTile& tile, std::uint64_t made
       {tile.source->name(), tile.offset});
 }
 
-// Passes over bytes that nobody reads: how many there were of `most`.
+// Skips up to `most` bytes, and returns how many there were.
 Result<std::uint64_t> skip(ByteStream& stream, std::uint64_t most) {
   Bytes unread(kReadAtOnce);
   std::uint64_t skipped = 0;
@@ -40,7 +40,7 @@ Result<std::uint64_t> skip(ByteStream& stream, std::uint64_t most) {
   return skipped;
 }
 
-// To its end, where the checksum stands.
+// Reads to the end, where the checksum is.
 Result<std::uint64_t> length_of(const DeflatedTile& tile) {
   SHW_TRY(auto stream, inflated(tile));
   SHW_TRY(std::uint64_t length, skip(*stream, kLargestTile + 1));
@@ -58,7 +58,7 @@ class PlainTileStream final : public ByteStream {
     SHW_TRY(std::size_t made, stream_->read(out));
     left_ -= made;
     if (made < out.size()) return of_wrong_size(tile_, tile_.needed - left_);
-    // What follows lies past the end of the dataset, or is nothing.
+    // The rest is beyond the dataset's end, or empty.
     if (left_ == 0) SHW_CHECK(skip(*stream_, kLargestTile));
     return made;
   }
@@ -109,8 +109,8 @@ class ShuffledTileStream final : public ByteStream {
   }
 
  private:
-  // Shuffled, a byte's element depends on how many there are: a stream of another length reads as
-  // other numbers, without a word.
+  // A shuffled byte's element depends on the number of elements: a stream of wrong length would
+  // silently give wrong numbers.
   Status see_its_end() {
     const std::uint64_t rest = count_ - tile_.needed / tile_.shuffled_by;
     SHW_TRY(std::uint64_t behind, skip(*planes_.back(), rest + 1));
@@ -120,10 +120,10 @@ class ShuffledTileStream final : public ByteStream {
   }
 
   const DeflatedTile tile_;
-  std::vector<std::unique_ptr<ByteStream>> planes_;  // each where the bytes of its kind are
+  std::vector<std::unique_ptr<ByteStream>> planes_;  // each at the bytes of its significance
   Bytes bytes_;
   std::uint64_t count_ = 0;  // of elements
-  std::uint64_t left_ = 0;   // of those that are needed
+  std::uint64_t left_ = 0;   // needed elements
 };
 
 }  // namespace

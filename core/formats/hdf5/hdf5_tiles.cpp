@@ -1,4 +1,4 @@
-// The tiles of a dataset, and the tree in which HDF5 looks for them.
+// The tiles of a dataset, from the B-tree that HDF5 searches.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kMostTileLevels = 32;
 
-// size, filters that were left out, offsets, and one more in bytes of an element: 0 where a tile
-// begins, and anything in the last key of a node, which none does.
+// size, mask of skipped filters, offsets, and a byte offset within the element: 0 for tiles,
+// anything in the last key of a node, which is not a tile.
 struct Hdf5TileKey {
   std::uint32_t length = 0, left_out = 0;
   Extents at;
@@ -30,7 +30,7 @@ Hdf5TileKey take_key(Hdf5Cursor& cursor, std::size_t ndim) {
   return key;
 }
 
-// On the grid of tiles, which is all that HDF5 asks of a key.
+// HDF5 only requires keys on the grid of tiles.
 bool is_on_grid(const Extents& at, const Hdf5Array& array) {
   for (std::size_t d = 0; d < at.size(); ++d) {
     const auto step = d < array.tile_shape.size() ? array.tile_shape[d]
@@ -49,7 +49,7 @@ bool is_before(const Extents& a, const Extents& b) {
 
 }  // namespace
 
-// dimensions and one, tree, an extent for each of them (4 bytes)
+// dimensions + 1, address of the B-tree, then extents (4 bytes each)
 Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   Hdf5Cursor cursor(message.body, 2);
   const std::size_t ndim = array.shape.size();
@@ -58,7 +58,7 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   for (std::size_t d = 0; d < ndim; ++d) array.tile_shape.push_back(cursor.take<std::uint32_t>());
   const auto element = cursor.take<std::uint32_t>();
   auto elements = volume(array.tile_shape);
-  // A tile of HDF5 has at most 4 GiB.
+  // HDF5 limits tiles to 4 GiB.
   if (!cursor.ok() || rank != ndim + 1 || element != size_of(array.dtype) || !elements ||
       *elements == 0 || *elements > (std::int64_t{1} << 32))
     return damaged("tiles of a dataset cannot be", message.offset);
@@ -78,10 +78,10 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   return {};
 }
 
-// "TREE", type 1, level, count, two neighbours; then keys with children in between, and one more
-// key behind the last. HDF5 looks for a tile among the halves of the keys that are left, in one
-// node after the other: what does not lie between its keys it does not find, and reads as never
-// written.
+// "TREE", type 1, level, count, two siblings, then alternating
+// keys and children, and a final key. HDF5 searches each node
+// binarily; tiles outside a node's keys are not found and read as
+// unwritten.
 Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array) {
   SHW_TRY(Bytes head, read_described(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
@@ -93,8 +93,8 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > tiles_)
     return damaged(fmt::format("{} tiles stand where {} have room", count, tiles_), node.address);
-  // Whoever asks HDF5 what a dataset takes, as h5py does where it visits all, goes from one node of
-  // a level to the next; reading does not.
+  // HDF5 follows siblings to determine a dataset's size, as h5py does when it visits all objects,
+  // but not for reading.
   const auto right = load_little<std::uint64_t>(head, 16);
   auto [last, is_first] = way.next_of_level.try_emplace(level, right);
   const std::uint64_t named = is_first ? node.address : std::exchange(last->second, right);
@@ -112,7 +112,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
       return damaged("the keys of a tree of tiles are not those of its tiles", node.address);
     if (level > 0) {
       Hdf5TileNode below{child, level, std::pair(key.at, next.at)};
-      // The narrower of both: to a tile outside of any node above no way leads.
+      // The intersection of both: tiles outside a parent's keys cannot be found.
       if (node.between) {
         below.between->first = std::max(key.at, node.between->first, is_before);
         below.between->second = std::min(next.at, node.between->second, is_before);
@@ -129,7 +129,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
         if (key.at[d] < 0 || key.at[d] >= array.shape[d])
           return damaged("a tile lies outside of its dataset", node.address);
       }
-      // As it is, a tile takes what its elements do: of another length it was deflated.
+      // Without filters a tile has exactly its elements' size; otherwise it was deflated.
       const auto bytes =
           static_cast<std::uint64_t>(volume(array.tile_shape).value_or(0)) * size_of(array.dtype);
       if (!array.is_deflated && key.length != bytes)

@@ -14,14 +14,14 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kMostGroups = 64;
-constexpr int kMostSoftLinks = 16;  // one after the other, as HDF5 has it
-// What may be told of a file, in bytes of memory: a link takes some 40 bytes of it and a dataset
-// some 250, so this is several names for each. Groups that name each other twice are 2^n names.
+constexpr int kMostSoftLinks = 16;  // in sequence, as in HDF5
+// Memory for names of a file. A link takes about 40 bytes of the file and a dataset 250, so this
+// allows several names for each. Two groups that contain each other would yield 2^n names.
 constexpr std::uint64_t kToldOfAny = std::uint64_t{1} << 20;
 constexpr std::uint64_t kToldOfAByte = 32;
 constexpr std::uint64_t kOfAName = 64;
 
-// Elements of the dataset of that number, or, without one, what describes the file.
+// The bytes of a dataset with that number, or metadata if there is no number.
 struct Hdf5Owned {
   Hdf5Run run;
   std::optional<std::uint32_t> dataset = {};
@@ -30,17 +30,17 @@ constexpr std::size_t kMostOverlaps = 32;
 
 struct Hdf5Walker {
   Hdf5Objects objects;
-  std::uint64_t room = 0;   // for what is still to be told
-  std::uint64_t steps = 0;  // on the ways of soft links, that may still be taken
+  std::uint64_t room = 0;   // memory left for names
+  std::uint64_t steps = 0;  // steps left for following soft links
   Hdf5Walk found = {};
-  // What is read once, whatever its names.
+  // Cache of objects read, which may have several names.
   std::map<std::uint64_t, Result<std::vector<Hdf5Link>>> groups = {};
   std::map<std::uint64_t, std::shared_ptr<const Result<Hdf5Array>>> datasets = {};
-  // Of the groups that soft links lead through.
+  // Links of groups, for following soft links.
   using Members = std::unordered_map<std::string_view, const Hdf5Link*>;
   std::map<std::uint64_t, Members> members = {};
-  std::set<std::uint64_t> way = {};     // the groups around: a link back is passed over
-  std::vector<std::string> names = {};  // of every dataset the first
+  std::set<std::uint64_t> way = {};     // enclosing groups; links back to them are skipped
+  std::vector<std::string> names = {};  // first name of each dataset
   std::vector<Hdf5Owned> owned = {};
 
   bool has_room(const std::string& path, std::uint64_t more);
@@ -71,8 +71,8 @@ std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
   return bytes;
 }
 
-// In a file of its own that is found when the file is too short for it. Here more bytes follow, of
-// others.
+// True if a dataset exceeds an embedded HDF5 file, where other bytes follow. In separate files the
+// file's length shows this.
 bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
   auto ends_past = [&](std::uint64_t offset, std::uint64_t length) {
     return offset > size || length > size - offset;
@@ -82,7 +82,7 @@ bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
                      [&](const Hdf5Tile& tile) { return ends_past(tile.offset, tile.length); });
 }
 
-// From the places of the source to those of the file that it lies in.
+// Converts offsets in the source to offsets in the enclosing file.
 void move_behind(Hdf5Array& array, std::uint64_t begin) {
   array.unread_at += begin;
   array.fill.offset += begin;
@@ -90,7 +90,7 @@ void move_behind(Hdf5Array& array, std::uint64_t begin) {
   for (Hdf5Tile& tile : array.tiles) tile.offset += begin;
 }
 
-// False from the first time on that there is none.
+// Reserves memory; false from the first failure on.
 bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
   const std::uint64_t wanted = path.size() + kOfAName + more;
   if (wanted <= room) {
@@ -104,14 +104,14 @@ bool Hdf5Walker::has_room(const std::string& path, std::uint64_t more) {
   return false;
 }
 
-// What it holds is kept only where there is room for it: objects may share what they are made of.
+// Keeps an object's contents only if memory allows, since objects may share parts.
 void Hdf5Walker::read_object(const std::string& path, std::uint64_t address) {
   auto messages = objects.known(address);
-  // What cannot be read has a name, and may be a tensor.
+  // Unreadable objects have a name and may be tensors.
   if (!messages || Hdf5Objects::is_dataset(*messages)) {
     auto array = messages ? objects.array(*messages)
                           : Result<Hdf5Array>(tl::unexpected<Error>(messages.error()));
-    // Where the file itself ends before them that is found with its length.
+    // Ends beyond the file itself are reported with its length.
     const std::uint64_t end = std::min(objects.size(), objects.end_of_file());
     if (array && (objects.begin() != 0 || end < objects.size()) && exceeds_file(*array, end))
       array = fail(ErrorKind::kDamaged, "its elements are to lie past the end of the HDF5 file",
@@ -137,7 +137,7 @@ void Hdf5Walker::own(const std::string& path, const Hdf5Array& array) {
   for (const Hdf5Tile& tile : array.tiles) add(tile.offset, tile.length);
 }
 
-// One finding a dataset: of a damaged place all of its tiles may lie over others.
+// One finding per dataset, since all tiles of a damaged one may overlap others.
 void Hdf5Walker::find_overlaps() {
   for (const Hdf5Run& run : objects.described()) owned.push_back({run});
   std::sort(owned.begin(), owned.end(), [](const Hdf5Owned& a, const Hdf5Owned& b) {
@@ -145,7 +145,7 @@ void Hdf5Walker::find_overlaps() {
            std::tie(b.run.begin, b.run.end, b.dataset);
   });
   std::set<std::uint32_t> told;
-  const Hdf5Owned* reach = nullptr;  // of those before, the one that ends last
+  const Hdf5Owned* reach = nullptr;  // of the previous ones, the one with the greatest end
   for (const Hdf5Owned& one : owned) {
     const bool meets = reach != nullptr && one.run.begin < reach->run.end;
     auto who = one.dataset ? one.dataset : reach != nullptr ? reach->dataset : std::nullopt;
@@ -202,7 +202,7 @@ void Hdf5Walker::lose_link(const std::string& path, Error error) {
   if (has_room(path, error.message.size())) found.lost_links.emplace_back(path, std::move(error));
 }
 
-// What it leads to has one more name.
+// Adds another name for the target.
 void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
                                  std::size_t level) {
   int links_left = kMostSoftLinks - 1;
@@ -213,7 +213,7 @@ void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, c
   lose_link(path, std::move(error));
 }
 
-// A group's link of that name.
+// The link of that name in a group.
 Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view name) {
   if (steps == 0) return fail(ErrorKind::kDamaged, "the soft links of the file go too long ways");
   --steps;
@@ -235,7 +235,8 @@ Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view
   return found_link->second;
 }
 
-// As HDF5 goes: from the root or the group around, "." is where it stands, ".." is a name.
+// Resolves like HDF5: from the root or the enclosing group; "." is the current group, ".." an
+// ordinary name.
 Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view target,
                                          int& links_left) {
   if (target.empty() || target.size() > kLongestHdf5Path)

@@ -11,7 +11,7 @@ struct BoxRun {
   std::int64_t first = 0, size = 0;
 };
 using Runs = std::vector<BoxRun>;
-// More pieces than any two mesh axes cut an axis into.
+// Exceeds the pieces of an axis that two mesh axes cut.
 constexpr std::int64_t kMostStrides = 1 << 12;
 
 std::int64_t length_of(const Runs& runs) {
@@ -20,7 +20,7 @@ std::int64_t length_of(const Runs& runs) {
   return length;
 }
 
-// Elements [first, last) of what the runs hold, in their order.
+// Elements [first, last) of the concatenated runs.
 Runs slice_of(const Runs& runs, std::int64_t first, std::int64_t last) {
   Runs out;
   std::int64_t before = 0;
@@ -28,7 +28,7 @@ Runs slice_of(const Runs& runs, std::int64_t first, std::int64_t last) {
     const std::int64_t begin = std::max(first - before, std::int64_t{0});
     const std::int64_t end = std::min(last - before, run.size);
     if (begin < end) {
-      // Runs that touch are one.
+      // Merges adjacent runs.
       if (!out.empty() && out.back().first + out.back().size == run.first + begin)
         out.back().size += end - begin;
       else
@@ -39,7 +39,7 @@ Runs slice_of(const Runs& runs, std::int64_t first, std::int64_t last) {
   return out;
 }
 
-// torch.chunk: all parts are as long as the first but for the last ones.
+// Like torch.chunk: all parts have the first one's length except the last ones.
 Runs part_of(const Runs& runs, std::int64_t parts, std::int64_t index) {
   const std::int64_t length = length_of(runs);
   const std::int64_t each = length / parts + (length % parts != 0 ? 1 : 0);
@@ -47,7 +47,7 @@ Runs part_of(const Runs& runs, std::int64_t parts, std::int64_t index) {
   return slice_of(runs, std::min(index * each, length), std::min((index + 1) * each, length));
 }
 
-// "Shard(1)", "_StridedShard(dim=0, sf=2)": the numbers in it.
+// The numbers in "Shard(1)" or "_StridedShard(dim=0, sf=2)".
 std::vector<std::int64_t> numbers_in(std::string_view text) {
   std::vector<std::int64_t> out;
   while (!text.empty()) {
@@ -106,7 +106,7 @@ Result<std::vector<Box>> boxes_of_axes(const std::vector<Runs>& axes) {
   return boxes;
 }
 
-// The place in the mesh, row-major; nothing where the rank is not on it.
+// Row-major index in the mesh; empty if the rank is not part of it.
 std::optional<Extents> place_on_mesh(const SideSharding& sharding, std::int64_t rank) {
   const Extents& shape = sharding.mesh.shape;
   if (sharding.coordinate && sharding.coordinate->size() == shape.size())
