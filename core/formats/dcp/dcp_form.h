@@ -1,6 +1,6 @@
-// What the pickle of a .metadata holds of that which changed from torch to torch. A torch opens
-// only classes that it has, so what a repair writes takes the form of what was there: 2.2 keeps its
-// tensor properties in another module, 2.3 knows no StorageMeta, no version before 2.9.
+// Details in which `.metadata` pickles differ between torch versions. torch only unpickles classes
+// that it has, so a repair writes the form it found: 2.2 has its tensor properties in another
+// module, 2.3 has no StorageMeta, and neither has any version before 2.9.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace shw {
 
-// Made by default: as torch 2.9 to 2.14 write it.
+// Defaults are those of torch 2.9 to 2.14.
 struct PickledForm {
   enum class Field : std::uint8_t { kAbsent, kNone, kGiven };
   std::string properties_module = "torch.distributed.checkpoint.metadata";
@@ -25,10 +25,10 @@ struct PickledForm {
   std::vector<std::string> storage_meta_fields = {"checkpoint_id", "save_id", "load_id", "modules"};
 };
 
-// Of the .metadata in a directory, or of the first `__R.metadata` where there is none.
+// The form of the directory's .metadata, or if there is none, of its first `__R.metadata`.
 Result<PickledForm> read_pickled_form(const Directory& directory);
 
-// As write_dcp_metadata, in that form. An empty checkpoint_id or save_id is None.
+// Like write_dcp_metadata, in that form. An empty checkpoint_id or save_id is written as None.
 Status write_dcp_metadata_as(const PickledForm& form, const DcpMetadata& metadata, ByteSink& sink);
 
 }  // namespace shw

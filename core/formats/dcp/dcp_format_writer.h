@@ -7,7 +7,7 @@ namespace shw {
 
 extern const FormatWriter kDcpWriter;
 
-// What the new `.metadata` says. kUnsupported where a kept tile has no usable storage record.
+// Contents of the new `.metadata`. kUnsupported if a kept tile has no usable storage record.
 Result<DcpMetadata> dcp_metadata_of(const Outputs& outputs, const LaidOut& laid_out);
 
 }  // namespace shw

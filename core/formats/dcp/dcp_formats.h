@@ -1,5 +1,5 @@
-// torch.distributed.checkpoint and its relatives: one .metadata, one a rank, and Megatron's
-// torch_dist, which is DCP with a metadata.json beside it.
+// Formats of torch.distributed.checkpoint: with one .metadata, with one per rank, and Megatron's
+// torch_dist, which adds a metadata.json.
 #pragma once
 
 #include "core/formats/dcp/dcp_names.h"

@@ -1,4 +1,4 @@
-// The names of torch.distributed.checkpoint's files.
+// File names of torch.distributed.checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ inline constexpr std::string_view kDcpDataSuffix = ".distcp";
 
 // "__3_1.distcp"
 std::string distcp_name(std::uint32_t rank, std::uint64_t number);
-// The writer's rank in a data file's name: "__12_0.distcp", "hint__12_0.distcp".
+// The writer's rank in a data file's name, e.g. "__12_0.distcp" or "hint__12_0.distcp".
 std::optional<std::uint32_t> rank_in_distcp_name(std::string_view path);
-// Ranks of the `__R.metadata` files at the top of a directory, ascending.
+// Sorted ranks of the `__R.metadata` files at the top of a directory.
 std::vector<std::uint32_t> rank_local_metadata(std::span<const Entry> entries);
 // "__3.metadata"
 std::string rank_local_name(std::uint32_t rank);
 
-// One of the files, of one rank or of all, that say what lies where.
+// True for metadata of one rank or of all.
 bool is_dcp_metadata(std::string_view path);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// What cannot be used of a .metadata.
+// Reports on unusable parts of a .metadata.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace shw {
 
-// Findings of the rule "bad-record"; the first hundred by name, the rest as a number when it goes.
+// Findings of the rule "bad-record": the first hundred by name, the others as a number on
+// destruction.
 class RecordNotes {
  public:
   RecordNotes(CheckpointBuilder& builder, std::string file)
@@ -20,7 +21,7 @@ class RecordNotes {
   RecordNotes(const RecordNotes&) = delete;
   RecordNotes& operator=(const RecordNotes&) = delete;
 
-  // `subject`: empty for the file; `at`: a byte of it.
+  // `subject`: empty for the whole file; `at`: byte offset.
   void add(Severity severity, std::string_view subject, std::uint64_t at, std::string cause);
 
  private:
@@ -29,8 +30,8 @@ class RecordNotes {
   std::uint64_t count_ = 0;
 };
 
-// Storage records of a training library's own class (OLMo-core's _StorageInfo), which have torch's
-// three fields and are read by them; nothing where they are torch's.
+// Reports storage records of a training library's own class (OLMo-core's _StorageInfo) with torch's
+// three fields. They are read like torch's.
 std::optional<Finding> own_records(const PickleTree& tree, const std::string& file);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// The few opcodes that entries of a `.metadata` are spelled in, taken from bytes that are known to
-// be there. What is another opcode is left where it is.
+// Parses the few opcodes that entries of `.metadata` consist of. Callers guarantee enough bytes;
+// other opcodes are not consumed.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace shw {
 
-// No memo reaches it: what keeps a number may mean "none yet" by this one.
+// Never used as an index, so it can mean "none yet".
 inline constexpr std::uint32_t kNoMemoIndex = 0xFFFFFFFFu;
 
-// BINGET, LONG_BINGET of anything else
+// BINGET or LONG_BINGET of another index
 inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   if (*at == 'h') {
     index = at[1];
@@ -27,7 +27,7 @@ inline bool take_memo_index(const std::uint8_t*& at, std::uint32_t& index) {
   return true;
 }
 
-// BININT1, BININT2, BININT, LONG1 of up to 8 bytes
+// BININT1, BININT2, BININT, or LONG1 of up to 8 bytes
 inline bool take_integer(const std::uint8_t*& at, std::int64_t& value) {
   switch (*at) {
     case 'K':
@@ -60,8 +60,8 @@ inline bool take_integer(const std::uint8_t*& at, std::int64_t& value) {
   }
 }
 
-// SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes. What is no UTF-8 is left to the
-// machine, which notes it.
+// SHORT_BINUNICODE, or BINUNICODE (protocol 2) of up to 255 bytes. Invalid UTF-8 is left to the
+// general parser, which reports it.
 inline bool take_short_text(const std::uint8_t*& at, std::string_view& text) {
   std::uint32_t length = at[1];
   std::size_t head = 2;

@@ -1,5 +1,5 @@
-// The properties of a tensor as a pickle has them, a tuple: (dtype, layout, requires_grad, memory
-// format, pin_memory), and strides since torch 2.15.
+// Properties of a tensor as pickled, a tuple: (dtype, layout, requires_grad, memory format,
+// pin_memory), and strides since torch 2.15.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace shw {
 
-// What TensorProperties' __setstate__, or one of the calls that make its fields, raises on; nothing
-// where Python takes them. `arity`: how many those of the tensors before have, 0 for the first.
+// The property at which TensorProperties.__setstate__ or the construction of its fields would
+// raise; empty if there is none. `arity`: number of properties of the previous tensors, 0 for the
+// first.
 std::optional<std::string> refused_property(const PickleTree& tree, std::span<const NodeId> fields,
                                             std::size_t arity);
 

@@ -1,4 +1,4 @@
-// Who wrote a .metadata, as far as it says so.
+// Which software wrote a .metadata.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// `arity`, `old_properties`: how many properties its tensors have, and whether they are pickled as
-// torch 2.2 and older did. `file_size` bounds what is written out of it.
+// `arity`, `old_properties`: number of properties of its tensors, and whether they are pickled as
+// by torch 2.2 and older. `file_size` limits the size of copied values.
 Provenance provenance_of(const PickleTree& tree, std::uint64_t file_size, int arity,
                          bool old_properties);
 

@@ -1,4 +1,4 @@
-// What the pickle of a .metadata is, before anything of it is read.
+// Recognises the pickle of a .metadata before its contents are read.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Its tensors by name, a dict. kUnsupported where it is no Metadata of torch's: what it is instead.
+// The dict of tensors by name. If it is not torch's Metadata: kUnsupported with what it is.
 Result<NodeId> entries_of_metadata(const PickleTree& tree, const std::string& file);
 
 }  // namespace shw

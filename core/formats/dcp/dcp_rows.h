@@ -1,4 +1,5 @@
-// What a Metadata pickle says, on its way into the columns: names by number, boxes by handle.
+// Contents of a Metadata pickle before they are added to a builder: names by number, boxes by
+// handle.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ using ExtentsHandle = CheckpointBuilder::Handle;
 inline constexpr ExtentsHandle kNoExtents{0xFFFFFFFFu};
 inline constexpr std::uint32_t kNoName = 0xFFFFFFFFu;
 
-// FQNs by number. The texts are views of the file.
+// FQNs by number. Texts refer to the file's bytes.
 class NameTable {
  public:
   std::uint32_t intern(std::string_view text);
@@ -26,7 +27,7 @@ class NameTable {
  private:
   void grow();
   std::vector<std::string_view> texts_;
-  std::vector<std::uint32_t> slots_;  // open addressing; name + 1, 0 where free
+  std::vector<std::uint32_t> slots_;  // open addressing; name + 1, 0 if free
 };
 
 struct DcpChunkRow {
@@ -39,8 +40,8 @@ struct DcpKeyRow {
   ExtentsHandle offsets = kNoExtents;
 };
 
-// Rows that the shortcut took straight from the bytes. A NodeId with the top bit set is one: two
-// bits of kind, 29 of row.
+// Rows that the shortcut parsed directly. NodeIds with the top bit set refer to them: two bits of
+// kind, 29 of row.
 struct DcpRows {
   static constexpr std::uint32_t kChunk = 0x80000000u;
   static constexpr std::uint32_t kKey = 0xA0000000u;
@@ -63,14 +64,14 @@ struct DcpRows {
   const ItemPlace* place(NodeId id) const { return find(places, kPlace, id); }
 };
 
-// Fills the builder from a decoded pickle. `file_size` bounds what is allocated. Where `progress`
-// was cancelled it ends early, and what is built is to be thrown away.
+// Fills the builder from a decoded pickle. `file_size` limits allocations. If `progress` is
+// cancelled, the result is incomplete and must be discarded.
 Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
                  const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
                  const Progress* progress);
 
-// "./__0_0.distcp" is the file that lies there without it, and so is ".//__0_0.distcp", as for
-// pathlib and POSIX; one that begins with a slash leads elsewhere.
+// Removes "./" as pathlib and POSIX do: "./__0_0.distcp" and ".//__0_0.distcp" are the same file.
+// Absolute paths are unchanged.
 inline std::string_view without_dot(std::string_view path) {
   while (path.starts_with("./")) {
     path.remove_prefix(2);

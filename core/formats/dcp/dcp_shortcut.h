@@ -1,5 +1,5 @@
-// Takes the three kinds of entries that make up 99 of 100 bytes of a large `.metadata` straight
-// into rows, without a node or a memo entry for their parts:
+// Parses the three kinds of entries that make up 99 % of a large `.metadata` directly into rows,
+// without nodes or memo entries for their parts:
 //
 //   chunk  GET ChunkStorageMetadata  NEW  "offsets" size  "sizes" size               SETITEMS BUILD
 //   key    GET MetadataIndex         NEW  "fqn" string  "index" int|None  ["offset" size]  "      "
@@ -7,10 +7,10 @@
 //   NEW    EMPTY_TUPLE NEWOBJ EMPTY_DICT MARK        size  GET Size, tuple, TUPLE1, REDUCE | tuple
 //   | GET
 //
-// with a MEMOIZE, or none, after everything that Python memoizes, and GET for every field name and
-// class (they were spelled out in the first entry, which the machine reads). Anything else, the
-// FRAME that falls into one entry of a thousand, a string beyond 255 bytes, is left to the machine.
-// 3.5 million chunks: 0.45 s for 621 MB on one core of the machine it was written on.
+// with a MEMOIZE or none after everything that Python memoizes, and GET for every field name and
+// class (which are spelled out in the first entry, for the general parser). Everything else is left
+// to the general parser, e.g. the FRAME inside one of a thousand entries, or strings above 255
+// bytes. 3.5 million chunks, 621 MB, take 0.45 s on one core.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class DcpShortcut {
   DcpShortcut(CheckpointBuilder& builder, NameTable& names, DcpRows& rows)
       : builder_(builder), names_(names), rows_(rows) {}
 
-  // Called now and then with the number of bytes that are done with; false: nobody waits for it.
+  // Called regularly with the number of consumed bytes; false ends the calls.
   std::function<bool(std::uint64_t)> on_consumed;
 
   bool gave_up() const { return gave_up_; }
@@ -37,7 +37,7 @@ class DcpShortcut {
     gave_up_ = true;
     return false;
   }
-  // Memo numbers out of order: no more entries are taken; those that were may be wrong by now.
+  // Memo numbers are out of order: the shortcut stops, and parsed rows may be wrong.
   bool irregular() {
     disabled_ = true;
     return segments_.empty() || give_up();
@@ -49,7 +49,7 @@ class DcpShortcut {
   bool recall(Machine& machine, std::uint64_t index, NodeId& node);
 
  private:
-  // No entry that is taken is longer: 2 sizes of 8 numbers of 10 bytes, a string of 255, the rest.
+  // Limit of an entry's length: 2 sizes of 8 numbers of 10 bytes, a string of 255, and opcodes.
   static constexpr std::uint64_t kLongest = 1024;
   static constexpr std::size_t kMostDims = 8;
 
@@ -60,16 +60,16 @@ class DcpShortcut {
 
   struct Cursor {
     const std::uint8_t* at;
-    std::uint64_t memo;    // number of the next thing memoized
-    std::uint64_t wanted;  // recall: the number looked for
+    std::uint64_t memo;    // number of the next memoized value
+    std::uint64_t wanted;  // recall: the number to find
   };
-  // What a memo number inside a taken entry stands for.
+  // The value of a memo number inside a parsed entry.
   struct Recalled {
     enum class Kind : std::uint8_t { kNothing, kText, kSize, kTuple, kMutable } kind;
     std::string_view text;
     ExtentsHandle extents;
   };
-  // Entries that follow each other without a byte between, up to 64.
+  // Up to 64 contiguous entries.
   struct Segment {
     std::uint64_t at;
     std::uint64_t memo;
@@ -149,13 +149,13 @@ class DcpShortcut {
   const std::uint8_t* last_end_ = nullptr;
   std::uint64_t last_memo_ = 0;
   std::uint64_t reported_ = 0;
-  // Where the last search stopped: references come in the order of what they refer to.
+  // Result of the last search: references are usually in the order of their targets.
   std::size_t found_segment_ = 0;
   std::uint32_t found_ordinal_ = 0;
   Cursor found_at_{nullptr, 0, 0};
   Recalled recalled_{};
 
-  // The last of each kind, by its bytes or its memo number.
+  // The last value of each kind, by bytes or memo number.
   std::array<std::uint8_t, 96> last_numbers_{};
   std::size_t last_numbers_length_ = 0;
   ExtentsHandle last_extents_ = kNoExtents;
@@ -166,10 +166,11 @@ class DcpShortcut {
   std::uint32_t name_index_ = kNoMemoIndex;
   std::uint32_t name_ = kNoName;
   std::uint32_t previous_name_ = kNoName;
-  std::vector<std::uint32_t> next_name_;  // which name followed this one last time
+  std::vector<std::uint32_t> next_name_;  // the name that followed this one last time
 };
 
-// Ranks write the same tensors in the same order: what followed this name last time follows again.
+// Names usually repeat in order, since ranks write the same tensors: the previous successor is
+// tried first.
 inline std::uint32_t DcpShortcut::name_of(std::string_view text) {
   if (previous_name_ < next_name_.size()) {
     std::uint32_t guess = next_name_[previous_name_];
@@ -183,7 +184,7 @@ inline std::uint32_t DcpShortcut::name_of(std::string_view text) {
   return previous_name_ = name;
 }
 
-// A tuple of integers, as such.
+// Parses a tuple of integers.
 template <bool kRecall>
 bool DcpShortcut::numbers(Cursor& c, ExtentsHandle& extents) {
   std::array<std::int64_t, kMostDims> values;
@@ -305,7 +306,7 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
          field(machine, c, kLength) && take_integer(c.at, row.length) && finish(c);
 }
 
-// A torch.Size or tuple that was stored under this number, by the machine or in a taken entry.
+// Finds the torch.Size or tuple with this memo number, from the general parser or a parsed entry.
 template <class Machine>
 bool DcpShortcut::extents_at(Machine& machine, std::uint32_t index, ExtentsHandle& extents) {
   if (index != shared_index_) {
@@ -378,7 +379,7 @@ bool DcpShortcut::take_entry(Machine& machine, NodeId class_node) {
     ++segments_.back().count;
   } else {
     segments_.push_back({at, machine.memo_.length(), 1});
-    constexpr std::uint64_t kReported = std::uint64_t{1} << 20;  // some 10 ms
+    constexpr std::uint64_t kReported = std::uint64_t{1} << 20;  // about 10 ms
     if (on_consumed && at - reported_ >= kReported && !on_consumed(reported_ = at))
       return give_up();
   }
@@ -390,7 +391,7 @@ bool DcpShortcut::take_entry(Machine& machine, NodeId class_node) {
   return true;
 }
 
-// Reads the entries of one segment again until the one that holds this number.
+// Parses the entries of a segment again up to the one with this memo number.
 template <class Machine>
 bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
   recalled_.kind = Recalled::Kind::kNothing;

@@ -1,6 +1,6 @@
-// Writes a DCP `.metadata` that every torch since 2.6 loads under every Python: protocol 2 opcodes,
-// torch.Size as REDUCE, five tensor properties, no path objects (checkpoint_id is a str),
-// planner_data for every key, storage records in chunk order (spec/dcp-format.md 2.7, 10.4).
+// Writes a DCP `.metadata` that torch since 2.6 loads under every Python: protocol 2 opcodes,
+// torch.Size by REDUCE, five tensor properties, no path objects (checkpoint_id is a str),
+// planner_data for every key, storage records in chunk order.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace shw {
 
-// The attribute of Metadata that carries Provenance::reordered.
+// The attribute of Metadata that stores Provenance::reordered.
 inline constexpr std::string_view kReorderedAttribute = "shardwright_reordered";
 
 struct DcpItem {
@@ -36,7 +36,7 @@ struct DcpTensor {
   bool requires_grad = false;
   Extents shape;
   std::vector<DcpChunk> chunks;
-  std::vector<PathPart> path;  // empty: the one part {fqn}
+  std::vector<PathPart> path;  // if empty: {fqn}
 };
 
 struct DcpObject {
@@ -56,11 +56,11 @@ struct DcpMetadata {
   std::vector<DcpObject> objects;
   std::string checkpoint_id;  // text only
   std::string save_id;
-  std::vector<std::string> reordered;  // Provenance::reordered; left out where empty
-  // Provenance::plain_attributes, as they are: opcodes without a memo.
+  std::vector<std::string> reordered;  // Provenance::reordered; omitted if empty
+  // Opcodes of Provenance::plain_attributes, without memo references.
   std::vector<std::pair<std::string, std::string>> plain_attributes = {};
-  // Where set, the chunks of a tensor, by index: asked for as they are written, twice. `tensors`
-  // have none then: of millions they take 150 bytes each.
+  // If set, returns the chunks of a tensor by index. It is called twice during writing, and
+  // `tensors` have no chunks then, since millions would take 150 bytes each.
   std::function<Result<std::vector<DcpChunk>>(std::size_t tensor)> chunks_of = {};
   std::vector<DcpUnclaimedRecord> unclaimed_records = {};
   std::vector<std::string> only_in_planner = {};  // Provenance::only_in_planner

@@ -1,10 +1,10 @@
-// What Megatron reads beside .metadata in a folder of torch_dist:
+// Files of Megatron beside .metadata in a torch_dist folder:
 //
-//   metadata.json   {"sharded_backend": "torch_dist", ...}; a load begins with it
-//   common.pt       torch.save's file of what all ranks share: arguments, iteration, settings
+//   metadata.json   {"sharded_backend": "torch_dist", ...}; loading starts with it
+//   common.pt       torch.save file of what all ranks share: arguments, iteration, settings
 //
-// Newer writers keep the second inside, as the object common_state. A metadata.json that names no
-// backend is some other program's.
+// Newer writers store the latter inside the checkpoint, as the entry common_state. A metadata.json
+// without backend belongs to another program.
 #pragma once
 
 #include "core/io/source.h"
@@ -15,12 +15,12 @@ namespace shw {
 inline constexpr const char* kMegatronMarker = "metadata.json";
 inline constexpr const char* kCommonState = "common.pt";
 
-// Findings of the rule "bad-record". common.pt is read whole up to 64 MiB, checksums included.
+// Findings of the rule "bad-record". Reads common.pt completely, with checksums, up to 64 MiB.
 void note_megatron_files(const Directory& directory, bool has_common_object,
                          CheckpointBuilder& builder);
 
-// The same for a folder without the marker, where the metadata names no nested dicts, as that of
-// torch_dist does not: what else Megatron writes tells that it is its.
+// The same for a folder without metadata.json whose .metadata, like torch_dist's, has no nested
+// dicts: recognised by Megatron's other files.
 void note_missing_marker(const Directory& directory, bool has_common_object,
                          CheckpointBuilder& builder);
 

@@ -1,4 +1,4 @@
-// The two forms of a DeepSpeed step: ZeRO's partitions, and the universal one.
+// The two formats of a DeepSpeed step: ZeRO partitions and universal checkpoints.
 #pragma once
 
 #include "core/model/format.h"

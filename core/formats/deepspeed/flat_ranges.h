@@ -1,5 +1,5 @@
-// A run of a tensor's elements in row-major order as boxes: what a partition of a flat group holds
-// of one parameter.
+// Boxes of a run of row-major elements: a parameter's part in a partition of a flat
+// group.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace shw {
 
-// Calls `take(box, first)` for disjoint boxes that hold elements [first, last) of `shape`; each is
-// itself a run from its `first` on. At most 2 * ndim - 1 boxes. `last` is at most the volume.
+// Calls `take(box, first)` for disjoint boxes that together hold elements [first, last) of `shape`;
+// each is a contiguous run from its `first` on. At most 2 * ndim - 1 boxes. `last` must not exceed
+// the volume.
 void each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
                    const std::function<void(const Box&, std::int64_t)>& take);
 

@@ -1,4 +1,4 @@
-// A DeepSpeed universal checkpoint: every parameter and every state of it is a file.
+// A DeepSpeed universal checkpoint: one file for every parameter and every optimizer state.
 //
 //   zero/NAME/KIND.pt      = {"param": tensor, "cat_dim": int, ...} | tensor
 //   zero/optimizer_state.pt = {"param_groups": [...], ...}

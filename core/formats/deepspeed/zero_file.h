@@ -1,4 +1,4 @@
-// A torch.save file of DeepSpeed, opened as far as its pickle, and what the pickle's values say.
+// A torch.save file of DeepSpeed, opened up to its pickle, and access to the pickle's values.
 #pragma once
 
 #include <map>
@@ -17,15 +17,15 @@
 
 namespace shw {
 
-// A tensor as it lies in a file: a view of one storage.
+// A tensor in a file: a view of one storage.
 struct ZeroTensor {
   Dtype dtype = Dtype::kUnknown;
   Extents sizes = {};
   Extents strides = {};
-  std::int64_t element = 0;  // where it begins in the storage
+  std::int64_t element = 0;  // its first element in the storage
   ItemPlace place = {};
   bool big_endian = false;
-  bool is_flat = false;  // one axis, without gaps
+  bool is_flat = false;  // one-dimensional and contiguous
   std::int64_t count() const { return volume(sizes).value_or(0); }
 };
 
@@ -38,12 +38,12 @@ struct NamedZeroValue {
   InlinedValue value;
 };
 
-// What was found while files were read, gathered so that a thousand ranks are one finding.
+// Problems found in files, collected so that a thousand ranks yield one finding.
 using ZeroNotes = PickleNotes;
 
 class ZeroFile {
  public:
-  // An error is of the file as a whole.
+  // Errors concern the file as a whole.
   static Result<ZeroFile> open(CheckpointBuilder& builder, const Directory& directory,
                                const std::string& path, ZeroNotes& notes);
 
@@ -51,25 +51,25 @@ class ZeroFile {
   const PickleTree& tree() const { return tree_; }
   NodeId root() const { return tree_.root(); }
 
-  // Keys and values of a dict or an OrderedDict; empty for all others.
+  // Keys and values of a dict or OrderedDict; otherwise empty.
   std::span<const NodeId> pairs(NodeId mapping) const;
   NodeId find(NodeId mapping, std::string_view key) const;
-  // The value of a whole-number key.
+  // The value of an integer key.
   NodeId find(NodeId mapping, std::int64_t key) const;
-  // Of a list or a tuple.
+  // Items of a list or tuple.
   std::span<const NodeId> list(NodeId node) const;
   std::string text(NodeId node) const;
-  // Of an int, and of an enumeration of whole numbers.
+  // The value of an int or an integer enumeration.
   std::optional<std::int64_t> integer(NodeId node) const;
-  // Of a torch.Size, a tuple or a list of non-negative numbers whose product is sane.
+  // From a torch.Size, tuple or list of non-negative numbers without overflow.
   std::optional<Extents> shape(NodeId node) const;
   bool is_tensor(NodeId node) const;
   Result<ZeroTensor> tensor(NodeId node) const;
-  // A value that is not a tensor, as an entry keeps it.
+  // A non-tensor value in the form of an entry.
   InlinedValue value(NodeId node) const;
 
-  // All tensors below a value by their dotted names, and the values without one, in `values`.
-  // Tensors that cannot be read become findings.
+  // All tensors inside a value by dotted names, and other values in `values`. Unreadable tensors
+  // become findings.
   void take_all(const std::string& prefix, NodeId node, std::vector<NamedZeroTensor>& tensors,
                 std::vector<NamedZeroValue>& values, ZeroNotes& notes) const;
 
@@ -85,23 +85,23 @@ class ZeroFile {
 
   std::string path_;
   ZipReader zip_;
-  Bytes pickle_;  // which the tree's texts point into
+  Bytes pickle_;  // the tree's texts refer to it
   PickleTree tree_;
   bool big_endian_ = false;
   FileId file_ = FileId::kNone;
 };
 
-// A tensor of the checkpoint that is a whole tensor of a file.
+// Adds whole tensors of files to the checkpoint.
 class ZeroStorages {
  public:
   explicit ZeroStorages(CheckpointBuilder& builder) : builder_(builder) {}
-  // The storage of a place, added at its first mention.
+  // The storage at a place, added on first use.
   StorageId storage(const ItemPlace& place, bool big_endian);
-  // False where a tensor of that name is there.
+  // False if a tensor of that name exists.
   bool add_whole(const std::string& fqn, const ZeroTensor& tensor,
                  std::optional<std::uint32_t> writer = std::nullopt);
   void add_value(NamedZeroValue value);
-  // False where an entry of that name is there.
+  // False if an entry of that name exists.
   bool take_name(const std::string& fqn) { return names_.insert(fqn).second; }
 
  private:

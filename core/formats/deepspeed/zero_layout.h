@@ -1,16 +1,16 @@
-// Where each parameter of a group lies in the flat partitions of its ranks.
+// Places of a group's parameters in the flat partitions of its ranks.
 //
-// Stages 1 and 2: the parameters of a group follow one another (each may have alignment padding
-// behind it), and the whole is cut into partitions of equal length, one per rank.
-// Stage 3: every parameter is cut by itself, into ceil(elements / ranks) per rank; the cuts of one
-// rank follow one another.
+// Stages 1 and 2: parameters of a group are concatenated (with optional alignment
+// padding), then cut into one partition of equal length per rank. Stage 3: each
+// parameter is cut into ceil(elements / ranks) per rank, and a rank's cuts are
+// concatenated.
 #pragma once
 
 #include "core/formats/deepspeed/zero_states.h"
 
 namespace shw {
 
-// Elements [first, first + count) of a parameter, at `at` of a rank's partition of `group`.
+// Elements [first, first + count) of a parameter, at offset `at` of a rank's partition of `group`.
 struct ZeroPart {
   std::uint32_t rank = 0;
   std::uint32_t group = 0;
@@ -20,11 +20,11 @@ struct ZeroPart {
 struct ZeroParameter {
   std::string name;
   Extents shape;
-  std::uint32_t group = 0;  // whose states it has; the first, where it lies in several
+  std::uint32_t group = 0;  // its states are those of this group; the first, if it is in several
   std::vector<ZeroPart> parts = {};
 };
 
-// `partition`: elements per rank, padding included. `needed`: elements that all parameters take.
+// `partition`: elements per rank including padding. `needed`: total elements of parameters.
 struct ZeroLayout {
   std::vector<ZeroParameter> parameters = {};
   std::int64_t needed = 0;
@@ -33,7 +33,7 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
                               std::span<const std::int64_t> alignment, std::uint32_t group,
                               std::int64_t ranks, std::int64_t partition);
 
-// `lengths`: elements of each flat group of one rank, of which `first_group` is the first.
+// `lengths`: elements of each flat group of one rank, starting with `first_group`.
 ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
                         std::uint32_t first_group, std::int64_t ranks);
 

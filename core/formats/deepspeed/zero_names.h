@@ -1,4 +1,4 @@
-// Names of the files that DeepSpeed writes into the folder of one step (runtime/engine.py,
+// File names in the folder of a DeepSpeed step (runtime/engine.py,
 // runtime/pipe/module.py).
 //
 //   optimizer = [bf16_ | fp16_] zero_pp_rank_R_mp_rank_MM[_]optim_states.pt   one per rank
@@ -25,13 +25,13 @@ struct ZeroName {
   std::string prefix = {};    // of a part: "layer_03."
 };
 
-// Of the name alone, without folders. Nothing where it is no file of DeepSpeed.
+// Parses a name without folders. Empty if it is not a file of DeepSpeed.
 std::optional<ZeroName> parse_zero_name(std::string_view name);
 
-// The name of the same file of another rank: the first number of "zero_pp_rank_".
+// The same file's name for another rank: replaces the first number of "zero_pp_rank_".
 std::string zero_name_of_rank(std::string_view name, std::uint32_t rank);
 
-// Who wrote a file, from its path.
+// The rank that wrote a file, from its path.
 std::optional<std::uint32_t> zero_writer(std::string_view path);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// A step that DeepSpeed saved, with any stage of ZeRO; or one model states file of it.
+// Opens a DeepSpeed step of any ZeRO stage, or one model states file of it.
 #pragma once
 
 #include "core/formats/format_row.h"

@@ -1,4 +1,4 @@
-// What the two kinds of files of a ZeRO step say, without a byte of a tensor.
+// Contents of the two kinds of files of a ZeRO step, without tensor data.
 //
 //   model     = {"module": {name: tensor} | None, "param_shapes": [{name: Size}, ...] | None,
 //                "frozen_param_shapes": {name: Size} | None,
@@ -27,16 +27,18 @@ struct ZeroModel {
   std::vector<NamedZeroTensor> module = {};
   std::vector<std::vector<ZeroShape>> groups = {};  // param_shapes
   std::vector<ZeroShape> frozen = {};
-  std::map<std::string, ZeroTensor> fragments = {};              // of frozen parameters
-  std::vector<std::pair<std::string, std::string>> shared = {};  // a name, and whose bytes it has
-  std::optional<std::int64_t> ranks = {};                        // dp_world_size
-  std::int64_t mp_ranks = 1;                                     // mp_world_size
-  std::optional<std::int64_t> stage = {};                        // of ds_config
-  std::vector<NamedZeroTensor> more_tensors = {};  // of the optimizer, of what the trainer added
+  std::map<std::string, ZeroTensor> fragments = {};  // of frozen parameters
+  std::vector<std::pair<std::string, std::string>> shared =
+      {};                                  // a name, and the name of the tensor that it shares
+  std::optional<std::int64_t> ranks = {};  // dp_world_size
+  std::int64_t mp_ranks = 1;               // mp_world_size
+  std::optional<std::int64_t> stage = {};  // in ds_config
+  std::vector<NamedZeroTensor> more_tensors =
+      {};  // of the optimizer and of the trainer's additions
   std::vector<NamedZeroValue> values = {};
 };
 
-// A fragment as the rank itself counts it: within its partition.
+// A parameter's part of the rank's own partition.
 struct ZeroSlice {
   std::string name;
   std::int64_t first = 0, count = 0;
@@ -45,9 +47,9 @@ struct ZeroSlice {
 struct ZeroGroup {
   std::optional<ZeroTensor> master = {};
   std::vector<std::pair<std::string, ZeroTensor>> states = {};  // "exp_avg"
-  std::vector<NamedZeroValue> values = {};                      // "step", where it is no tensor
-  std::int64_t padding = 0;                                     // left out behind `master`
-  std::vector<std::int64_t> alignment = {};                     // behind each parameter
+  std::vector<NamedZeroValue> values = {};                      // "step", if it is not a tensor
+  std::int64_t padding = 0;                                     // elements removed after `master`
+  std::vector<std::int64_t> alignment = {};                     // after each parameter
   std::vector<ZeroSlice> slices = {};
   std::int64_t ranks = 0;  // partition_count
 };
@@ -58,10 +60,10 @@ struct ZeroOptimizer {
   std::optional<std::int64_t> stage = {};
   std::vector<ZeroGroup> groups = {};
   std::vector<NamedZeroValue> values = {};
-  std::int64_t ranks() const;  // the most of its groups
+  std::int64_t ranks() const;  // the maximum over groups
 };
 
-// `whole`: everything that is in it; else what a rank other than the first has of its own.
+// `whole`: everything in it; else only what is specific to a rank other than the first.
 Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& notes);
 Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t rank,
                                           ZeroNotes& notes);

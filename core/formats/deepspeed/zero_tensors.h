@@ -15,7 +15,7 @@
 
 namespace shw {
 
-// `prefix`: "mp_rank_01." where there are several.
+// `prefix`: "mp_rank_01." if there are several model-parallel ranks.
 void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
                       const std::string& prefix, ZeroNotes& notes);
 

@@ -1,4 +1,4 @@
-// The files of one model-parallel rank of a ZeRO step, read as far as their pickles.
+// The files of one model-parallel rank of a ZeRO step, read up to their pickles.
 #pragma once
 
 #include "core/formats/deepspeed/zero_names.h"
@@ -10,14 +10,14 @@ struct ZeroFiles {
   std::optional<std::string> model = {};                  // stages 0, 1, 2
   std::map<std::uint32_t, std::string> rank_models = {};  // stage 3
   std::map<std::uint32_t, std::string> optimizers = {};
-  std::vector<std::pair<std::string, std::string>> parts = {};  // paths, what stands before names
+  std::vector<std::pair<std::string, std::string>> parts = {};  // path and prefix of names
 };
 
 struct ZeroStep {
   std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
   std::vector<std::string> others = {};
 };
-// Of the files at the top.
+// From the files at the top.
 ZeroStep zero_step_of(std::span<const Entry> entries);
 
 struct ZeroWorld {

@@ -1,4 +1,4 @@
-// What stands behind a block of metadata of the newer forms: the hash "lookup3" of all before it.
+// The checksum of newer metadata blocks: the hash "lookup3" of all preceding bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace shw {
 
-// Bob Jenkins, lookup3.c (public domain), hashlittle() from 0; byte by byte.
+// hashlittle(), initialised with 0, of Bob Jenkins' lookup3.c (public domain); bytewise.
 std::uint32_t hdf5_checksum(BytesView bytes);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Datasets of one or several files on their way into the columns of a checkpoint.
+// Adds datasets of one or several files to a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct Hdf5Piece {
   const Hdf5Array* array;
 };
 
-// What all tensors of a checkpoint share.
+// Limits shared by all tensors of a checkpoint.
 struct Hdf5Limits {
-  std::size_t fill_tiles = 0;             // that nobody wrote, and that may still be told
-  std::uint64_t fill_bytes = 0;           // of them: a shape of a few bytes may say any number
-  std::set<std::int64_t> tile_rows = {};  // kTileRows that were told
+  std::size_t fill_tiles = 0;             // remaining number of unwritten tiles
+  std::uint64_t fill_bytes = 0;           // and their bytes: a few bytes can declare any shape
+  std::set<std::int64_t> tile_rows = {};  // kTileRows in use
 };
 Hdf5Limits hdf5_limits(const std::vector<Hdf5Shard>& shards);
 
-// A tensor and the parts that several files have of it.
+// Adds a tensor from its parts in several files.
 void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
                      const std::vector<Hdf5Piece>& pieces, Hdf5Limits& limits);
 

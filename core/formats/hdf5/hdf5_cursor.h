@@ -1,4 +1,4 @@
-// Numbers out of a few bytes of an HDF5 file, from front to back.
+// Reads consecutive numbers from bytes of an HDF5 file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shw {
 
-// Past the end everything is 0 and `ok` is false: asked once, after the last number.
+// Beyond the end everything reads as 0 and `ok` becomes false, so one check at the end suffices.
 class Hdf5Cursor {
  public:
   explicit Hdf5Cursor(BytesView bytes, std::size_t at = 0) : bytes_(bytes), at_(at) {}

@@ -1,4 +1,4 @@
-// Elements of a dataset that were never written: HDF5 reads its fill value there.
+// Unwritten elements of a dataset, which HDF5 reads as its fill value.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace shw {
 
-// Of both messages that say it, the older one and the newer one. Nothing where it cannot be.
+// Parses the old or the new fill value message; empty if invalid.
 std::optional<Hdf5Fill> read_fill(const Hdf5Message& message);
 
-// An item is the value's bytes, or, of zeros, any byte of the file.
+// Its items are the value's bytes, or for zeros any byte of the file.
 const Codec& fill_codec(bool is_zero);
 
-// The boxes of a dataset that nobody wrote; nothing where there are more than `most`, or where HDF5
-// does not say what stands there.
+// Boxes of unwritten elements; empty if there are more than `most`, or if their value is
+// undefined.
 std::vector<Box> never_written(const Hdf5Array& array, std::size_t most);
 
 }  // namespace shw

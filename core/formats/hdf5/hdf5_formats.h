@@ -6,7 +6,7 @@
 namespace shw {
 
 extern const Format kHdf5Format;
-// Of elements that are not read: its name says why.
+// Codec for elements that cannot be read; its name tells why.
 const Codec& unread_codec(Hdf5Unread unread);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// The messages of an object header that are read.
+// The supported messages of object headers.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ inline constexpr std::uint16_t kHdf5Nothing = 0x00, kHdf5Dataspace = 0x01, kHdf5
                                kHdf5Continuation = 0x10, kHdf5SymbolTable = 0x11,
                                kHdf5NodeSizes = 0x13, kHdf5Driver = 0x14, kHdf5AttributeInfo = 0x15;
 
-// Of a symbol: nothing beside it, a group's addresses, a symbolic link.
+// Cached contents of symbols: none, a group's addresses, or a symbolic link.
 inline constexpr std::uint32_t kHdf5LastSymbolKind = 2;
 
-// What libhdf5 refuses although nothing of it is needed here: what is said of a group's links and
-// of attributes, when an object was changed, how many names it has, and versions of types and
-// filters. The rest is looked at where it is read.
+// Validates messages that are not needed here but that libhdf5 checks: link and attribute info,
+// modification time, reference count, and versions of types and filters. Other messages are
+// validated where they are parsed.
 bool is_message(std::uint16_t type, BytesView body, bool is_old);
 
-// Of a name with the groups around it, and of what a soft link says.
+// For a name including its groups, and for soft links.
 inline constexpr std::size_t kLongestHdf5Path = 4096;
 
 bool is_hdf5(BytesView first_bytes);

@@ -1,5 +1,5 @@
-// The objects of an HDF5 file, read without the library: every byte is hostile until checked, and
-// an error says where.
+// Objects of an HDF5 file, read without the library. All bytes are untrusted, and errors name
+// offsets.
 //
 //   file      superblock  object header of the root group
 //   object    version 1: messages, continued elsewhere; version 2: "OHDR", the same, "OCHK"
@@ -36,23 +36,23 @@ inline constexpr std::uint64_t kHdf5NoAddress = ~std::uint64_t{0};
 struct Hdf5Message {
   std::uint16_t type = 0;
   bool is_shared = false;
-  std::uint64_t offset = 0;  // of its body, in the file
+  std::uint64_t offset = 0;  // of its body in the file
   Bytes body;
 };
 enum class Hdf5LinkKind : std::uint8_t {
   kHard,
   kSoft,      // a path in this file
-  kExternal,  // into another file, which is not read
-  kOther,     // of a kind that a program has made up
+  kExternal,  // into another file, which is not opened
+  kOther,     // user-defined
 };
 struct Hdf5Link {
   std::string name;
-  std::uint64_t address = 0;  // of a hard one
+  std::uint64_t address = 0;  // of hard links
   Hdf5LinkKind kind = Hdf5LinkKind::kHard;
-  std::string target = {};  // that path, or that file
+  std::string target = {};  // of soft and external links
 };
 
-// Well formed, and not read.
+// Valid but unsupported.
 enum class Hdf5Unread : std::uint8_t {
   kNothing,
   kChunked,
@@ -60,93 +60,93 @@ enum class Hdf5Unread : std::uint8_t {
   kExternal,
   kVirtual,
   kBigEndian,
-  kOtherType,   // compound, strings, enumerations, floats that are none of torch's
-  kSharedType,  // a type with a name of its own
-  kAttributes,  // in a heap: they may say where it belongs
+  kOtherType,   // compound, strings, enumerations, floats without torch equivalent
+  kSharedType,  // a named datatype
+  kAttributes,  // in a heap; they might contain the dataset's place
   kCount
 };
 
-// A part of a dataset that is cut into parts of one shape: those at its end go past it.
+// A chunk of a dataset in HDF5's sense. Those at the dataset's end exceed it.
 struct Hdf5Tile {
   Extents offsets;
   std::uint64_t offset = 0, length = 0;  // in the file
 };
 
-// What HDF5 reads where nothing was written.
+// The value of unwritten elements.
 struct Hdf5Fill {
-  bool is_defined = true;    // else whatever stood there
+  bool is_defined = true;    // else undefined
   std::uint64_t offset = 0;  // in the file
   Bytes value = {};          // of one element; empty: zeros
 };
 
-// A run of bytes of the file.
+// A range of bytes in the file.
 struct Hdf5Run {
   std::uint64_t begin = 0, end = 0;
 };
 
-// What a dataset says of itself.
+// Description of a dataset.
 struct Hdf5Array {
-  Dtype dtype = Dtype::kUnknown;  // of a type that is not read
+  Dtype dtype = Dtype::kUnknown;  // kUnknown for unsupported types
   Extents shape;
   Hdf5Unread unread = Hdf5Unread::kNothing;
   std::uint64_t unread_at = 0;  // in the file
-  // Where its elements lie, row-major; none where they were never written.
+  // Offset of contiguous row-major elements; empty if they were never written.
   std::optional<std::uint64_t> offset = {};
   std::uint64_t length = 0;
-  // Or in tiles; those that were never written are not among them.
+  // Otherwise written tiles.
   bool is_tiled = false;
   Extents tile_shape = {};
   std::vector<Hdf5Tile> tiles = {};
   Hdf5Fill fill = {};
-  bool is_shuffled = false, is_deflated = false;  // each tile by itself
-  std::uint64_t shuffled_by = 0;                  // so many bytes
-  bool is_compact = false;                        // its elements lie in its own header
-  // Attributes of a shard that is a part of a larger tensor.
+  bool is_shuffled = false, is_deflated = false;  // each tile separately
+  std::uint64_t shuffled_by = 0;                  // element size in bytes for shuffling
+  bool is_compact = false;                        // elements are inside the header
+  // Attributes of a shard of a larger tensor.
   std::optional<Extents> offsets = {}, global_shape = {};
 };
 
 class Hdf5Objects {
  public:
-  // Reads the superblock. Errors say places behind `begin`, where the source lies in its file.
+  // Reads the superblock. Errors add `begin`, the offset of the source in its file.
   static Result<Hdf5Objects> open(std::shared_ptr<const ByteSource> source,
                                   std::uint64_t begin = 0);
   std::uint64_t begin() const { return begin_; }
   std::uint64_t root() const { return root_; }
-  // What the superblock says; less than that is left of a file that was cut short.
+  // According to the superblock; truncated files are shorter.
   std::uint64_t end_of_file() const { return end_; }
   std::uint64_t size() const { return source_->size(); }
-  // A writer had it open and did not close it: libhdf5 refuses the file.
+  // A writer did not close it, so libhdf5 rejects the file.
   bool was_left_open() const { return was_left_open_; }
   const std::string& file() const { return source_->name(); }
 
-  // Those of a group, a dataset or a type with a name: there is nothing else.
+  // Messages of a group, a dataset or a named type; there are no other objects.
   Result<std::vector<Hdf5Message>> known(std::uint64_t address);
   static bool is_dataset(const std::vector<Hdf5Message>& messages);
   static bool is_group(const std::vector<Hdf5Message>& messages);
-  // Of a group. Each node of a file is read once, so a group is asked for once.
+  // Links of a group. Nodes may only be read once, so call it once per group.
   Result<std::vector<Hdf5Link>> links(const std::vector<Hdf5Message>& messages);
   Result<Hdf5Array> array(const std::vector<Hdf5Message>& messages);
-  // Where what describes the file was read so far. No element of a dataset lies there.
+  // Metadata read so far, which elements of datasets must not overlap.
   const std::vector<Hdf5Run>& described() const { return described_; }
 
  private:
   Result<std::vector<Hdf5Message>> messages(std::uint64_t address);
-  // Bytes of the file from `offset`; the messages begin at `first` of them.
+  // Bytes of the file from `offset`; messages start at `first`.
   struct Hdf5Block {
     std::uint64_t offset = 0;
     std::size_t first = 0;
     Bytes bytes;
   };
-  // type, size (2 bytes), flags, and what is passed over.
+  // type, size (2 bytes), flags, and ignored bytes.
   struct MessageHead {
     std::size_t type_bytes = 2, passed_over = 3;
   };
-  // The names of a group, and how many bytes of them no name has yet.
+  // Names of a group, and the number of bytes not yet used by a name.
   struct Hdf5Heap {
     Bytes bytes;
     std::uint64_t left = 0;
     std::map<int, std::uint64_t> next_of_level = {};
-    std::vector<std::string> met = {};  // each behind the one before
+    std::vector<std::string> met = {};  // in ascending order
   };
   Hdf5Objects(std::shared_ptr<const ByteSource> source, std::uint64_t begin)
       : source_(std::move(source)), begin_(begin) {}
@@ -170,14 +170,14 @@ class Hdf5Objects {
   Result<Hdf5Link> link_of(const Hdf5Message& message) const;
   Status add_attribute(const Hdf5Message& message, Hdf5Array& array) const;
   Status place_tiles(const Hdf5Message& message, Hdf5Array& array);
-  // A node of the tree, and the keys around it in the node above: nothing is found outside of them.
+  // A node of the B-tree with the parent's keys around it, which limit what HDF5 finds.
   struct Hdf5TileNode {
     std::uint64_t address = 0;
-    int above = -1;  // the level of the node above
+    int above = -1;  // level of the parent
     std::optional<std::pair<Extents, Extents>> between = {};
   };
-  // What is known of the tree so far: which nodes were met, and the one that the last node of a
-  // level names as the next of it.
+  // State of the traversal: visited nodes, and the expected right sibling for each
+  // level.
   struct Hdf5TileWay {
     std::set<std::uint64_t> seen = {};
     std::map<int, std::uint64_t> next_of_level = {};
@@ -189,10 +189,10 @@ class Hdf5Objects {
   std::uint64_t begin_ = 0;
   std::uint64_t root_ = 0, end_ = kHdf5NoAddress;
   bool was_left_open_ = false;
-  // A node of a group of the older form has room for; a file of the newer form may have such groups
-  // too, and says nothing of it: what HDF5 takes then.
+  // Capacities of nodes. Newer files do not store the one of old-style groups; these are HDF5's
+  // defaults.
   std::uint32_t symbols_ = 8, children_ = 32, tiles_ = 64;
-  std::set<std::uint64_t> nodes_;  // of groups, that were read
+  std::set<std::uint64_t> nodes_;  // nodes of groups that were read
   std::vector<Hdf5Run> described_;
 };
 

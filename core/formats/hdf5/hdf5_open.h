@@ -1,8 +1,8 @@
-// HDF5 checkpoints: Keras 3 weights, in one file, in several with an index, or in an archive with
-// its model (.keras), and one file a rank
-// whose datasets say with the attributes `offsets` and `global_shape` where they belong.
+// HDF5 checkpoints: Keras 3 weights in one file, in several with an index, or in an archive with
+// the model (.keras); and files per rank whose datasets have attributes `offsets` and
+// `global_shape`.
 //
-// A tensor is named by the path of its dataset, without the first slash: "layers/dense/vars/0".
+// A tensor's name is its dataset's path without the first slash: "layers/dense/vars/0".
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace shw {
 
-// A dataset that cannot be read, and a file of several, become findings (bad-record).
+// Unreadable datasets, and unreadable files among several, become findings (bad-record).
 OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress* progress);
 
 }  // namespace shw

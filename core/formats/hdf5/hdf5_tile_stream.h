@@ -1,5 +1,5 @@
-// A deflated tile of a dataset, shuffled or not before that, inflated while it is read from front
-// to back: of a tile of any length a few buffers are held.
+// A deflated tile, possibly shuffled, that is inflated while it is read sequentially, with a few
+// buffers for tiles of any size.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace shw {
 
 struct DeflatedTile {
   std::shared_ptr<const ByteSource> source;
-  std::uint64_t offset = 0, length = 0;  // of its bytes there
-  std::uint64_t needed = 0;              // bytes of its front that are read
-  // Of shuffled elements: first the first bytes of all, then the second ones, ...
+  std::uint64_t offset = 0, length = 0;  // of the compressed bytes
+  std::uint64_t needed = 0;              // number of leading bytes that are read
+  // Element size for shuffling: first bytes of all elements, then second ones, ...
   std::size_t shuffled_by = 1;
-  // Bytes of the whole tile; nothing where only its stream tells: it is then inflated once more.
-  // Where elements are not shuffled nobody asks.
+  // Bytes of the whole tile; empty if only the stream tells, which is then inflated once more. Not
+  // used without shuffling.
   std::optional<std::uint64_t> whole = {};
-  std::function<bool(std::uint64_t)> may_have = {};  // so many bytes: of what the stream tells
+  std::function<bool(std::uint64_t)> may_have = {};  // true if a stream of this length is valid
 };
 
-// Its first `needed` bytes. A shuffled one is inflated at `shuffled_by` places at once, each from
-// the front: one and a half passes for two bytes, two and a half for four. kDamaged where the
-// stream does not come to an end, or to another length than the tile has.
+// The first `needed` bytes. A shuffled tile is inflated by `shuffled_by` streams at once: one and a
+// half passes for two bytes, two and a half for four. kDamaged if the stream is truncated or has
+// another length than the tile.
 Result<std::unique_ptr<ByteStream>> tile_stream(const DeflatedTile& tile);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Which boxes of a DTensor a rank's local tensor is made of, by mesh and placements.
+// Boxes of a DTensor that a rank's local tensor contains, from mesh and placements.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace shw {
 
-// The boxes in the order in which the local tensor holds them along the axis that is cut into
-// several; one where the local tensor is one box, none where it is empty. `rank`: where the mesh
-// does not say whose part it is. kUnsupported: what is in the way.
+// Boxes in the order of the local tensor, several along an axis cut into pieces, none if it
+// is empty. `rank` is used if the mesh does not tell the rank. kUnsupported with the
+// reason.
 Result<std::vector<Box>> boxes_of_sharding(const SideSharding& sharding, std::int64_t rank);
 
 }  // namespace shw

@@ -1,7 +1,7 @@
-// A folder of torch.save files, one per rank, whose tensors say themselves
-// which part of the whole they are: DTensors with their mesh and placements
-// (verl's FSDP checkpoints). Names are those in the files; of every kind but
-// the model's with the kind before them: "optim.state.0.exp_avg".
+// A folder of torch.save files, one per rank, whose tensors are DTensors with
+// mesh and placements (verl's FSDP checkpoints). Names are those in the
+// files, prefixed by the kind of file except for the model:
+// "optim.state.0.exp_avg".
 #pragma once
 
 #include "core/formats/format_row.h"

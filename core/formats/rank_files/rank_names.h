@@ -1,5 +1,5 @@
-// Names of the files that every rank of a sharded save writes for itself, as
-// verl gives them.
+// Names of per-rank files of a sharded save, as in
+// verl.
 //
 //   file = KIND_world_size_W_rank_R.pt      KIND = model | optim | extra_state
 //   | ...
@@ -25,14 +25,14 @@ std::optional<RankFileName> parse_rank_file(std::string_view name);
 std::string rank_file_name(const RankFileName& name);
 std::optional<std::uint32_t> rank_of_file(std::string_view path);
 
-// The files at the top of one save.
+// Files of one save.
 struct RankFiles {
   std::uint32_t ranks = 0;
   std::map<std::string, std::map<std::uint32_t, std::string>> by_kind = {};  // "model": rank: path
   std::vector<std::string> others = {};  // of saves by another number of ranks
 };
-// Of saves by several numbers of ranks the one of which the fewest files are
-// missing.
+// Among saves by different numbers of ranks, the one with the fewest missing
+// files.
 RankFiles rank_files_of(std::span<const Entry> entries);
 
 }  // namespace shw

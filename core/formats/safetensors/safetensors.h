@@ -1,5 +1,5 @@
-// Hugging Face checkpoints: plain safetensors files, one or many, and the sharded form that torch's
-// HuggingFaceStorageWriter leaves, one set of files a rank.
+// Hugging Face checkpoints: plain safetensors files, one or several, and the sharded form of
+// torch's HuggingFaceStorageWriter with files per rank.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace shw {
 
-// The .safetensors files of a directory as one checkpoint. Sharded files say where their chunks
-// begin, but nobody says how large a tensor is: its shape is inferred as the maximum of offset +
-// size, as torch does, so a lost last shard cannot be seen here. A file that cannot be read becomes
-// a finding (bad-record), unless none can.
+// Opens the .safetensors files of a directory as one checkpoint. Sharded files contain offsets of
+// chunks but not shapes of tensors. A shape is inferred as the maximum of offset + size, as in
+// torch, so a missing last shard is not detected here. Unreadable files become findings
+// (bad-record), unless no file is readable.
 Result<std::shared_ptr<const Checkpoint>> open_safetensors(
     std::shared_ptr<const Directory> directory, Progress* progress);
 

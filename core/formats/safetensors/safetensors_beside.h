@@ -1,4 +1,4 @@
-// What lies in one folder and is not one model: an adapter beside it, the same model in two forms.
+// Several models in one folder: an adapter beside its model, or one model in two forms.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace shw {
 
-// Takes adapters out of `paths` where a model lies beside them.
+// Removes adapters from `paths` and returns them, if there is also a model.
 std::vector<std::string> take_adapters(std::vector<std::string>& paths);
 Finding beside_model(const std::vector<std::string>& adapters);
 
-// Files of several programs, each of them a whole model; nothing where there is one.
+// An error if files of several programs are each a whole model.
 std::optional<Error> find_other_models(const Directory& directory,
                                        const std::vector<std::string>& paths);
 

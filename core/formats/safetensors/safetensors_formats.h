@@ -1,4 +1,4 @@
-// Plain safetensors files, one or many, and the sharded ones of torch's HuggingFaceStorageWriter.
+// Formats of plain safetensors files, and of sharded ones by torch's HuggingFaceStorageWriter.
 #pragma once
 
 #include "core/formats/safetensors/safetensors_names.h"

@@ -5,8 +5,8 @@
 //               "data_offsets": [begin, end)}, ... }        offsets count from the end of the
 //               header
 //
-// Of two equal names, of tensors or in the metadata, the last one counts, as the reference reader
-// (safetensors 0.8) has it: the other one is as if it were not there.
+// Of equal names, of tensors or in the metadata, only the last counts, as in the reference reader
+// (safetensors 0.8).
 #pragma once
 
 #include <cstdint>
@@ -27,25 +27,25 @@ inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
 
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype_text;  // "BF16", as it stands there
+  std::string dtype_text;  // "BF16", as in the file
   Dtype dtype = Dtype::kUnknown;
   Extents shape;
-  std::uint64_t begin = 0, end = 0;  // absolute in the file
+  std::uint64_t begin = 0, end = 0;  // absolute offsets in the file
 };
 
-// The one name of a header that is no tensor's.
+// The only name in a header that is not a tensor.
 inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
 
-// Something that loaders refuse, but that leaves the rest readable.
+// An error that loaders reject, although the rest is readable.
 struct SafetensorsProblem {
   std::string tensor;  // may be empty
   std::uint64_t at = 0;
   std::string message;
-  bool is_cut_off = false;  // the file ends before the tensors do
-  bool is_unread = false;   // no damage: a dtype of the format that torch has none for
-  // Bytes between tensors or behind the last one, from `at` on, in a header that is sound else.
+  bool is_cut_off = false;  // the file ends before the tensors
+  bool is_unread = false;   // intact, but its dtype has no equivalent in torch
+  // Unowned bytes from `at` on, between tensors or after the last, in an otherwise valid header.
   bool is_unowned = false;
-  std::uint64_t unowned = 0;  // so many, also where it is not
+  std::uint64_t unowned = 0;  // their number, also if the header has other errors
 };
 
 struct SafetensorsHeader {
@@ -53,17 +53,17 @@ struct SafetensorsHeader {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::uint64_t data_begin = 0;
   std::vector<SafetensorsProblem> problems;
-  std::vector<std::string> repeated;  // names that are there again
+  std::vector<std::string> repeated;  // repeated names
 
   const std::string* find_metadata(std::string_view key) const;
   bool has_unowned() const;  // SafetensorsProblem::is_unowned
 };
 
-// kDamaged with file and offset where there is no header to work with.
+// kDamaged with file and offset if the header is unusable.
 Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
                                                   const Progress* progress = nullptr);
 
-// Values of the sharding information that torch's Hugging Face writer leaves in the metadata.
+// The metadata key of sharding information by torch's Hugging Face writer.
 inline constexpr std::string_view kShardingInfoKey = "DCP_SHARDING_INFO";
 struct ShardingInfo {
   std::vector<std::pair<std::string, Extents>> offsets;  // sorted by name

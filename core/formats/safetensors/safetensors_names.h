@@ -10,22 +10,22 @@ namespace shw {
 
 inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 
-// The writer's rank in a sharded file's name: "shard-00013-model-00001-of-00002.safetensors" is of
-// rank 12.
+// The writer's rank in a sharded file's name: 12 for
+// "shard-00013-model-00001-of-00002.safetensors".
 std::optional<std::uint32_t> rank_in_shard_name(std::string_view path);
 
-// The files that the names of others promise and that are not among them: of
-// "model-00001-of-00003.safetensors" alone the second and the third.
+// Missing files of numbered sequences: for "model-00001-of-00003.safetensors" alone, the second and
+// third.
 std::vector<std::string> missing_parts(const std::vector<std::string>& paths);
 
 inline constexpr std::string_view kAdapterStem = "adapter_model";  // PEFT
-// By their names: two parts with one count, or shards of ranks.
+// True for names of two parts with equal counts, or of shards by ranks.
 bool are_parts_of_one_save(std::string_view a, std::string_view b);
-// "model" of "model.safetensors" and of "model-00001-of-00002.safetensors", where some program
-// looks for a whole model by that name; empty for all other files.
+// "model" for "model.safetensors" and "model-00001-of-00002.safetensors", if some program loads a
+// whole model by that name; else empty.
 std::string_view model_stem(std::string_view path);
-// "model-rank-0-part-0.safetensors": vLLM's sharded state, where each rank has its own part of a
-// tensor under the same name, and no file says which.
+// "model-rank-0-part-0.safetensors": vLLM's sharded state. Each rank has a different part of a
+// tensor under the same name, and files do not tell which.
 bool is_rank_part(std::string_view path);
 
 }  // namespace shw

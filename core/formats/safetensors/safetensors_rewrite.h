@@ -1,4 +1,4 @@
-// A safetensors file with other tensors in it than before, laid out before it is written.
+// Layout of a safetensors file whose tensors change, made before writing.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 namespace shw {
 
 struct SafetensorsTensor {
-  std::string dtype_text;  // empty: the one that it has in the file
+  std::string dtype_text;  // empty: as in the file
   Extents shape;
   std::uint64_t length = 0;
 };
 struct SafetensorsChange {
   std::set<std::string> dropped;
-  std::map<std::string, SafetensorsTensor> written;  // in place of one of that name, or new
-  std::map<std::string, Extents> saved_offsets;      // of shards; those not named keep theirs
-  std::string filled = {};     // kFilledAttribute of the file's __metadata__; empty: stays as it is
-  bool drops_unowned = false;  // bytes that belong to no tensor
+  std::map<std::string, SafetensorsTensor> written;  // new, or replacing one of that name
+  std::map<std::string, Extents> saved_offsets;      // of shards; others keep theirs
+  std::string filled = {};     // kFilledAttribute for __metadata__; empty: unchanged
+  bool drops_unowned = false;  // removes bytes that belong to no tensor
   bool empty() const {
     return dropped.empty() && written.empty() && saved_offsets.empty() && !drops_unowned;
   }
@@ -35,24 +35,24 @@ struct SafetensorsChange {
 struct SafetensorsLayout {
   struct Copy {
     std::uint64_t offset = 0;  // in the new file
-    std::uint64_t begin = 0;   // in the old one
+    std::uint64_t begin = 0;   // in the old file
     std::uint64_t length = 0;
   };
-  Bytes header;  // with its length before it
+  Bytes header;  // including its length
   std::vector<Copy> copies;
-  std::map<std::string, std::uint64_t> written;  // where those tensors begin
+  std::map<std::string, std::uint64_t> written;  // their offsets
   std::uint64_t size = 0;
 };
 
-// What is named nowhere keeps its bytes, `__metadata__` its entries. Where no bytes move, the
-// header keeps its length if the new text fits (padded with spaces), and all data are one copy.
-// Else the data begin at a multiple of 8 and follow each other without holes, wider elements first,
-// as the reference implementation writes them; a source whose own header is damaged is refused.
+// Tensors that are not named keep their bytes, and `__metadata__` its entries. If no bytes move,
+// the header keeps its length (padded with spaces) if the new text fits, and all data is one copy.
+// Otherwise data starts at a multiple of 8 without gaps, larger elements first, as the reference
+// implementation writes it. Sources with damaged headers are rejected.
 Result<SafetensorsLayout> lay_out_safetensors(const ByteSource& source,
                                               const SafetensorsChange& change);
 
-// The same header with that many more spaces behind it; false where it would be longer than readers
-// take.
+// Appends spaces to the header; false if it would exceed the limit of
+// readers.
 bool widen_safetensors_header(Bytes& header, std::uint64_t by);
 
 }  // namespace shw
