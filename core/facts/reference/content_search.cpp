@@ -1,7 +1,9 @@
 #include "core/facts/reference/content_search.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -49,6 +51,56 @@ std::vector<TensorId> of_these_forms(const Checkpoint& reference, const Checkpoi
     if (forms.contains(form_text(reference, other))) out.push_back(other);
   }
   return out;
+}
+
+// A tensor here and one of the reference, whose rows are held together byte for byte: hashes can
+// be made to agree.
+class RowsBeside {
+ public:
+  RowsBeside(const CheckInput& input, TensorId here)
+      : progress_(input.progress),
+        boxes_(input.checkpoint, here, input.checkpoint.dtype(here), input.progress,
+               decoded_for_places(input)),
+        shape_(copy_of(input.checkpoint.shape(here))) {}
+  RowsBeside(const CheckInput& input, const Checkpoint& reference, TensorId there)
+      : progress_(input.progress),
+        boxes_(reference, there, reference.dtype(there), input.progress, decoded_for_places(input)),
+        shape_(copy_of(reference.shape(there))) {}
+
+  // Rows [from, from + count) of this one beside those from `at` on of the other, which have one
+  // width and dtype. False where one of them cannot be read.
+  bool has_rows_of(RowsBeside& other, std::int64_t from, std::int64_t at, std::int64_t count) {
+    const std::int64_t elements = volume(shape_).value_or(0) / std::max<std::int64_t>(1, shape_[0]);
+    const std::int64_t at_once =
+        std::max<std::int64_t>(1, kSearchSlabBytes / std::max<std::int64_t>(1, elements * 8));
+    for (std::int64_t row = 0; row < count; row += at_once) {
+      if (is_cancelled(progress_)) return false;
+      const std::int64_t rows = std::min(at_once, count - row);
+      auto a = rows_at(from + row, rows), b = other.rows_at(at + row, rows);
+      if (!a || !b || !std::equal(a->begin(), a->end(), b->begin(), b->end())) return false;
+    }
+    return true;
+  }
+  std::int64_t rows() const { return shape_.empty() ? 0 : shape_[0]; }
+
+ private:
+  std::optional<Bytes> rows_at(std::int64_t first, std::int64_t count) {
+    Box box = whole(shape_);
+    box.offsets[0] = first;
+    box.sizes[0] = count;
+    return boxes_.elements(box);
+  }
+
+  Progress* progress_;
+  TensorBoxes boxes_;
+  Extents shape_;
+};
+
+// Of tensors of one form. A single number is no content that tells anything.
+bool same_bytes(const CheckInput& input, TensorId here, TensorId there) {
+  RowsBeside ours(input, here), theirs(input, *input.reference, there);
+  return ours.rows() != 0 && ours.rows() == theirs.rows() &&
+         ours.has_rows_of(theirs, 0, 0, ours.rows());
 }
 
 // --- rows
@@ -156,6 +208,19 @@ void add_row(std::size_t tensor, const RowPlace& place, std::int64_t at,
     runs.push_back({tensor, place.member, place.row, 1, at});
 }
 
+bool are_same_rows(const CheckInput& input, const std::vector<TensorId>& group,
+                   const std::vector<GroupRun>& runs) {
+  std::vector<std::unique_ptr<RowsBeside>> ours, theirs;
+  for (TensorId tensor : group) {
+    ours.push_back(std::make_unique<RowsBeside>(input, tensor));
+    theirs.push_back(std::make_unique<RowsBeside>(input, *input.reference,
+                                                  *input.counterparts[index_of(tensor)]));
+  }
+  return std::all_of(runs.begin(), runs.end(), [&](const GroupRun& run) {
+    return ours[run.source]->has_rows_of(*theirs[run.tensor], run.from, run.at, run.count);
+  });
+}
+
 // Empty if a row is not found, or if all rows are in place.
 std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorId>& group) {
   RowPlaces places;
@@ -175,7 +240,8 @@ std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorI
       next = {place->member, place->row + 1};
     }
   }
-  return is_elsewhere ? runs : std::vector<GroupRun>{};
+  if (!is_elsewhere || !are_same_rows(input, group, runs)) return {};
+  return runs;
 }
 
 std::string packed_runs(const std::vector<GroupRun>& runs) {
@@ -236,6 +302,7 @@ Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
     std::optional<ContentFound> found;
     for (TensorId other : group->second) {
       if (theirs.of(other) != ours.of(tensors[i])) continue;
+      if (!same_bytes(input, tensors[i], other)) continue;
       if (found) found->is_only = false;
       if (own && *own == other) break;
       if (!found) found = ContentFound{tensors[i], other};
@@ -267,6 +334,50 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
     out.push_back(std::move(found));
   }
   return out;
+}
+
+namespace {
+
+// "q_proj.bias" of "q_proj.weight".
+std::optional<TensorId> bias_of(const Checkpoint& c, TensorId weight) {
+  constexpr std::string_view kWeight = ".weight", kBias = ".bias";
+  std::string fqn(c.fqn(weight));
+  if (!fqn.ends_with(kWeight)) return std::nullopt;
+  fqn.replace(fqn.size() - kWeight.size(), kWeight.size(), kBias);
+  const auto bias = c.find(fqn);
+  const bool fits = bias && c.shape(*bias).size() == 1 && c.shape(*bias)[0] == c.shape(weight)[0];
+  return fits ? bias : std::nullopt;
+}
+
+bool has_rows_of_reference(const CheckInput& input, const RowsFound& bias) {
+  const auto other = input.counterparts[index_of(bias.tensor)];
+  if (!other || !same(input.checkpoint.shape(bias.tensor), input.reference->shape(*other)) ||
+      input.checkpoint.dtype(bias.tensor) != input.reference->dtype(*other))
+    return false;
+  RowsBeside there(input, *input.reference, *other);
+  return std::all_of(bias.runs.begin(), bias.runs.end(), [&](const MovedRows& run) {
+    RowsBeside here(input, run.source);
+    return here.has_rows_of(there, run.from, run.at, run.count);
+  });
+}
+
+}  // namespace
+
+std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector<RowsFound>& rows) {
+  std::vector<RowsFound> found;
+  for (const RowsFound& weight : rows) {
+    const auto bias = bias_of(input.checkpoint, weight.tensor);
+    if (!bias) continue;
+    RowsFound own{*bias, weight.runs};
+    for (MovedRows& run : own.runs) {
+      const auto source = bias_of(input.checkpoint, run.source);
+      if (!source) return {};
+      run.source = *source;
+    }
+    if (!has_rows_of_reference(input, own)) return {};
+    found.push_back(std::move(own));
+  }
+  return found;
 }
 
 PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source) {

@@ -39,6 +39,10 @@ struct RowsFound {
 Result<std::vector<std::vector<RowsFound>>> find_rows(
     const CheckInput& input, const std::vector<std::vector<TensorId>>& groups);
 
+// The biases of such matrices, if their elements lie as the rows do, byte for byte as in the
+// reference. Empty if one of them does not, or is missing.
+std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector<RowsFound>& rows);
+
 // The repair that gives `target` the contents of `source`, which has the same form. For formats
 // that store names in the data files, where entries cannot be renamed.
 PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source);

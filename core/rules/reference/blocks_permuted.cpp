@@ -306,7 +306,7 @@ void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Findin
       exchanged.push_back(std::move(moved));
   }
   report_exchanged(facts, exchanged, outcome.right, findings);
-  report_exchanged(facts, outcome.like, outcome.right, findings);
+  report_exchanged(facts, outcome.like, outcome.right, findings, !same_step);
   report_partly(facts, outcome.partly, findings);
   std::set<std::string_view> told = report_between(facts, outcome.strange, findings);
   told.merge(report_foreign(facts, outcome.strange, outcome.right, findings));
@@ -322,6 +322,12 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
   const std::vector<std::string> left = states_left(facts, mended, outcome.right);
   for (auto& [says, finding] : outcome.permuted) {
     const bool is_like = finding.evidence.back().first == kMargin;
+    if (is_like && is_same_step(outcome)) {
+      finding.diagnoses.clear();
+      finding.cause += kLikenessProvesNothing;
+      findings.push_back(std::move(finding));
+      continue;
+    }
     std::string text = is_like
                            ? "Put the blocks where the reference has what is like them: nothing "
                              "is lost."

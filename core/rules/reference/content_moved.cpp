@@ -148,7 +148,7 @@ bool are_exchanged(const std::vector<Move>& moves) {
 std::string moved_cause(const std::vector<Move>& moves) {
   const Move& first = moves.front();
   std::string cause = fmt::format(
-      "{} {} what the reference has under another name, by a hash of all bytes: {} is its {}",
+      "{} {} what the reference has under another name, byte for byte: {} is its {}",
       plural(moves.size(), "tensor"), moves.size() == 1 ? "holds" : "hold", first.from, first.to);
   const bool exchanged = are_exchanged(moves);
   cause += exchanged ? ", and the other way round: they were exchanged. " : ". ";
@@ -336,8 +336,10 @@ bool are_interleaved(const std::vector<RowsFound>& found) {
 Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
                        std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  SHW_TRY(const auto found, rows_elsewhere(facts, sisters(facts, left)));
+  SHW_TRY(auto found, rows_elsewhere(facts, sisters(facts, left)));
   if (found.empty()) return {};
+  const std::vector<RowsFound> biases = biases_of_rows(facts, found);
+  found.insert(found.end(), biases.begin(), biases.end());
   Finding finding;
   finding.rule = "content-moved";
   std::vector<std::string> lines;

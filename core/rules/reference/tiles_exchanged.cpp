@@ -110,7 +110,8 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
 }  // namespace
 
 void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
-                      const std::set<TensorId>& right, std::vector<Finding>& findings) {
+                      const std::set<TensorId>& right, std::vector<Finding>& findings,
+                      bool offers) {
   std::map<std::string, std::pair<TilePattern, std::vector<const MovedTiles*>>> by_pattern;
   for (const MovedTiles& one : tensors) {
     TilePattern pattern = pattern_of(one.places, one.expected);
@@ -118,8 +119,13 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
     named = std::move(pattern);
     all.push_back(&one);
   }
-  for (const auto& [says, group] : by_pattern)
+  for (const auto& [says, group] : by_pattern) {
     findings.push_back(exchanged_finding(facts, group.first, group.second, right));
+    if (offers) continue;
+    findings.back().remedy = {};
+    findings.back().diagnoses.clear();
+    findings.back().cause += kLikenessProvesNothing;
+  }
 }
 
 void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,

@@ -18,9 +18,16 @@ struct MovedTiles {
 };
 
 // For kExchanged, and where correlation finds the places: one finding per pattern, with a relabel.
-// `right`: tensors that equal the reference.
+// `right`: tensors that equal the reference. `offers`: false leaves the remedy out.
 void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors,
-                      const std::set<TensorId>& right, std::vector<Finding>& findings);
+                      const std::set<TensorId>& right, std::vector<Finding>& findings,
+                      bool offers = true);
+
+// Why correlation is no ground for a repair if the reference is of the same step: there, values
+// that differ are not progress of the training.
+inline constexpr const char* kLikenessProvesNothing =
+    " Most other tensors are equal to the reference's, so it is of the same step: an order that "
+    "only likeness tells is not repaired.";
 // For kPartly: known displacements, without remedy.
 void report_partly(const Facts& facts, const std::vector<MovedTiles>& tensors,
                    std::vector<Finding>& findings);
