@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "core/base/cancellable_range.h"
 #include "core/facts/reference/config_general.h"
@@ -55,11 +56,19 @@ bool is_stored_as_float8(Dtype dtype) {
   return dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E5m2;
 }
 
-bool is_quantised(const Checkpoint& c, TensorId tensor) {
-  const std::string_view fqn = c.fqn(tensor);
-  if (is_packed_dtype(c.dtype(tensor)) && c.shape(tensor).size() >= 2) return true;
+bool has_packed_ending(std::string_view fqn) {
   return std::any_of(kPackedParts.begin(), kPackedParts.end(),
                      [&](Words word) { return fqn.ends_with(word); });
+}
+
+bool is_quantised(const Checkpoint& c, TensorId tensor) {
+  if (is_packed_dtype(c.dtype(tensor)) && c.shape(tensor).size() >= 2) return true;
+  return has_packed_ending(c.fqn(tensor));
+}
+
+bool are_float8(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](TensorId tensor) { return is_stored_as_float8(c.dtype(tensor)); });
 }
 
 // Only quantisers write such a weight.
@@ -112,6 +121,8 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config, Conf
       if (has_any(fqn, kPredictors) || fqn.find(next) != Words::npos) return;
     }
     out.absent_predictors = std::pair(key_in(text, key), said->second);
+    out.drops_predictors =
+        config.is_of_transformers && !config.has_own_code && !config.quantisation;
     return;
   }
 }
@@ -125,12 +136,15 @@ bool lists_quantisation_elsewhere(const Checkpoint& c) {
 
 void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
                     Progress* progress, ConfigAnnounced& out) {
-  bool any = false;
+  bool any = false, has_scales = false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     any = any || is_quantised(c, tensor);
+    has_scales = has_scales || has_packed_ending(c.fqn(tensor));
     if (!config.quantisation && is_surely_packed(c, tensor)) out.packed_weights.push_back(tensor);
   }
   if (!out.packed_weights.empty() && lists_quantisation_elsewhere(c)) out.packed_weights.clear();
+  if (!out.packed_weights.empty() && !has_scales && are_float8(c, out.packed_weights))
+    out.bare_float8 = std::exchange(out.packed_weights, {});
   if (config.quantisation && config.quantisation->is_whole && !any && is_whole)
     out.left_quantisation = config.quantisation;
 }

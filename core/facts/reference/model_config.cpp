@@ -93,6 +93,7 @@ std::optional<SaidQuantisation> quantisation_in(const Json& part, const std::str
 ModelConfig config_in(const Json& object) {
   ModelConfig config;
   config.parts.push_back(part_in(object, ""));
+  config.is_of_transformers = is_said(object, "transformers_version");
   for (const auto& [key, value] : object.items()) {
     // CLIP's "text_config_dict" overrides "text_config".
     if (value.is_object() && !is_said(object, (key + "_dict").c_str()))

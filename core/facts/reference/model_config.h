@@ -42,7 +42,8 @@ struct ModelConfig {
   std::string dtype;           // "bfloat16"; empty: not given
   bool packs_weights = false;  // quantised: shapes are those of packed weights
   std::optional<SaidQuantisation> quantisation;
-  bool has_own_code = false;  // "auto_map": custom code, where keys may mean something else
+  bool has_own_code = false;        // "auto_map": custom code, where keys may mean something else
+  bool is_of_transformers = false;  // "transformers_version": save_pretrained wrote it
 
   const ConfigPart* find(std::string_view part) const;
 };

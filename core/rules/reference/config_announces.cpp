@@ -40,6 +40,7 @@ void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding
       "transformers leaves them out when it saves. Text is generated without them, but "
       "speculative decoding with MTP in vLLM or SGLang stops or drafts at random.",
       key, said));
+  if (announced.drops_predictors) finding.severity = Severity::kInfo;
   finding.evidence = {{"key", key}, {"said", said}, {"there", std::int64_t{0}}};
   findings.push_back(std::move(finding));
 }
@@ -71,6 +72,22 @@ void add_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
+// A plain cast keeps each number as it is, and any loader can cast it back. With scales it would be
+// another number.
+void add_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
+                     std::vector<Finding>& findings) {
+  if (announced.bare_float8.empty()) return;
+  const TensorId first = announced.bare_float8.front();
+  const std::size_t count = announced.bare_float8.size();
+  Finding finding = announced_finding(fmt::format(
+      "{} {} {} and 0 scales are there ({}). That is a plain cast, as diffusers stores weights, or "
+      "the scales were lost: then values reach far beyond 1.",
+      plural(count, "weight"), count == 1 ? "is" : "are", name(c.dtype(first)), c.fqn(first)));
+  finding.severity = Severity::kInfo;
+  finding.evidence = {{"key", std::string("quantization_config")}, {"count", count_of(count)}};
+  findings.push_back(std::move(finding));
+}
+
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   const ConfigAnnounced announced = announced_by_config(facts.checkpoint, facts.progress);
@@ -78,6 +95,7 @@ void find_announced_and_absent(const Facts& facts, std::vector<Finding>& finding
   add_absent_predictors(announced, findings);
   add_left_quantisation(announced, findings);
   add_packed_weights(facts.checkpoint, announced, findings);
+  add_bare_float8(facts.checkpoint, announced, findings);
 }
 
 }  // namespace

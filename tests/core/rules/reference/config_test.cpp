@@ -381,6 +381,16 @@ TEST_CASE("config: a matrix of a known architecture that fits transposed is told
                   {"layers.1.mlp.up_proj.weight [8, 10]", "transposed", "[10, 8]"}));
 }
 
+TEST_CASE("config: layers that transformers' own export drops are no more than information") {
+  const Keys saved = {{"num_nextn_predict_layers", "1"}, {"transformers_version", "\"5.0.0\""}};
+  CHECK(names_all(
+      only_one(beside_keys(llama_weights(), saved), "config-announces", Severity::kInfo).cause,
+      {"num_nextn_predict_layers 1", "0 layers"}));
+  Keys own_code = saved;
+  own_code["auto_map"] = "{\"AutoModel\": \"own.Model\"}";
+  only_one(beside_keys(llama_weights(), own_code), "config-announces", Severity::kWarning);
+}
+
 TEST_CASE("config: what it announces and the weights do not have is a warning") {
   auto announced = [](const CheckReport& report) {
     return only_one(report, "config-announces", Severity::kWarning).cause;
