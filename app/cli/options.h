@@ -45,6 +45,7 @@ struct Options : VerbOptions {
   bool yes = false;
   bool quiet = false;
   bool plain = false;
+  std::optional<double> absolute, relative;  // of diff: --atol, --rtol
   bool html = false;
   bool markdown = false;
 };

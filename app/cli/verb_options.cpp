@@ -149,6 +149,22 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
     verb.add_option("--leave-out", options.leave_out,
                     "entries that do not come along, by shell patterns of names")
         ->type_name("PATTERN");
+    verb.add_flag("--weights-only", options.weights_only,
+                  "tensors of the model alone: no optimizer, random states, counters");
+    verb.add_option("--strip", options.strip,
+                    "take this off the beginning of names; wrappers: _orig_mod., module. and the "
+                    "like wherever they stand")
+        ->type_name("PREFIX|wrappers")
+        ->expected(1)
+        ->take_all();
+    verb.add_option("--rename", options.rename,
+                    "whole names that match get the name TO, with $1 for the first group")
+        ->type_name("REGEX=TO")
+        ->expected(1)
+        ->take_all();
+    verb.add_option("--dtype", options.dtype,
+                    "what floating weights are cast to: bf16, fp16, fp32, fp64")
+        ->type_name("DTYPE");
     verb.add_option("--shard-size", options.shard_bytes,
                     "safetensors: bytes of a file, 500M or 5G; without: 5G")
         ->transform(CLI::AsSizeValue(true).description(""))  // its own is a list of units
@@ -228,13 +244,13 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
 // Where an option stands in --help; those of no group stand first.
 struct OptionGroup {
   const char* title;
-  std::array<std::string_view, 12> names;
+  std::array<std::string_view, 16> names;
 };
 constexpr std::array<OptionGroup, 4> kOptionGroups = {{
     {"What is expected, and how deep to look", {"spec", "against", "mesh", "depth", "data"}},
     {"The result",
-     {"out", "in-place", "yes", "to", "plan", "fill", "placements", "leave-out", "shard-size",
-      "integrity", "paths", "copy"}},
+     {"out", "in-place", "yes", "to", "plan", "fill", "placements", "leave-out", "weights-only",
+      "strip", "rename", "dtype", "shard-size", "integrity", "paths", "copy"}},
     {"For CI", {"fail-on", "baseline", "policy", "ignore", "format"}},
     {"The machine", {"memory", "threads", "device", "on-device-error", "transport"}},
 }};
@@ -268,6 +284,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
   } else if (name == "diff") {
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the one that it is held against")->required();
+    verb.add_option("WORDS", words, "only names that fit: words, patterns and terms as of ls");
   } else if (name == "completion") {
     take_one_of(verb.add_option("FORM", options.subject,
                                 "for which shell, or the manual in one of two forms"),
@@ -288,7 +305,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
           "FQN", options.names,
           "tensors: a name, a shell pattern in quotes, or words and terms as of ls; without: all");
     }
-    if (name == "ls") {
+    if (name == "ls" || name == "convert") {
       verb.add_option(
           "WORDS", words,
           "words that the name must hold, patterns such as *.bias, or terms: finding:RULE  "
@@ -319,6 +336,16 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("RULE")
         ->expected(1)
         ->take_all();
+  }
+  if (takes(shape, 'T')) {
+    verb.add_option("--atol", options.absolute,
+                    "values no further apart than this plus --rtol times |B| are no difference; "
+                    "implies --data")
+        ->check(CLI::NonNegativeNumber.description(""))
+        ->type_name("X");
+    verb.add_option("--rtol", options.relative, "the part of --atol that grows with |B|")
+        ->check(CLI::NonNegativeNumber.description(""))
+        ->type_name("X");
   }
   if (takes(shape, 'S')) {
     take_one_of(verb.add_option("--sort", options.sort, "the order; without: by name"),

@@ -8,9 +8,11 @@ namespace {
 // Options: s --spec, a --against, d --data and --depth, m
 // --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
-// --memory, k --roll-back, y --yes, c --placements, t --to and --shard-size, A --against of verify,
-// N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and --copy, P
-// --plain, u --device of what makes and --transport, U --device of what counts.
+// --memory, k --roll-back, y --yes, c --placements, t --to and what else convert takes, A --against
+// of verify, N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and
+// --copy, T
+// --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
+// counts.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -54,16 +56,21 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright check step_9000 --data        every byte, CRCs included\n"
      "  shardwright check step_* --ignore portability",
      "Several checkpoints are checked one after the other. The exit code is 1 where one of them "
-     "has findings, else the largest of theirs. With --json their answers follow one another.\n\n"
+     "has findings, else the largest of theirs. With --json they are one list."
+     "\n\n"
      "What --ignore takes out stands under what was not judged. `ignore = [\"RULE\"]` in "
      "shardwright.toml, or under [tool.shardwright] of pyproject.toml, says it for the folder "
      "that you stand in, unless that is the checkpoint's own."},
-    {"diff", "vb", "Say how two checkpoints differ, in any formats and tiles",
+    {"diff", "vbT", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
-     "  shardwright diff step_9000 hf --data          every value as well",
+     "  shardwright diff step_9000 hf --data          every value as well\n"
+     "  shardwright diff step_9000 hf --atol 1e-5 mlp '*.weight'     what fits, nearly the same",
      "Names, shapes, dtypes, tiles. With --data every element too, bit by bit, with the largest "
      "distance, ULP, cosine and the first that differs, and names that are new names of the same "
-     "bytes.\n\nExit code 0: the same to the bit; 1: different; 2: undecided. Without --data it is "
+     "bytes. --atol and --rtol are those of torch.allclose; two NaN count as equal, and another "
+     "dtype stays a difference.\n\nExit code 0: the same to the bit, or within the tolerance; 1: "
+     "different, or WORDS fit "
+     "nothing; 2: undecided. Without --data it is "
      "undecided wherever metadata agree. It is also undecided where bytes are damaged, missing, "
      "filled by a repair, or differ between copies inside one checkpoint."},
     {"plan", "sadmgpXb", "Say what a repair would do, and what it would lose",
@@ -98,8 +105,14 @@ constexpr VerbRow kVerbs[] = {
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
+     "  shardwright convert step_9000 --to safetensors --weights-only --strip model. --dtype bf16\n"
+     "  shardwright convert step_9000 --to torch layers.3 '*.weight'   only what fits, as in ls\n"
      "  shardwright convert hf --to dcp --out step_0",
-     "With proof. Entries that the format has no place for are refused by name."},
+     "With proof. Entries that the format has no place for are refused by name; --weights-only "
+     "leaves them out. Exit code 1 where WORDS fit nothing.\n\nThe files have the names that "
+     "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like come "
+     "along. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
+     "float32 as they are, and config.json says the new dtype."},
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"

@@ -10,6 +10,7 @@
 #include "core/repair/run/outlook_words.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
+#include "core/verbs/convert_plan.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
@@ -155,31 +156,43 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan pla
 
 namespace {
 
-template <class MakePlan>
-int run_transform(Context& context, const std::string& suffix, MakePlan make_plan) {
-  auto opened = open_all(context);
-  if (!opened) return fail_with(context, opened.error());
-  auto plan = make_plan(*opened, context.options);
-  if (!plan) return fail_with(context, plan.error());
+// What is broken is refused, and the steps are carried out else.
+int write_result(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+                 const std::string& suffix) {
   auto wrong = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::reasons_to_repair_first(*opened, context.options.depth, &context.progress,
+    return verbs::reasons_to_repair_first(opened, context.options.depth, &context.progress,
                                           context.team);
   }();
   if (!wrong) return fail_with(context, wrong.error());
   if (auto sound = refuse_broken(*wrong, context.options.checkpoint); !sound)
     return fail_with(context, sound.error());
-  return run_steps(context, *opened, *plan, suffix);
+  return run_steps(context, opened, plan, suffix);
 }
 
 }  // namespace
 
 int run_reshard(Context& context) {
-  return run_transform(context, "-resharded", verbs::plan_reshard);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  auto plan = verbs::plan_reshard(*opened, context.options);
+  if (!plan) return fail_with(context, plan.error());
+  return write_result(context, *opened, *plan, "-resharded");
 }
 
 int run_convert(Context& context) {
-  return run_transform(context, "-" + context.options.to, verbs::plan_convert);
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  VerbOptions said = context.options;
+  said.only = context.options.subject;
+  auto made = verbs::plan_of_convert(*opened, said, &context.progress);
+  if (!made) return fail_with(context, made.error());
+  if (made->is_empty) {
+    context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
+    return kFindings;  // as ls and grep: nothing was found
+  }
+  for (const std::string& note : made->notes) context.terminal.say(printable(note));
+  return write_result(context, *opened, made->plan, "-" + context.options.to);
 }
 
 }  // namespace shw::cli

@@ -202,7 +202,7 @@ Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
     SHW_CHECK(seal(tiles, gathered));
     return gathered.flush();
   }
-  if (writer.seal_file == nullptr) return {};
+  if (writer.seal_file == nullptr || laid_out_.files[index].is_beside) return {};
   SHW_TRY(auto around, writer.seal_file(run_.outputs, laid_out_, index, checksums_));
   for (const OutputBytes& bytes : around) SHW_CHECK(file.write_at(bytes.offset, bytes.bytes));
   return {};

@@ -103,6 +103,7 @@ struct LaidOut {
   struct File {
     std::string path;  // a new path, or a source file that is rewritten
     std::uint64_t size = 0;
+    bool is_beside = false;  // holds no tensor: the writer did not lay it out and does not seal it
   };
   std::vector<File> files;
   std::vector<MadeTile> made;  // in the order of Outputs

@@ -349,6 +349,7 @@ StepJson json_of_plan(const StepPlan& plan) {
   StepJson target = StepJson::object();
   if (!plan.format.empty()) target["format"] = plan.format;
   if (plan.shard_bytes != 0) target["shard_bytes"] = plan.shard_bytes;
+  if (plan.weights_only) target["weights_only"] = true;
   if (!target.empty()) out["target"] = std::move(target);
   write_names_as_text(out);
   return out;
@@ -357,10 +358,12 @@ StepJson json_of_plan(const StepPlan& plan) {
 void read_target(EditedJson& in, const StepJson& json, StepPlan& plan) {
   if (!EditedJson::has(json, "target")) return;
   const StepJson& target = json["target"];
-  in.only(target, {"format", "shard_bytes"});
+  in.only(target, {"format", "shard_bytes", "weights_only"});
   if (EditedJson::has(target, "format")) plan.format = in.text(target, "format");
   if (EditedJson::has(target, "shard_bytes"))
     plan.shard_bytes = in.number<std::uint64_t>(target, "shard_bytes");
+  if (EditedJson::has(target, "weights_only"))
+    plan.weights_only = in.boolean(target, "weights_only");
 }
 
 }  // namespace

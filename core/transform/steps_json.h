@@ -12,7 +12,8 @@ namespace shw {
 //   {"schema": "shardwright/1", "plan": 2, "checkpoint", "fingerprint",
 //    "inputs": [{"checkpoint", "fingerprint"}],   others that steps take from
 //    "steps": [{"step": "cast", "tensors": ["*.weight"], "dtype": "bfloat16"}, ...],
-//    "target": {"format": "safetensors", "shard_bytes": 5000000000}, "hash"}
+//    "target": {"format": "safetensors", "shard_bytes": 5000000000, "weights_only": true},
+//    "hash"}
 struct StepPlan {
   std::string checkpoint, fingerprint;
   struct Input {
@@ -23,6 +24,7 @@ struct StepPlan {
   std::vector<Step> steps = {};
   std::string format = {};  // of what is written; empty: as what is read
   std::uint64_t shard_bytes = 0;
+  bool weights_only = false;  // what a trainer keeps beside the weights is not copied along
 };
 
 // XXH3-128 of all of it but the hash and the path as typed: equal plans do the same.

@@ -22,6 +22,11 @@ struct VerbOptions {
   std::string out;             // --out FOLDER; empty: beside the checkpoint
   bool in_place = false;       // --in-place
   std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries not to copy
+  bool weights_only = false;                // --weights-only: tensors of the model alone
+  std::vector<std::string> strip = {};      // --strip PREFIX, or "wrappers"
+  std::vector<std::string> rename = {};     // --rename REGEX=TO
+  std::string dtype = {};                   // --dtype: of floating weights; empty: unchanged
+  std::string only = {};                    // words and terms as of ls; empty: all entries
   std::string placements = {};              // --placements FILE; empty: Shard(0) on the first axis
   std::string to = {};                      // --to dcp | safetensors | torch
   std::uint64_t shard_bytes = 0;            // --shard-size BYTES; 0: the format's own

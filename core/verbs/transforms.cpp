@@ -28,9 +28,6 @@
 namespace shw::verbs {
 namespace {
 
-// The default shard size of Hugging Face's libraries.
-constexpr std::uint64_t kShardBytes = 5'000'000'000;
-
 Result<std::string> text_of_file(const std::string& path) {
   SHW_TRY(auto source, open_file(path, path));
   return read_whole_text(*source);
@@ -112,17 +109,6 @@ Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& verb_opti
     if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
     std::get<ReshardStep>(plan.steps[found->second]).tensors.push_back(std::move(fqn));
   }
-  return plan;
-}
-
-Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& verb_options) {
-  StepPlan plan = plan_for(opened);
-  if (!verb_options.leave_out.empty()) plan.steps.emplace_back(DropStep{verb_options.leave_out});
-  plan.format = verb_options.to;
-  plan.shard_bytes = verb_options.shard_bytes;
-  const Format* format = format_named(verb_options.to);
-  if (format != nullptr && format->traits.one_piece && plan.shard_bytes == 0)
-    plan.shard_bytes = kShardBytes;
   return plan;
 }
 
@@ -329,6 +315,7 @@ Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& pl
   run.partial = options.partial;
   run.team = options.team;
   run.integrity = options.integrity;
+  run.weights_only = plan.weights_only;
   std::string said =
       options.checkpoint.empty() ? opened.checkpoint->directory()->name() : options.checkpoint;
   SHW_TRY(run.request,

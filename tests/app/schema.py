@@ -57,7 +57,8 @@ def judge(kind, words, code, text, codes):
     for validator in (kinds[kind], whole):
         for error in list(validator.iter_errors(answer))[:3]:
             problems.append(f"{where}: {kind}: {error.json_path}: {error.message[:300]}")
-    examples.setdefault(kind, answer)
+    if isinstance(answer, dict):
+        examples.setdefault(kind, answer)
     return answer
 
 
@@ -163,6 +164,8 @@ def others():
     ask("error", ["explain", "the weather in Paris is fine"], (2,))
     ask("entry", ["show", str(pathlib.Path(DATA, "torch-2.14/healthy_grid/ckpt")), "object.list"])
     ask("error", ["info", "/no/such/checkpoint"], (4,))
+    healthy = str(pathlib.Path(DATA, "torch-2.14/healthy_grid/ckpt"))
+    ask("checks", ["check", healthy, healthy, "/no/such/checkpoint"], (4,))
     for words in (["chekc", "x"], ["check"], ["check", "x", "--spce", "y"], ["show", "x"],
                   ["check", "x", "--depth", "deep"], ["-q", "check", "x"], ["explain", "no-rule"]):
         ask("error", words, (3,))

@@ -1,5 +1,10 @@
 #include "core/formats/common/weights_only.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "core/tensor/dtype.h"
+
 namespace shw {
 
 std::string_view name_of_opcode(std::uint8_t opcode) {
@@ -47,6 +52,35 @@ std::string_view name_of_opcode(std::uint8_t opcode) {
     if (row.opcode == opcode) return row.name;
   }
   return {};
+}
+
+bool is_loaded_by_default(std::string_view module, std::string_view name) {
+  using Name = std::pair<std::string_view, std::string_view>;
+  constexpr auto kNames = std::to_array<Name>({
+      {"collections", "OrderedDict"},
+      {"collections", "Counter"},
+      {"torch.nn.parameter", "Parameter"},
+      {"torch.serialization", "_get_layout"},
+      {"torch", "Size"},
+      {"torch", "Tensor"},
+      {"torch", "device"},
+      {"torch.storage", "UntypedStorage"},
+      {"torch.storage", "TypedStorage"},
+      {"torch._tensor", "_rebuild_from_type_v2"},
+      {"_codecs", "encode"},
+      {"builtins", "bytearray"},
+      {"builtins", "set"},
+      {"builtins", "complex"},
+      {"__builtin__", "bytearray"},
+      {"__builtin__", "set"},
+      {"__builtin__", "complex"},
+  });
+  if (std::find(kNames.begin(), kNames.end(), Name(module, name)) != kNames.end()) return true;
+  if (module == "torch._utils") return name.starts_with("_rebuild_");
+  const bool is_storage = name.ends_with("Storage") || name.ends_with("Tensor");
+  if (module == "torch" || module.starts_with("torch.cuda") || module == "torch.sparse")
+    return is_storage || dtype_from_torch(name).has_value();
+  return false;
 }
 
 }  // namespace shw

@@ -30,4 +30,8 @@ inline constexpr std::array<bool, 256> kIsWeightsOnly = [] {
 // "MEMOIZE", of those that are none of them; empty where it is no opcode.
 std::string_view name_of_opcode(std::uint8_t opcode);
 
+// Names that it imports without being told to (torch.serialization.add_safe_globals), by
+// torch 2.15. torch.load has it as its default since 2.6.
+bool is_loaded_by_default(std::string_view module, std::string_view name);
+
 }  // namespace shw

@@ -3,6 +3,7 @@
 #include "core/formats/safetensors/safetensors_format_writer.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors_header.h"
@@ -14,11 +15,29 @@
 namespace shw {
 namespace {
 
-// What torch writes into every file, and Hugging Face's own library asks for.
-std::string first_metadata(bool sharded) {
-  return sharded
-             ? R"({"__metadata__":{"DCP_SHARDING_INFO":"{}","DCP_VERSION":"1.0","format":"pt"}})"
-             : R"({"__metadata__":{"format":"pt"}})";
+// What loaders ask for in every file: "pt", or what the files of the source say ("mlx").
+std::string format_word(const Outputs& outputs) {
+  constexpr const char* kTorch = "pt";
+  const Checkpoint* source = outputs.source;
+  if (source == nullptr || source->directory() == nullptr) return kTorch;
+  for (const FileRow& file : source->files()) {
+    if (!file.referenced || !file.safe || !file.path.ends_with(kSafetensorsSuffix)) continue;
+    auto opened = source->directory()->open(file.path);
+    auto header = opened ? read_safetensors_header(**opened)
+                         : Result<SafetensorsHeader>(tl::unexpected(opened.error()));
+    const std::string* word = header ? header->find_metadata("format") : nullptr;
+    return word == nullptr || word->empty() ? kTorch : *word;
+  }
+  return kTorch;
+}
+
+std::string first_metadata(const std::string& word, bool sharded) {
+  nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
+  if (sharded) metadata = {{"DCP_SHARDING_INFO", "{}"}, {"DCP_VERSION", "1.0"}};
+  metadata["format"] = word;
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  header[std::string(kSafetensorsMetadata)] = std::move(metadata);
+  return header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
@@ -27,8 +46,9 @@ const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
 }
 
 // A file of the metadata alone: what a first save begins with.
-std::shared_ptr<const ByteSource> first_file(const std::string& path, bool sharded) {
-  std::string text = first_metadata(sharded);
+std::shared_ptr<const ByteSource> first_file(const std::string& path, const std::string& word,
+                                             bool sharded) {
+  std::string text = first_metadata(word, sharded);
   auto length = static_cast<std::uint64_t>(text.size());
   auto number = std::as_bytes(std::span(&length, 1));
   auto rest = std::as_bytes(std::span(text));
@@ -54,7 +74,7 @@ Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
   std::string from = is_new ? added->second : path;
   std::shared_ptr<const ByteSource> source;
   if (from.empty()) {
-    source = first_file(path, sharded);
+    source = first_file(path, format_word(outputs), sharded);
   } else {
     SHW_TRY(source, source_of(outputs, sharded)->directory()->open(from));
   }
@@ -118,24 +138,32 @@ bool needs_no_index(const Directory& directory, const std::string& index,
 struct NewIndex {
   std::string path, text;  // empty: there is none any more
 };
-Result<std::optional<NewIndex>> new_index(const Outputs& outputs, const LaidOut& laid_out,
-                                          bool sharded) {
-  using Index = std::optional<NewIndex>;
-  const Checkpoint* followed = source_of(outputs, sharded);
-  if (followed == nullptr) {
-    std::string text = sharded ? std::string() : new_safetensors_index(outputs, laid_out);
-    return text.empty()
-               ? Index{}
-               : NewIndex{stem_of_new(outputs) + ".safetensors.index.json", std::move(text)};
+
+// Of a first save: one for each folder that has several files.
+std::vector<NewIndex> first_indexes(const Outputs& outputs, const LaidOut& laid_out) {
+  std::vector<NewIndex> indexes;
+  const PartHomes homes = part_homes(outputs);
+  for (const PartHome& home : homes.homes) {
+    std::string text = new_safetensors_index(outputs, laid_out, homes, home);
+    if (!text.empty())
+      indexes.push_back({home.folder + home.stem + ".safetensors.index.json", std::move(text)});
   }
+  return indexes;
+}
+
+Result<std::vector<NewIndex>> new_indexes(const Outputs& outputs, const LaidOut& laid_out,
+                                          bool sharded) {
+  using Indexes = std::vector<NewIndex>;
+  const Checkpoint* followed = source_of(outputs, sharded);
+  if (followed == nullptr) return sharded ? Indexes{} : first_indexes(outputs, laid_out);
   const Directory& directory = *followed->directory();
   auto path = find_safetensors_index(directory);
-  if (!path) return Index{};
+  if (!path) return Indexes{};
   SHW_TRY(auto source, directory.open(*path));
   const IndexChange change = index_change(*followed, outputs, laid_out);
   SHW_TRY(auto text, changed_index(*source, change));
   if (text && needs_no_index(directory, *path, change)) text->clear();
-  return text ? Index(NewIndex{std::move(*path), std::move(*text)}) : Index{};
+  return text ? Indexes{{std::move(*path), std::move(*text)}} : Indexes{};
 }
 
 Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
@@ -150,13 +178,13 @@ Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
   for (const PlacedTiles::Made& made : placed.made) {
     const OutputTensor& tensor = outputs.tensors[made.tensor];
     const auto& [file, offsets] = files.at(made.path);
-    std::uint64_t offset = offsets.at(tensor.fqn);
+    std::uint64_t offset = offsets.at(made.name);
     std::uint64_t length = *bytes_of(tensor, tensor.tiles[made.tile]);
     out.made.push_back({made.tensor, made.tile, file, offset, length, offset, length});
   }
   if (source_of(outputs, sharded) == nullptr) return out;
-  SHW_TRY(auto index, new_index(outputs, out, sharded));
-  if (index) out.replaced.insert(index->path);
+  SHW_TRY(auto indexes, new_indexes(outputs, out, sharded));
+  for (const NewIndex& index : indexes) out.replaced.insert(index.path);
   return out;
 }
 
@@ -169,11 +197,14 @@ Result<LaidOut> lay_out_sharded(const Outputs& outputs) {
 
 Status write_index(const Outputs& outputs, const LaidOut& laid_out, const CreateFile& create,
                    bool sharded) {
-  SHW_TRY(auto index, new_index(outputs, laid_out, sharded));
-  if (!index || index->text.empty()) return {};
-  SHW_TRY(auto sink, create(index->path));
-  SHW_CHECK(sink->write(std::as_bytes(std::span(index->text.data(), index->text.size()))));
-  return sink->finish();
+  SHW_TRY(auto indexes, new_indexes(outputs, laid_out, sharded));
+  for (const NewIndex& index : indexes) {
+    if (index.text.empty()) continue;
+    SHW_TRY(auto sink, create(index.path));
+    SHW_CHECK(sink->write(std::as_bytes(std::span(index.text.data(), index.text.size()))));
+    SHW_CHECK(sink->finish());
+  }
+  return {};
 }
 
 Status seal_plain(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "core/base/utf8.h"
@@ -74,26 +75,12 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
               "leave them out (convert --leave-out PATTERN), or write another format");
 }
 
-std::string stem_of_new(const Outputs& outputs) {
-  constexpr auto kOwnStems =
-      std::to_array<std::string_view>({"diffusion_pytorch_model", "adapter_model"});
-  if (outputs.source == nullptr) return "model";
-  std::string_view found;
-  for (const FileRow& file : outputs.source->files()) {
-    if (!file.referenced) continue;
-    const auto stem = std::find_if(kOwnStems.begin(), kOwnStems.end(), [&](std::string_view one) {
-      const std::string_view rest =
-          file.path.starts_with(one) ? std::string_view(file.path).substr(one.size()) : "";
-      return rest.starts_with('.') || rest.starts_with('-');
-    });
-    if (stem == kOwnStems.end() || (!found.empty() && found != *stem)) return "model";
-    found = *stem;
-  }
-  return found.empty() ? "model" : std::string(found);
-}
+namespace {
 
-std::vector<std::string> split_into_files(const Outputs& outputs) {
-  std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
+// Cuts the tensors of one folder, in their order, into files of at most `most` bytes.
+void split_one(const Outputs& outputs, const PartHome& home, std::vector<std::size_t> tensors,
+               std::vector<std::string>& paths) {
+  const std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
   std::vector<std::vector<std::size_t>> shards;
   std::vector<std::size_t> open;
   std::uint64_t filled = 0;
@@ -101,7 +88,7 @@ std::vector<std::string> split_into_files(const Outputs& outputs) {
     if (!open.empty()) shards.push_back(std::exchange(open, {}));
     filled = 0;
   };
-  for (std::size_t t = 0; t < outputs.tensors.size(); ++t) {
+  for (std::size_t t : tensors) {
     std::uint64_t bytes = tensor_bytes(outputs.tensors[t]);
     if (bytes > most) {  // alone, and the file that is being filled goes on
       shards.push_back({t});
@@ -112,27 +99,46 @@ std::vector<std::string> split_into_files(const Outputs& outputs) {
     filled += bytes;
   }
   close();
-  const std::string stem = stem_of_new(outputs);
-  std::vector<std::string> paths(outputs.tensors.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
     for (std::size_t t : shards[i]) {
-      paths[t] = shards.size() == 1
-                     ? stem + ".safetensors"
-                     : fmt::format("{}-{:05}-of-{:05}.safetensors", stem, i + 1, shards.size());
+      paths[t] =
+          home.folder + home.stem +
+          (shards.size() == 1 ? ".safetensors"
+                              : fmt::format("-{:05}-of-{:05}.safetensors", i + 1, shards.size()));
     }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> split_into_files(const Outputs& outputs, const PartHomes& homes) {
+  std::vector<std::string> paths(outputs.tensors.size());
+  for (std::size_t home = 0; home < homes.homes.size(); ++home) {
+    std::vector<std::size_t> own;
+    for (std::size_t t = 0; t < outputs.tensors.size(); ++t) {
+      if (homes.of_tensor[t] == home) own.push_back(t);
+    }
+    split_one(outputs, homes.homes[home], std::move(own), paths);
   }
   return paths;
 }
 
-std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out) {
-  if (laid_out.files.size() < 2) return {};
-  std::uint64_t total = 0;
-  nlohmann::json homes = nlohmann::json::object();
+std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
+                                  const PartHomes& homes, const PartHome& home) {
+  std::uint64_t total = 0, elements = 0;
+  std::set<std::uint32_t> files;
+  nlohmann::json places = nlohmann::json::object();
   for (const MadeTile& made : laid_out.made) {
+    if (&homes.of(made.tensor) != &home) continue;
+    const OutputTensor& tensor = outputs.tensors[made.tensor];
     total += made.length;
-    homes[outputs.tensors[made.tensor].fqn] = laid_out.files[made.file].path;
+    elements += static_cast<std::uint64_t>(volume(tensor.shape).value_or(0));
+    files.insert(made.file);
+    places[name_in_file(tensor, home)] = laid_out.files[made.file].path.substr(home.folder.size());
   }
-  nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", std::move(homes)}};
+  if (files.size() < 2) return {};
+  nlohmann::json index = {{"metadata", {{"total_parameters", elements}, {"total_size", total}}},
+                          {"weight_map", std::move(places)}};
   return index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

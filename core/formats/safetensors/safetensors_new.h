@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/formats/format_writer.h"
+#include "core/formats/part_homes.h"
 
 namespace shw {
 
@@ -13,18 +14,16 @@ namespace shw {
 // that are no tensors; of a plain checkpoint (not `sharded`) also tensors in pieces.
 Status check_safetensors_can_say(const Outputs& outputs, bool sharded);
 
-// "model", or the name by which diffusers and PEFT look for the weights that these come from:
-// "diffusion_pytorch_model", "adapter_model".
-std::string stem_of_new(const Outputs& outputs);
-
-// The file of each tensor: "model.safetensors" (of that stem), or
+// The file of each tensor: "model.safetensors" (of its home's stem), or
 // "model-00001-of-00002.safetensors" and so on. Filled as Hugging Face's libraries fill them: in
 // the order of the tensors, each file until the next one would take it beyond `shard_bytes`; a
 // tensor that is larger alone.
-std::vector<std::string> split_into_files(const Outputs& outputs);
+std::vector<std::string> split_into_files(const Outputs& outputs, const PartHomes& homes);
 
-// "model.safetensors.index.json" as Hugging Face's libraries write it; empty for one file.
-std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out);
+// "model.safetensors.index.json" of one home as Hugging Face's libraries write it; empty for one
+// file.
+std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
+                                  const PartHomes& homes, const PartHome& home);
 
 // "BF16"; empty where safetensors has no word for it.
 std::string_view safetensors_word(Dtype dtype);

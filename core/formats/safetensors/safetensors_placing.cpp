@@ -20,7 +20,8 @@ struct Placing {
   const Outputs& outputs;
   bool sharded = false;
   const Checkpoint* source = nullptr;       // null: a first save
-  std::vector<std::string> new_files = {};  // of a plain one: by tensor
+  PartHomes homes = {};                     // of a plain first save
+  std::vector<std::string> new_files = {};  // of such a one: by tensor
   std::vector<std::string> paths = {};      // those that hold tensors, in the order of the source
   std::set<std::string> everything = {};    // also what only lies there
   PlacedTiles placed = {};
@@ -92,10 +93,11 @@ struct Placing {
     if (!taken.insert(path).second)
       return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
                   Place{.file = path, .tensor = tensor.fqn});
-    placed.changes[path].written[tensor.fqn] = {std::string(safetensors_word(tensor.dtype)),
-                                                tile.box.sizes, *length};
-    if (sharded) placed.changes[path].saved_offsets[tensor.fqn] = tile.box.offsets;
-    placed.made.push_back({t, i, std::move(path)});
+    const std::string name = new_files.empty() ? tensor.fqn : name_in_file(tensor, homes.of(t));
+    placed.changes[path].written[name] = {std::string(safetensors_word(tensor.dtype)),
+                                          tile.box.sizes, *length};
+    if (sharded) placed.changes[path].saved_offsets[name] = tile.box.offsets;
+    placed.made.push_back({t, i, std::move(path), name});
     return {};
   }
 
@@ -178,7 +180,10 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
   Placing placing{outputs, sharded, source};
   if (placing.source == nullptr) {
     SHW_CHECK(check_safetensors_can_say(outputs, sharded));
-    if (!sharded) placing.new_files = split_into_files(outputs);
+    if (!sharded) {
+      placing.homes = part_homes(outputs);
+      placing.new_files = split_into_files(outputs, placing.homes);
+    }
   } else {
     for (const FileRow& file : placing.source->files()) {
       placing.everything.insert(file.path);

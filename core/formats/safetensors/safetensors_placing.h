@@ -18,6 +18,7 @@ struct PlacedTiles {
   struct Made {
     std::uint32_t tensor = 0, tile = 0;  // of Outputs
     std::string path;
+    std::string name;  // in the file
   };
   std::vector<Made> made;                            // in the order of Outputs
   std::map<std::string, SafetensorsChange> changes;  // by file

@@ -1,5 +1,6 @@
-// A whole state dict as one file of torch.save, "model.pt": every tensor is made and has a storage
-// of its own. Only what follows the storages' bytes knows their CRCs.
+// A whole state dict as one file of torch.save, "model.pt" or what the model's library looks for:
+// every tensor is made and has a storage of its own. Only what follows the storages' bytes knows
+// their CRCs.
 #include "core/formats/torch_file/torch_file_writer.h"
 
 #include <fmt/core.h>
@@ -13,6 +14,7 @@
 #include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/common/torch_file_records.h"
+#include "core/formats/library_names.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
@@ -21,7 +23,7 @@
 namespace shw {
 namespace {
 
-constexpr const char* kModelFile = "model.pt";
+constexpr const char* kModelFile = "model.pt";  // as errors call it
 
 // A quantised tensor has scales beside its elements, which no checkpoint that is read keeps.
 bool has_torch_word(Dtype dtype) {
@@ -133,9 +135,12 @@ Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pi
               {}, "leave them out (convert --leave-out PATTERN)");
 }
 
-// As torch.save writes a file "model.pt". Storages: those of the tensors, then those of values.
+// As torch.save writes the file: its name without the ending is what the records lie under.
+// Storages: those of the tensors, then those of values.
 Result<TorchArchive> archive_of_model(const Outputs& outputs, BytesView pickle) {
-  TorchArchive archive{.top = "model", .pickle = hole_of(pickle.size(), crc32_of(pickle))};
+  const std::string file = library_names(outputs.source).torch_file;
+  TorchArchive archive{.top = file.substr(0, file.rfind('.')),
+                       .pickle = hole_of(pickle.size(), crc32_of(pickle))};
   if (!outputs.filled.empty())
     archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
   SHW_TRY(std::set<std::string> whole, whole_entries(outputs, pickle));
@@ -185,7 +190,7 @@ Result<LaidOut> lay_out_model(const Outputs& outputs) {
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
   LaidOut out;
-  out.files.push_back({kModelFile, around.position()});
+  out.files.push_back({library_names(outputs.source).torch_file, around.position()});
   out.before.push_back({0, around.holes.front(), std::move(pickle)});
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
     std::uint64_t at = around.holes[t + 1], length = archive.storages[t].length;

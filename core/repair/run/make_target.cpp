@@ -23,7 +23,9 @@
 #include "core/repair/proof/hash_each.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/carry_out.h"
+#include "core/repair/run/config_dtype.h"
 #include "core/repair/run/lost.h"
+#include "core/repair/run/neighbours.h"
 #include "core/repair/run/touched.h"
 
 namespace shw {
@@ -305,54 +307,6 @@ Status prove_target(const ProvingTarget& proving, RepairResult& told) {
   return {};
 }
 
-// Whether it lies beside the data of the source, and is none of it and none of ours.
-bool is_neighbour(const Checkpoint& source, const Entry& entry) {
-  const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
-                       entry.path.find(kOurMark) != std::string::npos ||
-                       entry.path == kIntegrityFile ||  // of other bytes
-                       entry.path == source.format().traits.index_file ||
-                       entry.path.ends_with(".index.json");
-  return !is_ours && entry.kind == EntryKind::kFile;
-}
-
-// Weights of the same format that were not opened with these: beside the result they make a folder
-// of several checkpoints, of which nothing says which is meant. In a folder below they are another
-// checkpoint, but for formats that are told by names that others have too.
-bool would_compete(const Format& format, const std::string& path) {
-  auto rows = formats();
-  return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.format == &format && row.named != nullptr && row.named(path) == NamedFile::kAlone &&
-           (row.names_are_common || path.find('/') == std::string::npos);
-  });
-}
-
-// It comes along where the format stays; where another one is written, it is told.
-std::vector<std::string> choose_neighbours(const TargetState& all, FolderRun& run) {
-  const Checkpoint& source = all.source();
-  const bool stays = run.writer == source.format().writer;
-  const std::string_view data = source.format().traits.data_suffix;
-  std::set<std::string> taken = run.laid_out.replaced;
-  for (const LaidOut::File& file : run.laid_out.files) {
-    if (stays) taken.insert(file.path);
-  }
-  for (const FileRow& row : source.files()) {
-    if (row.referenced) taken.insert(row.path);
-  }
-  std::vector<std::string> left;
-  for (const auto& [input, entry] : run.watched) {
-    if (input != 0 || taken.contains(entry.path) || !is_neighbour(source, entry)) continue;
-    if (stays && would_compete(source.format(), entry.path))
-      left.push_back(entry.path);
-    else if (stays && leads_outside(source.directory()->name(), entry.path))
-      left.push_back(entry.path + ", a link out of the checkpoint");
-    else if (stays)
-      run.copied.push_back(entry);
-    else if (data.empty() || !entry.path.ends_with(data))  // of another save, or empty
-      left.push_back(entry.path);
-  }
-  return left;
-}
-
 }  // namespace
 
 Result<RepairResult> make_target(Store& store, const TargetState& all, const TargetRun& wanted,
@@ -374,7 +328,9 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
   run.partial = wanted.partial;
   run.team = wanted.team;
   SHW_TRY(run.watched, watch_inputs(run.inputs));
-  const std::vector<std::string> neighbours = choose_neighbours(all, run);
+  const std::vector<std::string> neighbours =
+      choose_neighbours(all.source(), wanted.weights_only, run);
+  say_dtype_in_config(all.source(), run);
   const MadePlaces places(run.outputs, run.laid_out);
   const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};

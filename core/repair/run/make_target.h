@@ -23,6 +23,7 @@ struct TargetRun {
   Team* team = nullptr;            // FolderRun::team
   std::uint64_t memory = kDefaultMemory;
   DeviceOptions device = {};  // ApplyOptions::device
+  bool weights_only = false;  // StepPlan::weights_only
 };
 
 Result<RepairResult> make_target(Store& store, const TargetState& all, const TargetRun& run,

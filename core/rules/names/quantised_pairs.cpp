@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/names/float32_names.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/rules/names/name_rules.h"
 #include "core/tensor/float_counts.h"
@@ -293,7 +294,7 @@ void report_router_bias(QuantCheck& check) {
   std::vector<std::string> narrow;
   std::size_t whole = 0;
   for (TensorId tensor : each_tensor(check.facts)) {
-    if (!c.fqn(tensor).ends_with("e_score_correction_bias")) continue;
+    if (!is_router_bias(c.fqn(tensor))) continue;
     if (c.dtype(tensor) == Dtype::kFloat32)
       ++whole;
     else

@@ -96,10 +96,13 @@ TEST_CASE("files that lie beside are told where another format is written, and e
   std::filesystem::create_directory(folder / "hf");
   put(folder / "hf/model.safetensors", little(header.size(), 8) + header + "abcd");
   put(folder / "hf/config.json", "{}");
-  CHECK(converted(folder / "hf", "dcp", folder / "dcp").left_out == Names{"config.json"});
-  CHECK(converted(folder / "hf", "torch", folder / "torch").left_out == Names{"config.json"});
+  put(folder / "hf/notes.txt", "{}");
+  CHECK(converted(folder / "hf", "dcp", folder / "dcp").left_out == Names{"notes.txt"});
+  CHECK(converted(folder / "hf", "torch", folder / "torch").left_out == Names{"notes.txt"});
+  CHECK(contents(folder / "dcp/config.json") == "{}");
   CHECK(converted(folder / "hf", "safetensors", folder / "again").left_out.empty());
   CHECK(contents(folder / "again/config.json") == "{}");
+  CHECK(contents(folder / "again/notes.txt") == "{}");
   // Of one file nothing else is its own.
   CHECK(converted(folder / "hf/model.safetensors", "dcp", folder / "one").left_out.empty());
 }

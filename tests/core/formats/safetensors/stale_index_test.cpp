@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/formats/library_names.h"
 #include "core/formats/open.h"
-#include "core/formats/safetensors/safetensors_new.h"
 #include "core/make_zip.h"
 #include "core/model/index_only_tensors.h"
 #include "core/repair/against_source.h"
@@ -195,14 +195,10 @@ TEST_CASE("conversion: weights of diffusers keep the name that diffusers looks f
   put(folder / "diffusion_pytorch_model.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
   auto checkpoint = open_checkpoint(folder.path());
   REQUIRE(checkpoint.has_value());
-  Outputs outputs;
-  outputs.source = &**checkpoint;
-  CHECK(stem_of_new(outputs) == "diffusion_pytorch_model");
+  CHECK(library_names(&**checkpoint).stem == "diffusion_pytorch_model");
   put(made / "model.safetensors", file_of({{"a", '\1'}}));
   checkpoint = open_checkpoint(made.path());
   REQUIRE(checkpoint.has_value());
-  outputs.source = &**checkpoint;
-  CHECK(stem_of_new(outputs) == "model");
-  outputs.source = nullptr;
-  CHECK(stem_of_new(outputs) == "model");
+  CHECK(library_names(&**checkpoint).stem == "model");
+  CHECK(library_names(nullptr).stem == "model");
 }

@@ -1,0 +1,73 @@
+#include "core/formats/common/companion_names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shw {
+namespace {
+
+constexpr auto kPartLists = std::to_array<std::string_view>({"model_index.json", "modules.json"});
+constexpr auto kCompanions = std::to_array<std::string_view>({
+    "config.json",
+    "generation_config.json",
+    "adapter_config.json",
+    "scheduler_config.json",
+    "preprocessor_config.json",
+    "video_preprocessor_config.json",
+    "processor_config.json",
+    "image_processor_config.json",
+    "feature_extractor_config.json",
+    "audio_tokenizer_config.json",
+    "quantize_config.json",
+    "quant_config.json",
+    "hf_quant_config.json",
+    "recipe.yaml",
+    "configuration.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "params.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.json",
+    "tekken.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "bpe.codes",
+    "entity_vocab.json",
+    "normalizer.json",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "README.md",
+});
+constexpr auto kEndings = std::to_array<std::string_view>({".jinja", ".tiktoken", ".spm", ".py"});
+// With or without an ending.
+constexpr auto kBeginnings = std::to_array<std::string_view>({"LICENSE", "NOTICE", "USE_POLICY"});
+// Of DeepSpeed, which copies it into every checkpoint: it is for another format.
+constexpr std::string_view kRecoveryScript = "zero_to_fp32.py";
+
+bool is_one_of_names(auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+bool lists_parts(std::string_view path) {
+  return is_one_of_names(kPartLists, path.substr(path.rfind('/') + 1));
+}
+
+bool is_model_companion(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name == kRecoveryScript) return false;
+  return is_one_of_names(kCompanions, name) || lists_parts(name) ||
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); }) ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+}  // namespace shw

@@ -1,0 +1,331 @@
+#include "core/verbs/convert_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/spelling.h"
+#include "core/base/words.h"
+#include "core/facts/names/float32_names.h"
+#include "core/facts/names/quant_schemes.h"
+#include "core/facts/names/wrapper_marks.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/target_of_plan.h"
+#include "core/tensor/cast.h"
+#include "core/transform/name_pattern.h"
+#include "core/verbs/filter.h"
+#include "core/verbs/refused_by_torch.h"
+#include "core/verbs/weight_entries.h"
+
+namespace shw::verbs {
+namespace {
+
+// As Hugging Face's libraries cut them.
+constexpr std::uint64_t kShardBytes = 5'000'000'000;
+constexpr const char* kWrappers = "wrappers";  // of --strip: whatever wrappers there are
+
+using NameSet = std::set<std::string, std::less<>>;
+
+// Of all entries the ones that VerbOptions::only does not fit.
+Result<std::vector<std::string>> not_chosen(const Checkpoint& checkpoint, const std::string& only,
+                                            Progress* progress) {
+  std::vector<std::string> names;
+  SHW_CHECK(check_filter(checkpoint, only));
+  SHW_TRY(const auto tensors, filter_tensors(checkpoint, nullptr, only, progress));
+  const auto objects = filter_objects(checkpoint, only);
+  for (std::uint32_t i = 0, next = 0; i < checkpoint.tensor_count(); ++i) {
+    const bool stays = next < tensors.size() && tensors[next] == i;
+    next += stays ? 1 : 0;
+    if (!stays) names.emplace_back(checkpoint.fqn(TensorId{i}));
+  }
+  for (std::uint32_t i = 0; i < checkpoint.objects().size(); ++i) {
+    if (!std::binary_search(objects.begin(), objects.end(), i))
+      names.push_back(checkpoint.objects()[i].fqn);
+  }
+  return names;
+}
+
+bool is_left_by(const std::vector<std::string>& patterns, const std::string& fqn) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return pattern == fqn || matches_pattern(pattern, fqn);
+  });
+}
+
+// Names that stay, and what every question about them is asked of.
+struct Converting {
+  const Checkpoint& checkpoint;
+  const VerbOptions& said;
+  ConvertPlan& out;
+  NameSet gone = {};            // tensors and entries
+  NotWeights not_weights = {};  // where somebody asks for them
+
+  bool stays(std::string_view fqn) const {
+    return !gone.contains(fqn) && !is_left_by(said.leave_out, std::string(fqn));
+  }
+  std::vector<std::string> tensors_that_stay() const {
+    std::vector<std::string> names;
+    for (TensorId tensor : checkpoint.tensors()) {
+      if (stays(checkpoint.fqn(tensor))) names.emplace_back(checkpoint.fqn(tensor));
+    }
+    return names;
+  }
+};
+
+void drop_gone(Converting& converting) {
+  const VerbOptions& said = converting.said;
+  std::vector<Step>& steps = converting.out.plan.steps;
+  if (!said.leave_out.empty()) steps.emplace_back(DropStep{said.leave_out});
+  Patterns names;
+  for (const std::string& fqn : converting.gone) {
+    if (!is_left_by(said.leave_out, fqn)) names.push_back(fqn);
+  }
+  if (!names.empty()) steps.emplace_back(DropStep{std::move(names)});
+}
+
+Result<Dtype> weights_dtype(const std::string& said) {
+  const auto dtype = dtype_from_person(said);
+  for (Dtype known : {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat32, Dtype::kFloat64}) {
+    if (dtype == known) return known;
+  }
+  return fail(ErrorKind::kUsage, "--dtype " + said + " is not a dtype that weights are cast to", {},
+              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales beside the weights");
+}
+
+bool is_plain_float(Dtype dtype) {
+  return dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 ||
+         dtype == Dtype::kFloat64;
+}
+
+// Scales and the like beside quantised weights.
+NameSet companions_of_quantised(const Checkpoint& checkpoint) {
+  const CheckInput input{
+      .checkpoint = checkpoint, .headers = {}, .data = {}, .object_data = {}, .tilings = {}};
+  std::optional<QuantConfig> config;
+  if (checkpoint.directory() != nullptr) config = read_quant_config(*checkpoint.directory());
+  NameSet names;
+  for (const QuantFamily& family : quant_families(input, config)) {
+    for (const QuantPair& pair : family.pairs) {
+      for (const auto& companion : pair.beside) {
+        if (companion) names.emplace(checkpoint.fqn(*companion));
+      }
+    }
+    for (const QuantFamily::Orphan& orphan : family.orphans)
+      names.emplace(checkpoint.fqn(orphan.companion));
+  }
+  return names;
+}
+
+Status cast_weights(Converting& converting) {
+  if (converting.said.dtype.empty()) return {};
+  const Checkpoint& checkpoint = converting.checkpoint;
+  SHW_TRY(const Dtype to, weights_dtype(converting.said.dtype));
+  const NameSet companions = companions_of_quantised(checkpoint);
+  const NameSet others(converting.not_weights.names.begin(), converting.not_weights.names.end());
+  Patterns cast;
+  std::vector<std::string> in_float32, scales, quantised, states;
+  for (const std::string& fqn : converting.tensors_that_stay()) {
+    const Dtype from = checkpoint.dtype(*checkpoint.find(fqn));
+    if (from == to) continue;
+    if (!is_plain_float(from)) {
+      if (name(from).find("float") != std::string_view::npos) quantised.push_back(fqn);
+    } else if (others.contains(fqn)) {
+      states.push_back(fqn);
+    } else if (companions.contains(fqn)) {
+      scales.push_back(fqn);
+    } else if (from == Dtype::kFloat32 && stays_in_float32(fqn)) {
+      in_float32.push_back(fqn);
+    } else {
+      cast.push_back(fqn);
+    }
+  }
+  std::vector<std::string> stay;
+  auto note = [&](const std::vector<std::string>& names, std::string_view why) {
+    if (!names.empty())
+      stay.push_back(
+          fmt::format("{} ({}: {})", plural(names.size(), "tensor"), why, some_of(names, 2)));
+  };
+  note(in_float32, "loaders keep them in float32");
+  note(scales, "scales of quantised weights");
+  note(quantised, "quantised, so that their scales are needed");
+  note(states, "not weights");
+  converting.out.notes.push_back(
+      fmt::format("cast: {} to {}{}{}", plural(cast.size(), "tensor"), name(to),
+                  stay.empty() ? "" : "; as they are: ", some_of(stay, 4)));
+  if (!cast.empty()) converting.out.plan.steps.emplace_back(CastStep{std::move(cast), to});
+  return {};
+}
+
+// Of ECMAScript.
+std::string escaped_for_pattern(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// Adds the step and renames `names` as it will.
+Status add_rename(std::vector<std::string>& names, RenameStep step, std::vector<Step>& steps) {
+  SHW_TRY(const NamePattern pattern, NamePattern::from(step.from, step.to));
+  for (std::string& one : names) {
+    SHW_TRY(auto renamed, pattern.renamed(one));
+    if (renamed) one = std::move(*renamed);
+  }
+  steps.emplace_back(std::move(step));
+  return {};
+}
+
+bool has_part(std::string_view fqn, std::string_view part) {
+  const std::string inside = "." + std::string(part) + ".";
+  return fqn.starts_with(inside.substr(1)) || fqn.find(inside) != std::string_view::npos;
+}
+
+// A wrapper puts its part into a name wherever it wraps a module.
+Status strip_part(std::vector<std::string>& names, std::string_view part,
+                  std::vector<Step>& steps) {
+  constexpr int kMostNested = 64;
+  auto is_in_any = [&] {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& fqn) { return has_part(fqn, part); });
+  };
+  for (int i = 0; i < kMostNested && is_in_any(); ++i)
+    SHW_CHECK(add_rename(
+        names, {"((?:.*\\.)?)" + escaped_for_pattern(part) + "\\.(.*)", "$1$2", true}, steps));
+  return {};
+}
+
+Status strip_wrappers(std::vector<std::string>& names, std::vector<Step>& steps) {
+  std::set<std::string, std::less<>> parts;
+  const bool all_in_module = std::all_of(names.begin(), names.end(), [](const std::string& fqn) {
+    return fqn.starts_with("module.");
+  });
+  for (const std::string& fqn : names) {
+    for (const WrapperMark* mark : without_wrappers(fqn, false).marks) {
+      if (mark->part != "base_layer" && mark->part != "original_module") parts.emplace(mark->part);
+    }
+  }
+  if (parts.empty() && !all_in_module)
+    return fail(ErrorKind::kUsage, "no wrapper stands in any name", {},
+                "`shardwright ls` lists the names; --strip PREFIX takes off what they begin with");
+  if (all_in_module) SHW_CHECK(add_rename(names, {"module\\.(.*)", "$1", true}, steps));
+  for (const std::string& part : parts) SHW_CHECK(strip_part(names, part, steps));
+  return {};
+}
+
+Status strip_prefix(std::vector<std::string>& names, const std::string& prefix,
+                    std::vector<Step>& steps) {
+  std::string_view part = prefix;
+  if (part.ends_with('.')) part.remove_suffix(1);
+  const Unwrapped unwrapped = without_wrappers(std::string(part) + ".x", false);
+  if (unwrapped.name == "x" && !unwrapped.marks.empty()) return strip_part(names, part, steps);
+  const bool fits = std::any_of(names.begin(), names.end(), [&](const std::string& fqn) {
+    return fqn.size() > prefix.size() && fqn.starts_with(prefix);
+  });
+  if (!fits)
+    return fail(ErrorKind::kUsage, "no name begins with \"" + prefix + "\" (--strip)", {},
+                names.empty() ? "no tensor is left" : "the first one is " + names.front());
+  return add_rename(names, {escaped_for_pattern(prefix) + "(.+)", "$1", true}, steps);
+}
+
+// REGEX=TO: the last "=" parts them.
+Result<RenameStep> rename_of(const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0)
+    return fail(ErrorKind::kUsage, "--rename " + text + " is not REGEX=TO", {},
+                "for example --rename 'backbone\\.(.*)=model.$1'");
+  return RenameStep{text.substr(0, at), text.substr(at + 1), true};
+}
+
+Status rename_all(Converting& converting) {
+  const VerbOptions& said = converting.said;
+  std::vector<Step>& steps = converting.out.plan.steps;
+  if (said.strip.empty() && said.rename.empty()) return {};
+  std::vector<std::string> names = converting.tensors_that_stay();
+  for (const std::string& prefix : said.strip)
+    SHW_CHECK(prefix == kWrappers ? strip_wrappers(names, steps)
+                                  : strip_prefix(names, prefix, steps));
+  for (const std::string& text : said.rename) {
+    SHW_TRY(RenameStep step, rename_of(text));
+    SHW_CHECK(add_rename(names, std::move(step), steps));
+  }
+  return {};
+}
+
+// Said before anything is written: the file is whole, and yet its reader will not take it.
+void note_refused(Converting& converting, const Format* format, Progress* progress) {
+  const Format* torch = format_named("torch");
+  if (torch == nullptr || format == nullptr || format->writer != torch->writer) return;
+  std::vector<std::size_t> objects;
+  for (std::size_t i = 0; i < converting.checkpoint.objects().size(); ++i) {
+    if (converting.stays(converting.checkpoint.objects()[i].fqn)) objects.push_back(i);
+  }
+  const RefusedByTorch refused = refused_by_torch(converting.checkpoint, objects, progress);
+  if (!refused.entries.empty()) converting.out.notes.push_back(in_words(refused));
+}
+
+// What a loader of the model's own names would not find.
+void note_model_key(Converting& converting) {
+  const std::string& key = converting.not_weights.model_key;
+  if (key.empty() || !converting.said.weights_only || !converting.said.strip.empty() ||
+      !converting.said.rename.empty())
+    return;
+  converting.out.notes.push_back(
+      fmt::format("every name begins with the key `{0}` of the state dict, not of the model: "
+                  "--strip {0} takes it off",
+                  key));
+}
+
+Status choose_entries(Converting& converting, Progress* progress) {
+  const VerbOptions& said = converting.said;
+  if (said.weights_only || !said.dtype.empty())
+    converting.not_weights = entries_that_are_not_weights(converting.checkpoint);
+  if (said.weights_only) {
+    const NotWeights& left = converting.not_weights;
+    converting.gone.insert(left.names.begin(), left.names.end());
+    if (!left.names.empty()) converting.out.notes.push_back(in_words(left));
+  }
+  if (said.only.empty()) return {};
+  SHW_TRY(const auto names, not_chosen(converting.checkpoint, said.only, progress));
+  const std::size_t entries =
+      converting.checkpoint.tensor_count() + converting.checkpoint.objects().size();
+  converting.gone.insert(names.begin(), names.end());
+  converting.out.is_empty = converting.gone.size() == entries;
+  return {};
+}
+
+}  // namespace
+
+Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
+                                    Progress* progress) {
+  ConvertPlan out;
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  Converting converting{checkpoint, said, out};
+  StepPlan& plan = out.plan;
+  const auto& directory = checkpoint.directory();
+  plan.checkpoint = directory == nullptr ? std::string() : directory->name();
+  plan.fingerprint = fingerprint(checkpoint);
+  plan.weights_only = said.weights_only;
+  SHW_CHECK(choose_entries(converting, progress));
+  if (out.is_empty) return out;
+  drop_gone(converting);
+  SHW_CHECK(cast_weights(converting));
+  SHW_CHECK(rename_all(converting));
+  note_model_key(converting);
+  plan.format = said.to;
+  plan.shard_bytes = said.shard_bytes;
+  const Format* format = format_named(said.to);
+  if (format != nullptr && format->traits.one_piece && plan.shard_bytes == 0)
+    plan.shard_bytes = kShardBytes;
+  note_refused(converting, format, progress);
+  return out;
+}
+
+Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
+  SHW_TRY(ConvertPlan made, plan_of_convert(opened, said, nullptr));
+  return std::move(made.plan);
+}
+
+}  // namespace shw::verbs

@@ -1,0 +1,162 @@
+#include "core/verbs/weight_entries.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/base/letter_case.h"
+#include "core/base/words.h"
+#include "core/model/state_names.h"
+
+namespace shw::verbs {
+namespace {
+
+// Keys under which trainers save a model's state dict.
+constexpr auto kModelKeys = std::to_array<std::string_view>(
+    {"model", "module", "state_dict", "model_state_dict", "model_state", "model_states",
+     "model_weights", "weights", "net", "network", "params"});
+// First parts of names that no model's tensor has, whatever the format keeps of the structure.
+constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
+                                                              "optimizers",
+                                                              "optim",
+                                                              "optimizer_state",
+                                                              "optimizer_states",
+                                                              "optim_state",
+                                                              "opt_state",
+                                                              "optimizer_state_dict",
+                                                              "optim_state_dict",
+                                                              "lr_scheduler",
+                                                              "lr_schedulers",
+                                                              "opt_param_scheduler",
+                                                              "rng",
+                                                              "rng_state",
+                                                              "rng_states",
+                                                              "random_states",
+                                                              "cuda_rng_state",
+                                                              "cpu_rng_state",
+                                                              "torch_rng_state",
+                                                              "grad_scaler",
+                                                              "loss_scaler",
+                                                              "dataloader",
+                                                              "data_loader",
+                                                              "dl_state_dict",
+                                                              "train_state",
+                                                              "trainer_state",
+                                                              "extra_state",
+                                                              "rerun_state_machine"});
+
+template <class Words>
+bool is_any_of(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "optimizer" of "optimizer_0" and "optimizer-1".
+std::string without_number(std::string_view root) {
+  while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
+  while (!root.empty() && (root.back() == '_' || root.back() == '-')) root.remove_suffix(1);
+  return lowered(root);
+}
+
+// "model0", "model_pp1": of the stages of a pipeline on one rank.
+bool is_model_key(std::string_view root) {
+  if (is_any_of(kModelKeys, lowered(root))) return true;
+  const std::string stem = without_number(root);
+  return stem.size() < root.size() && (stem == "model" || stem == "model_pp");
+}
+
+bool is_other_root(std::string_view root) {
+  return is_any_of(kOtherRoots, lowered(root)) || is_any_of(kOtherRoots, without_number(root));
+}
+
+std::string_view root_of_name(std::string_view fqn) {
+  return fqn.substr(0, fqn.find('.'));
+}
+
+// The key at the top of the state dict; empty where the entry itself stands there, or where the
+// format keeps no structure.
+std::string_view key_above(std::span<const PathPart> path) {
+  if (path.size() < 2) return {};
+  const auto* key = std::get_if<std::string>(&path.front());
+  return key == nullptr ? std::string_view() : std::string_view(*key);
+}
+
+bool is_state_by_name(std::string_view fqn) {
+  constexpr std::string_view kChained = "chained_";  // Megatron's several optimizers
+  if (fqn.starts_with(kChained) && fqn.find('.') != std::string_view::npos)
+    fqn.remove_prefix(fqn.find('.') + 1);
+  return is_other_root(root_of_name(fqn)) || parse_state_fqn(fqn).has_value() ||
+         fqn.ends_with("._extra_state") || fqn.find(".param_groups.") != std::string_view::npos;
+}
+
+struct Structure {
+  bool has_model_key = false;   // tensors stand under the key of a model
+  bool has_flat_model = false;  // tensors with names of several parts stand at the top
+};
+
+Structure structure_of(const Checkpoint& checkpoint) {
+  Structure found;
+  for (TensorId tensor : checkpoint.tensors()) {
+    const auto path = checkpoint.path(tensor);
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (is_state_by_name(fqn)) continue;
+    found.has_model_key = found.has_model_key || is_model_key(key_above(path));
+    found.has_flat_model =
+        found.has_flat_model || (path.size() == 1 && fqn.find('.') != std::string_view::npos);
+  }
+  return found;
+}
+
+bool is_weight(const Structure& structure, std::span<const PathPart> path, std::string_view fqn) {
+  if (is_state_by_name(fqn)) return false;
+  if (path.empty()) return true;
+  if (structure.has_model_key) return is_model_key(key_above(path));
+  return !structure.has_flat_model || path.size() == 1;
+}
+
+// "model." of tensors that all stand under one key.
+std::string common_model_key(const std::vector<std::string_view>& keys) {
+  const bool is_one = !keys.empty() && !keys.front().empty() &&
+                      std::all_of(keys.begin(), keys.end(),
+                                  [&](std::string_view key) { return key == keys.front(); });
+  return is_one ? std::string(keys.front()) + "." : std::string();
+}
+
+}  // namespace
+
+NotWeights entries_that_are_not_weights(const Checkpoint& checkpoint) {
+  const Structure structure = structure_of(checkpoint);
+  NotWeights left;
+  auto leave_out = [&](std::string_view fqn) {
+    left.names.emplace_back(fqn);
+    ++left.by_root[std::string(root_of_name(fqn))];
+  };
+  std::vector<std::string_view> keys;
+  for (TensorId tensor : checkpoint.tensors()) {
+    const auto path = checkpoint.path(tensor);
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (is_weight(structure, path, fqn))
+      keys.push_back(structure.has_model_key ? key_above(path) : std::string_view());
+    else
+      leave_out(fqn);
+  }
+  for (const NonTensorEntry& object : checkpoint.objects()) leave_out(object.fqn);
+  left.model_key = common_model_key(keys);
+  return left;
+}
+
+std::string in_words(const NotWeights& left) {
+  if (left.names.empty()) return {};
+  std::vector<std::pair<std::size_t, std::string>> roots;
+  for (const auto& [root, count] : left.by_root) roots.emplace_back(count, root);
+  std::sort(roots.begin(), roots.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::vector<std::string> words;
+  for (const auto& [count, root] : roots) words.push_back(fmt::format("{} {}", root, count));
+  return fmt::format("left out: {} {} not weights ({})", plural(left.names.size(), "entry"),
+                     left.names.size() == 1 ? "that is" : "that are", some_of(words, 6));
+}
+
+}  // namespace shw::verbs
