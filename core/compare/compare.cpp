@@ -31,6 +31,10 @@ class Comparison {
   Result<CheckpointDifference> run();
 
  private:
+  bool is_asked(std::string_view fqn) const {
+    return options_.only == nullptr || options_.only->contains(fqn);
+  }
+  bool asks_for_entries() const;
   void match();
   Status judge_by_metadata();
   bool are_same_items(const Matched& matched) const;
@@ -65,10 +69,11 @@ class Comparison {
   CheckpointDifference out_;
 };
 
-std::set<std::string_view> names_alone(const Checkpoint& checkpoint) {
+std::set<std::string_view> names_alone(const Checkpoint& checkpoint, const ComparedNames* only) {
   std::set<std::string_view> names;
-  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint))
-    names.insert(unclaimed.fqn);
+  for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint)) {
+    if (only == nullptr || only->contains(unclaimed.fqn)) names.insert(unclaimed.fqn);
+  }
   return names;
 }
 
@@ -86,10 +91,11 @@ std::optional<TensorId> find_near(const Checkpoint& checkpoint, std::string_view
 }
 
 void Comparison::match() {
-  named_a_ = names_alone(both_.a);
-  named_b_ = names_alone(both_.b);
+  named_a_ = names_alone(both_.a, options_.only);
+  named_b_ = names_alone(both_.b, options_.only);
   for (TensorId tensor : cancellable_range(both_.a.tensors(), progress_)) {
     std::string_view fqn = both_.a.fqn(tensor);
+    if (!is_asked(fqn)) continue;
     if (auto other = find_near(both_.b, fqn, tensor))
       matched_.push_back({.tensor = {tensor, *other}, .a = {}, .b = {}});
     else if (!named_b_.contains(fqn))
@@ -97,6 +103,7 @@ void Comparison::match() {
   }
   for (TensorId tensor : cancellable_range(both_.b.tensors(), progress_)) {
     std::string_view fqn = both_.b.fqn(tensor);
+    if (!is_asked(fqn)) continue;
     if (!find_near(both_.a, fqn, tensor) && !named_a_.contains(fqn)) only_b_.push_back(tensor);
   }
 }
@@ -157,7 +164,7 @@ Status Comparison::look_at_values() {
     asked.push_back({matched.tensor, &matched.a, &matched.b});
     whose.push_back(i);
   }
-  SHW_TRY(auto seen, compare_values(both_, asked, options_.memory, progress_));
+  SHW_TRY(auto seen, compare_values(both_, asked, options_.memory, progress_, options_.tolerance));
   for (std::size_t i = 0; i < whose.size(); ++i) {
     out_.compared += seen[i].values.compared != 0 ? 1 : 0;
     matched_[whose[i]].seen = std::move(seen[i]);
@@ -235,7 +242,8 @@ Status Comparison::look_at_entries() {
   SHW_TRY(EntriesSeen seen,
           compare_entries(both_.a, filled_a_, both_.b, filled_b_, options_.data, progress_));
   out_.entries = std::move(seen.entries);
-  entries_open_ = seen.left_open;
+  std::erase_if(out_.entries, [&](const EntryDifference& entry) { return !is_asked(entry.fqn); });
+  entries_open_ = asks_for_entries() ? seen.left_open : 0;
   for (EntryDifference& entry : out_.entries) {
     bool in_a = entry.kind == DifferenceKind::kMissing && hides_.b;
     bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
@@ -244,6 +252,15 @@ Status Comparison::look_at_entries() {
     entry.why = hidden_words(in_a ? "B" : "A", "it may lie");
   }
   return {};
+}
+
+bool Comparison::asks_for_entries() const {
+  auto has_one = [&](const Checkpoint& checkpoint) {
+    const auto objects = checkpoint.objects();
+    return std::any_of(objects.begin(), objects.end(),
+                       [&](const NonTensorEntry& object) { return is_asked(object.fqn); });
+  };
+  return has_one(both_.a) || has_one(both_.b);
 }
 
 // Differences may be in what opening could not read.
@@ -322,6 +339,9 @@ void Comparison::add_named_only() {
 
 void Comparison::finalize(const Matched& matched) {
   JudgedMatch judged = judge(both_, matched, hides_);
+  judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
+                       matched.seen->values.elements.beyond == 0;
+  out_.within += judged.told.within ? 1 : 0;
   const bool settled = !judged.kind || *judged.kind == DifferenceKind::kRetiled;
   if (settled && (options_.data || matched.same_items))
     ++out_.same;
@@ -347,8 +367,11 @@ void Comparison::choose_verdict() {
   auto is_open = [](DifferenceKind kind) { return kind == DifferenceKind::kUndecided; };
   bool different = false, open = !out_.doubts.empty() || unproved_ != 0 || entries_open_ != 0;
   for (const TensorDifference& tensor : out_.tensors) {
-    different = different || decides(tensor.kind);
-    open = open || is_open(tensor.kind);
+    different = different || (decides(tensor.kind) && !tensor.within);
+    // What could not be read may lie further apart than what could.
+    const bool is_partly_read =
+        tensor.within && (tensor.error || !tensor.why.empty() || tensor.values->unread != 0);
+    open = open || is_open(tensor.kind) || is_partly_read;
   }
   for (const EntryDifference& entry : out_.entries) {
     different = different || decides(entry.kind);
@@ -376,6 +399,7 @@ Result<CheckpointDifference> Comparison::run() {
   match();
   if (is_cancelled(progress_)) return cancelled_error();
   out_.data = options_.data;
+  out_.tolerance = options_.tolerance;
   out_.tensors_a = both_.a.tensor_count() + named_a_.size();
   out_.tensors_b = both_.b.tensor_count() + named_b_.size();
   out_.in_both = matched_.size();

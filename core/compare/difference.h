@@ -75,6 +75,7 @@ struct TensorDifference {
   std::string fqn;
   DifferenceKind kind = DifferenceKind::kUndecided;
   std::optional<TensorSide> a = {}, b = {};    // nullopt: no such tensor
+  bool within = false;                         // kValues: all within the tolerance
   bool retiled = false;                        // also set for other kinds
   std::string other = {};                      // renamed: the other name
   std::optional<ValueDifference> values = {};  // if elements were compared
@@ -98,6 +99,8 @@ struct CheckpointDifference {
   std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;
   std::uint64_t compared = 0;  // tensors whose elements were read, all that are in both
   std::uint64_t same = 0;      // of those in both: proved to be the same to the bit
+  std::uint64_t within = 0;    // of those in both: TensorDifference::within
+  std::optional<Tolerance> tolerance = {};
   std::vector<TensorDifference>
       tensors;  // the gravest first; of one kind in the order of A, then B
   std::vector<EntryDifference> entries;

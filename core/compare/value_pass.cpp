@@ -112,12 +112,13 @@ std::uint64_t elements_of_both(const BothCheckpoints& both, const AskedPair& ask
 class ValuePass {
  public:
   ValuePass(const BothCheckpoints& both, const std::vector<AskedPair>& asked, std::uint64_t memory,
-            Progress* progress)
+            Progress* progress, std::optional<Tolerance> tolerance)
       : both_(both),
         asked_(asked),
         shares_(shares_of(memory)),
         most_pairs_(most_pairs(both, asked, memory)),
-        progress_(progress) {}
+        progress_(progress),
+        tolerance_(tolerance) {}
   Result<std::vector<SeenPair>> run();
 
  private:
@@ -148,6 +149,7 @@ class ValuePass {
   const CompareShares shares_;
   const std::size_t most_pairs_;
   Progress* progress_;
+  std::optional<Tolerance> tolerance_;
   DecodedItems decoded_{shares_.decoded};
   TilePairs pairs_;
   std::vector<ValuePart> parts_;
@@ -229,6 +231,9 @@ void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uin
                 : difference_of(sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
   if (!one_dtype)
     out.products += products_of(sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
+  if (tolerance_ && seen.differing != 0)
+    seen.beyond =
+        beyond_tolerance(*tolerance_, sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
   if (seen.first) {
     std::uint64_t index = flat_index(shape, box, begin + *seen.first);
     if (index < out.first.index) {
@@ -447,8 +452,9 @@ CompareShares shares_of(std::uint64_t memory) {
 
 Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
                                              const std::vector<AskedPair>& asked,
-                                             std::uint64_t memory, Progress* progress) {
-  return ValuePass(both, asked, memory, progress).run();
+                                             std::uint64_t memory, Progress* progress,
+                                             std::optional<Tolerance> tolerance) {
+  return ValuePass(both, asked, memory, progress, tolerance).run();
 }
 
 }  // namespace shw

@@ -28,11 +28,12 @@ struct SeenPair {
   bool too_many_pairs = false;  // for the memory: nothing was read
 };
 
-// In the order of `asked`. `memory`: what may be taken of it, in bytes. An error ends it only where
-// somebody stopped it.
+// In the order of `asked`. `memory`: what may be taken of it, in bytes. `tolerance`: what
+// ElementDifference::beyond counts. An error ends it only where somebody stopped it.
 Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
                                              const std::vector<AskedPair>& asked,
-                                             std::uint64_t memory, Progress* progress);
+                                             std::uint64_t memory, Progress* progress,
+                                             std::optional<Tolerance> tolerance = {});
 
 // How memory is dealt out: what is read at once of a run, what a block holds at most, and what is
 // left for items that are decoded whole: larger ones are decoded as they are read.

@@ -34,6 +34,7 @@ void add_values(const ValueDifference& values, Dtype dtype, Json& out) {
   out["compared"] = values.compared;
   if (values.unread != 0) out["unread"] = values.unread;
   out["differing"] = values.elements.differing;
+  if (values.elements.beyond != 0) out["beyond"] = values.elements.beyond;
   if (values.by_value) out["by_value"] = true;
   if (values.elements.differing == 0) return;
   bool has_ulp = number_kind(dtype) == NumberKind::kFloat && !values.by_value;
@@ -51,6 +52,7 @@ void add_values(const ValueDifference& values, Dtype dtype, Json& out) {
 
 Json tensor_difference_json(const TensorDifference& tensor) {
   Json out = {{"kind", name(tensor.kind)}, {"a", side_json(tensor.a)}, {"b", side_json(tensor.b)}};
+  if (tensor.within) out["within"] = true;
   if (tensor.retiled) out["retiled"] = true;
   if (tensor.same_elements) out["same_elements"] = *tensor.same_elements;
   if (tensor.values) add_values(*tensor.values, tensor.a ? tensor.a->dtype : tensor.b->dtype, out);
@@ -108,19 +110,25 @@ std::string difference_to_json(const CheckpointDifference& difference, const Com
   Json unjudged = Json::array();
   for (const Unjudged& one : difference.unjudged)
     unjudged.push_back({{"what", one.what}, {"needs", one.needs}});
-  return dumped({{"schema", kSchema},
-                 {"verdict", name(difference.verdict)},
-                 {"data", difference.data},
-                 {"a", {{"checkpoint", paths.a}, {"tensors", difference.tensors_a}}},
-                 {"b", {{"checkpoint", paths.b}, {"tensors", difference.tensors_b}}},
-                 {"in_both", difference.in_both},
-                 {"compared", difference.compared},
-                 {"same", difference.same},
-                 {"counts", counts_json(difference)},
-                 {"tensors", tensors_json(difference)},
-                 {"entries", entries_json(difference)},
-                 {"unjudged", std::move(unjudged)},
-                 {"doubts", difference.doubts}});
+  Json out = {{"schema", kSchema},
+              {"verdict", name(difference.verdict)},
+              {"data", difference.data},
+              {"a", {{"checkpoint", paths.a}, {"tensors", difference.tensors_a}}},
+              {"b", {{"checkpoint", paths.b}, {"tensors", difference.tensors_b}}},
+              {"in_both", difference.in_both},
+              {"compared", difference.compared},
+              {"same", difference.same},
+              {"counts", counts_json(difference)},
+              {"tensors", tensors_json(difference)},
+              {"entries", entries_json(difference)},
+              {"unjudged", std::move(unjudged)},
+              {"doubts", difference.doubts}};
+  if (difference.tolerance) {
+    out["tolerance"] = {{"atol", difference.tolerance->absolute},
+                        {"rtol", difference.tolerance->relative}};
+    out["within"] = difference.within;
+  }
+  return dumped(out);
 }
 
 }  // namespace shw

@@ -41,7 +41,7 @@ std::vector<Family> families_of(const CheckpointDifference& difference, Differen
   std::vector<Family> families;
   std::map<std::string, std::size_t> by_name;
   for (const TensorDifference& tensor : difference.tensors) {
-    if (tensor.kind != kind) continue;
+    if (tensor.kind != kind || tensor.within) continue;
     auto [found, is_new] = by_name.try_emplace(without_numbers(tensor.fqn), families.size());
     if (is_new) families.emplace_back();
     families[found->second].members.push_back(&tensor);
@@ -107,6 +107,8 @@ std::string values_text(const ValueDifference& values, Dtype dtype) {
   }
   if (kind == NumberKind::kInteger && by_number)
     text += " by at most " + human_count(seen.max_whole);
+  if (values.elements.beyond != 0)
+    text += ", " + human_count(values.elements.beyond) + " beyond the tolerance";
   if (values.cosine) text += ", cosine " + cosine_text(*values.cosine);
   if (seen.nan != 0) text += "; " + human_count(seen.nan) + " are NaN in one of them alone";
   if (seen.bits_only != 0)
@@ -231,6 +233,30 @@ void append_entries(const CheckpointDifference& difference, std::size_t width,
            "\n";
 }
 
+// "3 only in A, 12 other values": of the kinds that there are; empty where there is none.
+std::string counts_words(const CheckpointDifference& difference) {
+  std::vector<std::uint64_t> counts(kDifferenceKinds);
+  for (const TensorDifference& tensor : difference.tensors)
+    counts[static_cast<std::size_t>(tensor.kind)] += tensor.within ? 0 : 1;
+  std::string text;
+  for (std::size_t kind = 0; kind < kDifferenceKinds; ++kind) {
+    if (counts[kind] == 0) continue;
+    text += (text.empty() ? "" : "; ") + human_count(counts[kind]) + " " +
+            heading(static_cast<DifferenceKind>(kind));
+  }
+  if (!difference.entries.empty())
+    text += (text.empty() ? "" : "; ") + plural(difference.entries.size(), "entry") +
+            " that are not tensors";
+  return text;
+}
+
+std::string tolerance_words(const CheckpointDifference& difference) {
+  if (!difference.tolerance) return "";
+  return ", " + human_count(difference.within) + " within atol " +
+         short_number(difference.tolerance->absolute) + " and rtol " +
+         short_number(difference.tolerance->relative);
+}
+
 // "of 1,142 tensors that both have 1,130 are the same to the bit"
 std::string extent_words(const CheckpointDifference& difference) {
   std::string both = plural(difference.in_both, "tensor") + " that both have";
@@ -258,8 +284,10 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   Ink ink = difference.verdict == Sameness::kSame        ? Ink::kGreen
             : difference.verdict == Sameness::kDifferent ? Ink::kRed
                                                          : Ink::kGold;
-  out +=
-      "\n" + inked(style, ink, name(difference.verdict)) + ": " + extent_words(difference) + "\n";
+  out += "\n" + inked(style, ink, name(difference.verdict)) + ": " + extent_words(difference) +
+         tolerance_words(difference) + "\n";
+  if (const std::string counts = counts_words(difference); !counts.empty())
+    out += wrapped(counts, 0, width) + "\n";
   for (std::size_t kind = 0; kind < kDifferenceKinds; ++kind)
     append_kind(difference, static_cast<DifferenceKind>(kind), width, style, out);
   append_entries(difference, width, style, out);

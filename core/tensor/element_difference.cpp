@@ -264,6 +264,7 @@ void ElementDifference::add(const ElementDifference& other, std::uint64_t begin)
   differing += other.differing;
   bits_only += other.bits_only;
   nan += other.nan;
+  beyond += other.beyond;
   max_abs = std::max(max_abs, other.max_abs);
   max_whole = std::max(max_whole, other.max_whole);
   max_ulp = std::max(max_ulp, other.max_ulp);
@@ -348,6 +349,29 @@ ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, co
     add_products(numbers, lanes);
   }
   return products_of_lanes(lanes);
+}
+
+std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
+                               Dtype b_dtype, const std::byte* b, std::size_t count) {
+  const ToNumbers a_numbers = to_numbers(a_dtype), b_numbers = to_numbers(b_dtype);
+  if (a_numbers == nullptr || b_numbers == nullptr)
+    return difference_of(a_dtype, a, b, count).differing;
+  std::uint64_t beyond = 0;
+  Numbers numbers;
+  for (std::size_t begin = 0; begin < count; begin += kTogether) {
+    const std::size_t together = std::min(kTogether, count - begin);
+    a_numbers(a + begin * size_of(a_dtype), together, numbers.a.data());
+    b_numbers(b + begin * size_of(b_dtype), together, numbers.b.data());
+    for (std::size_t i = 0; i < together; ++i) {
+      const double u = numbers.a[i], v = numbers.b[i];
+      const bool same = u == v || (std::isnan(u) && std::isnan(v));
+      const double most = tolerance.absolute + tolerance.relative * std::abs(v);
+      // An infinity is as near to a finite number as NaN is; the comparison refuses both.
+      const bool near = std::isfinite(u) && std::isfinite(v) && std::abs(u - v) <= most;
+      beyond += same || near ? 0 : 1;
+    }
+  }
+  return beyond;
 }
 
 std::uint64_t steps_between(Dtype dtype, std::uint64_t a, std::uint64_t b) {

@@ -7,6 +7,7 @@
 //   bits_only   of those, elements with equal values: 0.0 and -0.0, two NaNs, two non-zero bools
 //   nan         of those, elements where exactly one side is NaN: they have no distance
 //   max_abs     the largest |a - b| as double; for integers it is exact in max_whole
+//   beyond      of those, elements further apart than a tolerance, if one is given
 //   max_ulp     the largest number of representable values between a and b, for floats of one
 //               dtype; infinity follows the largest number, -0.0 and 0.0 count as one
 //
@@ -26,6 +27,7 @@ struct ElementDifference {
   double max_abs = 0;
   std::uint64_t max_whole = 0;  // for integers of one dtype
   std::uint64_t max_ulp = 0;
+  std::uint64_t beyond = 0;
   std::optional<std::uint64_t> first = {};  // index of the first differing element
 
   // Adds the counts of a later part, whose elements begin at index `begin`.
@@ -48,6 +50,15 @@ ElementDifference difference_of(Dtype dtype, const std::byte* a, const std::byte
 // compared. Requires can_compare().
 ElementDifference difference_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype,
                                 const std::byte* b, std::size_t count);
+// |a - b| <= absolute + relative * |b|, as in torch.allclose and numpy. Two NaNs are equal, and so
+// is an infinity and itself.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+};
+// The number of elements that lie further apart. Elements of opaque dtypes do if their bits differ.
+std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
+                               Dtype b_dtype, const std::byte* b, std::size_t count);
+
 // True if both dtypes are numbers that a double represents exactly.
 bool can_compare(Dtype a, Dtype b);
 

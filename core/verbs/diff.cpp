@@ -5,11 +5,45 @@
 #include "core/base/destroy_in_background.h"
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
+#include "core/verbs/filter.h"
 
 namespace shw::verbs {
 
+namespace {
+
+// Names that the filter fits in either: a term may fit one of two tensors of a name.
+Result<ComparedNames> names_asked_for(const Checkpoint& a, const Checkpoint& b,
+                                      const std::string& only, Progress* progress) {
+  ComparedNames names;
+  auto unknown_in_a = check_filter(a, only);
+  if (!unknown_in_a) SHW_CHECK(check_filter(b, only));
+  for (const Checkpoint* checkpoint : {&a, &b}) {
+    SHW_TRY(const auto tensors, filter_tensors(*checkpoint, nullptr, only, progress));
+    for (std::uint32_t tensor : tensors) names.emplace(checkpoint->fqn(TensorId{tensor}));
+    for (std::uint32_t object : filter_objects(*checkpoint, only))
+      names.insert(checkpoint->objects()[object].fqn);
+  }
+  return names;
+}
+
+// `out` has the two checkpoints.
+Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCheckpoints& out) {
+  CompareOptions compare = options.compare;
+  ComparedNames names;
+  if (!options.only.empty()) {
+    SHW_TRY(names, names_asked_for(*out.a, *out.b, options.only, progress));
+    compare.only = &names;
+    out.is_empty = names.empty();
+    if (out.is_empty) return {};
+  }
+  SHW_TRY(out.difference, compare_checkpoints(*out.a, *out.b, compare, progress));
+  return {};
+}
+
+}  // namespace
+
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
-                                 const CompareOptions& options, Progress* progress) {
+                                 const DiffOptions& options, Progress* progress) {
   ComparedCheckpoints out;
   const std::array paths{&a, &b};
   const std::array opened{&out.a, &out.b};
@@ -17,15 +51,10 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
     SHW_TRY(*opened[i], open_to_compare(*paths[i], progress));
     return {};
   });
-  auto difference =
-      both ? compare_checkpoints(*out.a, *out.b, options, progress)
-           : Result<CheckpointDifference>(tl::unexpected<Error>(std::move(both).error()));
-  if (difference) {
-    out.difference = std::move(*difference);
-    return out;
-  }
+  Status compared = both ? compare_opened(options, progress, out) : std::move(both);
+  if (compared) return out;
   if (is_cancelled(progress)) destroy_in_background(std::move(out));
-  return tl::unexpected<Error>(std::move(difference).error());
+  return tl::unexpected<Error>(std::move(compared).error());
 }
 
 }  // namespace shw::verbs

@@ -14,10 +14,15 @@ namespace shw::verbs {
 struct ComparedCheckpoints {
   std::shared_ptr<const Checkpoint> a, b;
   CheckpointDifference difference;
+  bool is_empty = false;  // DiffOptions::only fits no name of either
 };
 
+struct DiffOptions {
+  CompareOptions compare = {};
+  std::string only = {};  // words and terms as of ls; empty: everything
+};
 // Errors about B show paths relative to the working directory.
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
-                                 const CompareOptions& options, Progress* progress = nullptr);
+                                 const DiffOptions& options, Progress* progress = nullptr);
 
 }  // namespace shw::verbs
