@@ -135,6 +135,13 @@ int fail_with(Context& context, const Error& met) {
   return fail_with_code(context, met, exit_code(met.kind));
 }
 
+void answer_json(Context& context, std::string json) {
+  if (context.answers != nullptr)
+    context.answers->push_back(std::move(json));
+  else
+    context.terminal.out_line(json);
+}
+
 int fail_with_code(Context& context, const Error& met, int code) {
   const Error error = with_places(met, context);
   if (context.team != nullptr) {
@@ -144,7 +151,7 @@ int fail_with_code(Context& context, const Error& met, int code) {
     return code;
   }
   if (context.options.json)
-    context.terminal.out_line(error_to_json(error));
+    answer_json(context, error_to_json(error));
   else
     context.terminal.error(error_words(context, error));
   if (error.kind == ErrorKind::kCancelled)

@@ -50,7 +50,7 @@ int check_one(Context& context) {
   if (!judged) return fail_with(context, judged.error());
   const CheckContext beside = asked->context(options.checkpoint);
   if (options.json) {
-    context.terminal.out_line(check_to_json(*report, beside));
+    answer_json(context, check_to_json(*report, beside));
   } else {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
     context.terminal.out(context_to_text(*report, beside, style_of(context)));
@@ -68,6 +68,7 @@ int check_another(Context& context, const std::string& path) {
   Context one{options,      context.terminal,   context.progress,
               context.team, context.local_rank, context.workers};
   auto steps = verbs::resolve_newest_steps(options, &context.progress, context.team);
+  one.answers = context.answers;
   if (!steps) return fail_with(one, steps.error());
   if (!options.json) context.terminal.out("\n" + printable(options.checkpoint) + "\n");
   const int code = check_one(one);
@@ -77,10 +78,18 @@ int check_another(Context& context, const std::string& path) {
 
 }  // namespace
 
-int run_check(Context& context) {
+namespace {
+
+// One document: the answers in the order in which the checkpoints were named.
+std::string list_of(const std::vector<std::string>& answers) {
+  std::string text = "[";
+  for (const std::string& answer : answers) text += (text.size() == 1 ? "\n" : ",\n") + answer;
+  return text + "\n]";
+}
+
+// The greatest of the exit codes, but 1 where one of the checkpoints has findings.
+int check_all(Context& context) {
   const Options& options = context.options;
-  if (!options.inputs.empty() && !options.json)
-    context.terminal.out(printable(options.checkpoint) + "\n");
   int code = check_one(context);
   bool has_findings = code == kFindings;
   for (const std::string& path : options.inputs) {
@@ -89,6 +98,23 @@ int run_check(Context& context) {
     code = std::max(code, next);
   }
   return has_findings ? kFindings : code;
+}
+
+}  // namespace
+
+int run_check(Context& context) {
+  const Options& options = context.options;
+  if (options.inputs.empty()) return check_one(context);
+  if (!options.json) {
+    context.terminal.out(printable(options.checkpoint) + "\n");
+    return check_all(context);
+  }
+  std::vector<std::string> answers;
+  context.answers = &answers;
+  const int code = check_all(context);
+  context.answers = nullptr;
+  if (context.team == nullptr || !answers.empty()) context.terminal.out_line(list_of(answers));
+  return code;
 }
 
 }  // namespace shw::cli

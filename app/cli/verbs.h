@@ -36,6 +36,7 @@ struct Context {
   std::optional<int> local_rank = {};     // rank on this machine
   std::vector<std::string> workers = {};  // "process 4711 on node-7", per rank of the team
   std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
+  std::vector<std::string>* answers = nullptr;   // JSON answers, printed as one list at the end
   const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
 };
 
@@ -86,6 +87,8 @@ int code_of_result(Context& context, const Checkpoint& source,
 // As fail_with() for report: the output for CI contains the error; signals give the shell's exit
 // code.
 int fail_report(Context& context, const Error& error);
+// Prints a whole answer, or puts it with the others (Context::answers).
+void answer_json(Context& context, std::string json);
 // As fail_with(), with an exit code specific to this verb.
 int fail_with_code(Context& context, const Error& error, int code);
 // Prefixes files inside the checkpoint with its path: "step_9000/.metadata".
