@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes every kind of file that shardwright reads, one small change after the other, and looks at the answers.
 
-    mutate.py PROGRAM [--data tests/data] [--count 3000] [--seconds 600] [--seed 1] [--keep FOLDER]
+    mutate.py PROGRAM [--data tests/data ...] [--count 3000] [--seconds 600] [--seed 1] [--keep FOLDER]
 
 A crash, an answer that takes over 10 s or over 1 GB of memory, and "clean" where the real reader (pickle, torch, safetensors)
 refuses the same bytes are kept in FOLDER with the change that was made. It needs torch and safetensors. It is a long run: CI
@@ -293,10 +293,28 @@ def size_of(folder):
     return sum(os.path.getsize(os.path.join(at, one)) for at, _, names in os.walk(folder) for one in names)
 
 
-def worlds_in(data):
-    for at, folders, _ in os.walk(data):
-        if "ckpt" in folders and size_of(os.path.join(at, "ckpt")) < 2 << 20:
-            yield at
+def worlds_in(folders_of_data):
+    for data in folders_of_data:
+        for at, folders, _ in os.walk(data):
+            if "ckpt" in folders and size_of(os.path.join(at, "ckpt")) < 2 << 20:
+                yield at
+
+
+def journal_of(program, checkpoint, out):
+    """A half-made result: the run is killed as soon as its journal says something. (its folder, the journal's name)"""
+    result = os.path.join(out, "half")
+    for pause in (0.02, 0.04, 0.06, 0.1):
+        child = subprocess.Popen([program, "convert", checkpoint, "--to", "safetensors", "--shard-size", "64",
+                                  "--out", result, "--yes"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(pause)
+        child.kill()
+        child.wait()
+        for at, _, names in os.walk(out):
+            for one in names:
+                if "journal" in one and os.path.getsize(os.path.join(at, one)):
+                    return at, one
+        shutil.rmtree(result, ignore_errors=True)
+    return None
 
 
 def texts_beside(program, world, out):
@@ -315,6 +333,11 @@ def texts_beside(program, world, out):
                  ["reshard", "CKPT", "--mesh", "dp=2", "--placements", "FILE", "--plan-only", "--json"]))
     made.append(("steps.json", b'{"schema": "shardwright/1", "plan": 1, "steps": [{"step": "drop", "tensor": "w"}]}',
                  ["plan", "CKPT", "--plan", "FILE", "--json"]))
+    for name, text in (("shardwright.toml", b'# what is known\nignore = ["portability", "value-statistics"]\n'),
+                       ("pyproject.toml", b'[tool.shardwright]\nignore = [\n  "portability",\n]\n[tool.other]\n')):
+        made.append((name, text, ["check", "CKPT", "--json"]))
+    policy = b'{"require": ["coverage", "finite", "optimizer-complete"]}'
+    made.append(("policy.json", policy, ["check", "CKPT", "--policy", "FILE", "--json"]))
     copy = os.path.join(out, "converted")
     run(program, ["convert", checkpoint, "--to", "safetensors", "--out", copy, "--yes"], out)
     certificate = os.path.join(copy, "certificate.json")
@@ -326,7 +349,7 @@ def texts_beside(program, world, out):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("--data", default="tests/data")
+    parser.add_argument("--data", nargs="+", default=["tests/data"])
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--seed", type=int, default=1)
@@ -338,7 +361,9 @@ def main():
     worlds = sorted(worlds_in(options.data))
     beside, counts, end = {}, collections.Counter(), time.monotonic() + options.seconds
     work = tempfile.mkdtemp(prefix="mutate-")
-    number = 0
+    number, half = 0, None
+    for world in worlds[:40]:
+        half = half or journal_of(program, os.path.join(world, "ckpt"), tempfile.mkdtemp(dir=work))
     while number < options.count and time.monotonic() < end:
         number += 1
         world = dice.choice(worlds)
@@ -350,14 +375,23 @@ def main():
             for one in names:
                 if not os.path.islink(os.path.join(at, one)):
                     os.chmod(os.path.join(at, one), 0o600)
-        if not options.only and dice.random() < 0.25:
+        if half and not options.only and dice.random() < 0.03:
+            folder, name = half
+            partial = os.path.join(here, os.path.basename(folder))
+            shutil.copytree(folder, partial)
+            with open(os.path.join(partial, name), "rb") as file:
+                text, what = (bent_json if dice.random() < 0.5 else bent_bytes)(dice, file.read())
+            with open(os.path.join(partial, name), "wb") as file:
+                file.write(text)
+            commands, read = [["resume", os.path.basename(folder), "--json"]], None
+        elif not options.only and dice.random() < 0.25:
             if world not in beside:
                 folder = os.path.join(work, f"beside-{len(beside)}")
                 os.mkdir(folder)
                 beside[world] = texts_beside(program, world, folder)
             made, copy = beside[world]
             name, text, command = dice.choice(made)
-            text, what = bent_json(dice, text)
+            text, what = (bent_json if name.endswith(".json") else bent_bytes)(dice, text)
             target = os.path.join(here, name)
             if "IN_COPY" in command:
                 shutil.copytree(copy, os.path.join(here, "copy"))
