@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
@@ -37,9 +38,10 @@ Error seen_from_outside(Error error, const Options& options) {
   // The output folder, or its parent.
   bool of_output = !options.out.empty() && (file.starts_with(options.out) ||
                                             options.out.starts_with(file + "/") || file == ".");
-  bool as_typed = of_output || file.empty() || file.front() == '/' || file == options.spec ||
-                  file == options.plan || file == options.baseline || file == options.policy ||
-                  file == options.placements || file.starts_with(options.checkpoint) ||
+  bool as_typed = of_output || file.empty() || is_remote(file) || file.front() == '/' ||
+                  file == options.spec || file == options.plan || file == options.baseline ||
+                  file == options.policy || file == options.placements ||
+                  file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
                   (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
   if (as_typed || options.checkpoint.empty()) return error;

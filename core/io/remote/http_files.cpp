@@ -141,10 +141,10 @@ class HttpFiles final : public RemoteFiles {
 
   Result<std::vector<RemoteFile>> find_all(const std::vector<std::string>& names) {
     // Heads of 256 files take 16 MiB at once.
-    constexpr std::size_t kAtOnce = 256;
+    constexpr std::size_t kHeadsPerRound = 256;
     std::vector<RemoteFile> files;
-    for (std::size_t begin = 0; begin < names.size(); begin += kAtOnce) {
-      const std::size_t count = std::min(kAtOnce, names.size() - begin);
+    for (std::size_t begin = 0; begin < names.size(); begin += kHeadsPerRound) {
+      const std::size_t count = std::min(kHeadsPerRound, names.size() - begin);
       std::vector<HttpRequest> requests;
       for (std::size_t i = 0; i < count; ++i)
         requests.push_back(head_request(place_, names[begin + i]));

@@ -62,20 +62,18 @@ Result<std::shared_ptr<const RemoteDirectory>> listed(const RemotePlace& place,
 Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
   RemotePlace above = place;
   const std::string last = place.path.empty() ? std::string() : take_last_part(above);
-  bool is_file = !is_typed_as_folder && is_named_like_a_file(last);
-  if (is_file) {
+  bool is_file = false;
+  if (!is_typed_as_folder && !last.empty()) {
     SHW_TRY(is_file, is_http_file(place));
   }
   OpenedRemote opened;
-  if (!is_file) {
+  // Some servers answer the name of a folder with a page that is not HTML.
+  if (!is_file || !is_named_like_a_file(last)) {
     auto folder = listed(place, http_files(place, {}));
     if (folder) {
       opened.directory = std::move(*folder);
       return opened;
     }
-    if (is_typed_as_folder || last.empty() || is_named_like_a_file(last))
-      return tl::unexpected<Error>(std::move(folder).error());
-    SHW_TRY(is_file, is_http_file(place));
     if (!is_file) return tl::unexpected<Error>(std::move(folder).error());
   }
   opened.file = percent_decoded(last);

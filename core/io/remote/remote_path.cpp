@@ -143,7 +143,7 @@ Status take_hub(std::string_view rest, RemotePlace& place) {
 }
 
 Status take_bucket(std::string_view rest, RemotePlace& place) {
-  const std::string text = trimmed_slashes(rest);
+  const std::string text = rest.starts_with('/') ? std::string() : trimmed_slashes(rest);
   place.shown = place.scheme + "://" + text;
   const std::size_t slash = std::min(text.find('/'), text.size());
   place.host = text.substr(0, slash);

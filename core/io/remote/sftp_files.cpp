@@ -173,6 +173,9 @@ class SftpFiles final : public RemoteFiles {
                     std::vector<SftpName>& names) const {
     SftpReader reader(answer.body);
     const std::uint32_t count = reader.number32();
+    // A server could go on for ever with answers that hold nothing.
+    if (count == 0)
+      return fail(ErrorKind::kIo, "the host lists a folder without an end", {full(folder)});
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::string name = reader.text();
       reader.block();  // as `ls -l` shows it

@@ -43,8 +43,8 @@ TEST_CASE("remote paths: what is local stays local") {
 TEST_CASE("remote paths: nothing becomes an option of ssh or leaves its place") {
   for (const char* path :
        {"ssh://-oProxyCommand=x/p", "ssh://-l@h/p", "ssh://me:word@h/p", "ssh://h:22x/p",
-        "ssh://h;x/p", "ssh://h", "hf://owner", "hf://../repo", "hf://a/..", "s3://", "s3://b/../c",
-        "s3://b//c/..", "https:///x", "https://h x/y"})
+        "ssh://h;x/p", "ssh://h", "hf://owner", "hf://../repo", "hf://a/..", "s3://", "s3:///x",
+        "s3://b/../c", "s3://b//c/..", "https:///x", "https://h x/y"})
     CHECK_MESSAGE(!parse_remote(path), path);
 }
 
