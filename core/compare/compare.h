@@ -1,11 +1,11 @@
-// Holds two checkpoints against each other, whatever their formats and tiles.
+// Compares two checkpoints of any formats and tilings.
 //
-//   match     names; shapes, dtypes and tiles of those that both have
-//   values    with --data: every element of both (value_pass.h), copies (replicas.h), entries
-//             (entries.h), and the fingerprints of names that one has alone (fingerprints.h)
-//   tolerance values that are no further apart are no difference, and their tensor is counted apart
-//   verdict   "different" where one thing is; "same" only where every byte of both was held against
-//             the other's, or is the very same byte of the same file; else "undecided"
+//   match     names; for common names shapes, dtypes and tiles
+//   values    with --data: every element of both (value_pass.h), replicas (replicas.h), entries
+//             (entries.h), and fingerprints of names on one side only (fingerprints.h)
+//   tolerance tensors whose values differ at most by it are counted separately, not as different
+//   verdict   "different" if anything differs; "same" only if every byte of both was compared or
+//             is the same byte of the same file; else "undecided"
 #pragma once
 
 #include <cstdint>

@@ -1,16 +1,16 @@
-// How two checkpoints differ: what is held against what, and what came of it. Nothing here reads.
+// Results of comparing two checkpoints.
 //
-// A name that both have is of the first kind that fits, from the top:
-//   reshaped    other shapes
-//   dtype       another dtype
-//   incomplete  elements lie in no tile of one of them, and do in the other
-//   values      elements whose bits differ
-//   undecided   nobody can tell: bytes that are damaged or gone, elements that neither has, that a
-//               repair filled, or whose copies inside one checkpoint disagree
-//   retiled     the same elements, as far as was looked, in other tiles: no difference by itself
-// A name that one has alone:
-//   renamed     the bytes are those of a name that the other has alone; proved by a fingerprint of
-//               every byte, never by shape and dtype
+// A common name is of the first kind that applies:
+//   reshaped    different shapes
+//   dtype       different dtypes
+//   incomplete  elements are in no tile on one side, but are on the other
+//   values      elements with different bits
+//   undecided   unknown: bytes are damaged or missing, elements are missing on both sides or were
+//               filled by a repair, or replicas within one checkpoint disagree
+//   retiled     equal elements (as far as compared) in other tiles; not a difference by itself
+// A name on one side only:
+//   renamed     equal to a tensor that only the other side has; by a fingerprint of every byte,
+//               never by shape and dtype alone
 //   missing     only in A
 //   added       only in B
 #pragma once
@@ -89,7 +89,7 @@ struct TensorDifference {
 struct EntryDifference {
   std::string fqn;
   DifferenceKind kind = DifferenceKind::kUndecided;  // missing, added, values, undecided
-  std::string a = {}, b = {};                        // short, where they are plain data
+  std::string a = {}, b = {};                        // short values, if they are plain data
   std::string why = {};
 };
 
@@ -98,13 +98,13 @@ struct CheckpointDifference {
   bool data = false;  // values were read
   std::uint64_t tensors_a = 0, tensors_b = 0, in_both = 0;
   std::uint64_t compared = 0;  // tensors whose elements were read, all that are in both
-  std::uint64_t same = 0;      // of those in both: proved to be the same to the bit
+  std::uint64_t same = 0;      // of those in both: proved to be bitwise equal
   std::uint64_t within = 0;    // of those in both: TensorDifference::within
   std::optional<Tolerance> tolerance = {};
   std::vector<TensorDifference>
-      tensors;  // the gravest first; of one kind in the order of A, then B
+      tensors;  // by kind in display order; then in order of A, then B
   std::vector<EntryDifference> entries;
-  std::vector<std::string> doubts;  // why the whole cannot be called the same: sentences
+  std::vector<std::string> doubts;  // why the checkpoints cannot be called the same: sentences
   std::vector<Unjudged> unjudged;
 };
 

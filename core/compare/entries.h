@@ -1,4 +1,4 @@
-// Entries that are no tensors, held against each other without executing anything.
+// Compares non-tensor entries without executing their pickles.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// Those that differ, or of which nobody can tell. Without `data` only what stands in the metadata
-// itself is read; `left_open` counts entries of both whose values were not.
+// Entries that differ or are undecided. Without `data` only values inside the metadata are
+// compared; `left_open` counts common entries that were not.
 struct EntriesSeen {
   std::vector<EntryDifference> entries;
   std::uint64_t left_open = 0;

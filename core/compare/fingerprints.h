@@ -1,5 +1,5 @@
-// Fingerprints of whole tensors: of every element by its row-major index, whatever the tiles, the
-// files and the format.
+// Fingerprints of whole tensors: over all elements by row-major index, independent of tiles, files
+// and format.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace shw {
 
-// In the order of `tensors`; of one that has no fingerprint, why: it has no elements, or not each
-// of them in one tile, or they cannot be read. The members of a team share the reading out. An
-// error of all where somebody stopped it, or where the team broke.
+// In the order of `tensors`; an error for tensors that have no elements, gaps or overlaps, or
+// cannot be read. Members of a team share the reading. An error for all only if cancelled, or if
+// the team failed.
 Result<std::vector<Result<Fingerprint>>> fingerprints_of(const Checkpoint& checkpoint,
                                                          const std::vector<TensorId>& tensors,
                                                          std::uint64_t memory, Progress* progress,

@@ -1,4 +1,4 @@
-// A name that two checkpoints have: what was looked at of it, and what that comes to.
+// A name that both checkpoints have: what was compared, and the resulting kind.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct Matched {
   TensorPair tensor;
   TileCover a, b;
   bool other_shape = false, other_dtype = false, retiled = false;
-  bool same_items = false;  // the very bytes of the very files
+  bool same_items = false;  // the same byte ranges of the same files
   std::int64_t filled_a = 0, filled_b = 0;
   std::optional<SeenPair> seen = {};
   std::optional<bool> same_elements = {};
-  std::vector<std::string> doubts = {};  // why its values are nobody's to tell
+  std::vector<std::string> doubts = {};  // why values are undecided
 };
 
-// Something of it did not open: more may lie there.
+// Parts that did not open and may contain more of it.
 struct Hiding {
   bool a = false, b = false;
 };
@@ -36,7 +36,7 @@ TensorSide side_of(const Checkpoint& checkpoint, TensorId tensor);
 std::string hidden_words(const char* side, const char* what);
 
 struct JudgedMatch {
-  std::optional<DifferenceKind> kind;  // nothing: all that was looked at is the same
+  std::optional<DifferenceKind> kind;  // empty: everything compared is equal
   TensorDifference told;
 };
 JudgedMatch judge(const BothCheckpoints& both, const Matched& matched, Hiding hides);

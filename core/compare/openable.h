@@ -1,4 +1,4 @@
-// Whether the files of a checkpoint open: each is asked once, and nothing is read.
+// Checks that the files of a checkpoint can be opened, once each, without reading them.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@ namespace shw {
 
 class OpenableFiles {
  public:
-  // `checkpoint` outlives it.
+  // `checkpoint` must outlive it.
   explicit OpenableFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-  // Why the file does not open; nothing where it does.
+  // Why the file cannot be opened; empty if it can.
   const std::optional<Error>& error_of(FileId file);
-  // Of the first tile whose file does not open.
+  // For the first tile whose file cannot be opened.
   std::optional<Error> error_of(TensorId tensor);
 
  private:

@@ -1,5 +1,5 @@
-// Tensors as they are told to somebody who is far away: two checkpoints of one model have the same
-// hashes, whatever their tiles, files and formats, without one of them being copied to the other.
+// Hashes for comparing checkpoints on different machines: equal tensors have equal hashes, whatever
+// their tiles, files and formats.
 #pragma once
 
 #include <string>
@@ -15,23 +15,23 @@ struct TensorHash {
   std::string fqn;
   Dtype dtype = Dtype::kUnknown;
   Extents shape = {};
-  Result<Fingerprint> fingerprint = {};  // of no elements: zero
+  Result<Fingerprint> fingerprint = {};  // zero for tensors without elements
 };
 
 struct HashedTensors {
   std::vector<TensorHash> tensors;
-  std::vector<std::string> unread;  // files, records: what they hold nobody knows
-  bool is_whole() const;            // nothing is open
+  std::vector<std::string> unread;  // files and records of unknown contents
+  bool is_whole() const;            // everything was hashed
 };
 
-// In the order of `tensors`, what fingerprints_of() says of each; and its errors.
+// In the order of `tensors`; errors as in fingerprints_of().
 Result<std::vector<TensorHash>> tensor_hashes(const Checkpoint& checkpoint,
                                               const std::vector<TensorId>& tensors,
                                               std::uint64_t memory, Progress* progress,
                                               Team* team = nullptr);
 
-// One for all of them, whatever their order: XXH3-128 of the lines "FQN\0dtype\0[2, 3]\0hash\n",
-// sorted as bytes. Empty where something is open.
+// One hash of all tensors, independent of order: XXH3-128 of the lines "FQN\0dtype\0[2,
+// 3]\0hash\n", sorted bytewise. Empty if something was not hashed.
 std::string total_hash(const HashedTensors& hashed);
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What the tiles of a tensor come to: each element once, or what is wrong with that. By metadata
-// alone.
+// Checks by metadata alone whether the tiles of a tensor contain each element
+// once.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 namespace shw {
 
 struct TileCover {
-  bool exact = true;           // every element in one tile
-  bool too_tangled = false;    // there may be more gaps and overlaps than stand here
+  bool exact = true;           // every element in exactly one tile
+  bool too_tangled = false;    // there may be more gaps and overlaps than recorded
   std::int64_t missing = 0;    // elements in no tile
   std::vector<Box> gaps = {};  // sorted
   std::vector<Overlap> overlaps = {};
-  // Why some of its bytes cannot be there: a tile outside of the shape, a file that is gone.
+  // Why some bytes cannot be read: a tile outside the shape, or a missing file.
   std::optional<Error> error = {};
 };
 TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor);
 
-// Elements that lie in a gap of one and not in one of the other; nothing where that is too much
-// work to find out.
+// Number of elements that are in a gap of one and not of the other; empty if that takes too long to
+// compute.
 std::optional<std::int64_t> gaps_apart(const TileCover& a, const TileCover& b);
 
-// The same boxes, in whatever order.
+// True for the same boxes in any order.
 bool are_tiled_alike(const Checkpoint& a, TensorId one, const Checkpoint& b, TensorId two);
 
 }  // namespace shw

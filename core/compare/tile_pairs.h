@@ -1,5 +1,5 @@
-// Which tiles of two tensors of one shape hold the same elements: each element that both have in
-// one pair, however either is cut.
+// Pairs of tiles of two equally shaped tensors that share elements, so that each common element is
+// in exactly one pair.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace shw {
 
-// Whose the two tiles of a pair are. Of one checkpoint: they hold the same elements twice, and have
-// to agree before anything is held against them.
+// The checkpoints of a pair's tiles. Two overlapping tiles of one checkpoint must agree before they
+// are compared with the other's.
 enum class PairOf : std::uint8_t { kBoth, kA, kB };
 
 struct TilePair {
@@ -21,29 +21,29 @@ struct TilePair {
 };
 inline constexpr std::uint32_t kAllShared = 0xFFFFFFFFu;
 
-// Of many tensors, one after the other.
+// Pairs of many tensors, consecutively.
 struct TilePairs {
   std::vector<TilePair> pairs;
-  std::vector<Box> boxes;  // in the tensor
+  std::vector<Box> boxes;  // relative to the tensor
 };
 
-// The checkpoints that are held against each other.
+// The two compared checkpoints.
 struct BothCheckpoints {
   const Checkpoint& a;
   const Checkpoint& b;
 };
-// A tensor of both, of one shape.
+// A tensor of each, of equal shape.
 struct TensorPair {
   TensorId a{}, b{};
 };
 
-// Appends the pairs of a tensor; nothing where a cover is too tangled. False, and nothing is
-// appended, where there would be more than `most` of all tensors together: rows against columns
-// meet in as many places as there are rows times columns.
+// Appends the pairs of a tensor; none if a cover is too tangled. Returns false, and appends
+// nothing, if all tensors together would exceed `most` pairs: rows against columns intersect in as
+// many boxes as there are rows times columns.
 bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& a,
                const TileCover& b, std::size_t most, TilePairs& pairs);
 
-// The part of the tensor that a pair holds.
+// The part of the tensor that both tiles of a pair hold.
 Box box_of(const BothCheckpoints& both, const TilePairs& pairs, const TilePair& pair);
 
 }  // namespace shw

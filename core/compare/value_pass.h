@@ -1,5 +1,5 @@
-// Holds the elements of tensors of two checkpoints against each other, in blocks, on every core.
-// Equal blocks cost what reading them costs; those that differ are looked at number by number.
+// Compares elements of tensors of two checkpoints in blocks, on all cores. Equal blocks cost only
+// their reading; others are compared by number.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace shw {
 
-// What is asked: tensors of one shape, whose dtypes are one or can_compare().
+// Tensors of equal shape whose dtypes are equal or can_compare().
 struct AskedPair {
   TensorPair tensor;
   const TileCover* a = nullptr;
@@ -22,21 +22,21 @@ struct AskedPair {
 
 struct SeenPair {
   ValueDifference values;
-  bool disagrees_a = false, disagrees_b = false;  // tiles of one checkpoint that overlap
-  std::optional<Error> error = {};                // the first, in the order of the tiles
+  bool disagrees_a = false, disagrees_b = false;  // overlapping tiles of one checkpoint disagree
+  std::optional<Error> error = {};                // the first by order of tiles
   bool error_in_b = false;
-  bool too_many_pairs = false;  // for the memory: nothing was read
+  bool too_many_pairs = false;  // too many for the memory: not read
 };
 
-// In the order of `asked`. `memory`: what may be taken of it, in bytes. `tolerance`: what
-// ElementDifference::beyond counts. An error ends it only where somebody stopped it.
+// In the order of `asked`. `memory`: limit in bytes. `tolerance`: elements above it are counted by
+// ElementDifference::beyond. Only cancellation ends it with an error.
 Result<std::vector<SeenPair>> compare_values(const BothCheckpoints& both,
                                              const std::vector<AskedPair>& asked,
                                              std::uint64_t memory, Progress* progress,
                                              std::optional<Tolerance> tolerance = {});
 
-// How memory is dealt out: what is read at once of a run, what a block holds at most, and what is
-// left for items that are decoded whole: larger ones are decoded as they are read.
+// Division of the memory: bytes read at once of a run, size of a block, and the rest for items
+// decoded as a whole (larger ones are decoded while reading).
 struct CompareShares {
   std::uint64_t piece = 0, block = 0, decoded = 0;
 };

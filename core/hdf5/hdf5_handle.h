@@ -1,5 +1,5 @@
-// Handles of the library that are given back, and its own words where something fails. In the .cpp
-// files of this room only.
+// Owning handles of the HDF5 library, and its error messages. Only for .cpp files of
+// core/hdf5.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// hid_t, so that no header names the library.
+// As hid_t, so that headers do not include the library.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;
@@ -24,19 +24,19 @@ class Hdf5Handle {
   std::int64_t get() const { return id_; }
   std::int64_t release() { return std::exchange(id_, -1); }
   explicit operator bool() const { return id_ >= 0; }
-  // False where what was still to be written could not be. A destructor cannot say it.
+  // False if pending data could not be written, which a destructor cannot report.
   bool close();
 
  private:
   std::int64_t id_ = -1;
 };
 
-// "cannot write the elements: Write failed: No space left on device", with the innermost words of
-// the library, which are then forgotten. Without words where it has none.
+// "cannot write the elements: Write failed: No space left on device", with the library's innermost
+// message, whose error stack is then cleared.
 Error hdf5_error(const std::string& what, const std::string& file, const std::string& object = {});
 
-// The library prints nothing of its own from here on, and does nothing after main(). Before any
-// other call.
+// Stops the library from printing errors and from acting after main(). Call it
+// first.
 void silence_hdf5();
 
 }  // namespace shw

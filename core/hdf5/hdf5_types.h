@@ -1,4 +1,4 @@
-// Types of elements as the library has them. In the .cpp files of this room only.
+// Element types of the HDF5 library. Only for .cpp files of core/hdf5.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace shw {
 
-// Little-endian, of the dtype's size. What HDF5 cannot say (float8_e4m3fn: it takes an exponent of
-// ones for infinity) is unsigned bytes.
+// Little-endian, of the dtype's size. Unsigned bytes for types that HDF5 cannot express
+// (float8_e4m3fn: HDF5 reads exponents of ones as infinity).
 Hdf5Handle hdf5_type(Dtype dtype);
 
-// An element that nobody takes for a value, in those bytes: NaN, the least signed and the greatest
-// unsigned number.
+// A marker for missing elements: NaN, the least signed or the greatest unsigned
+// number.
 std::vector<std::byte> loud_element(Dtype dtype);
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// FQNs as paths of datasets: as they are, dots kept.
+// FQNs as dataset paths, unchanged including dots.
 #pragma once
 
 #include <set>
@@ -9,15 +9,15 @@
 
 namespace shw {
 
-// A '/' in a name makes groups, and so no group may have the name of a dataset.
+// A '/' in a name creates groups, so no group may have a dataset's name.
 class DatasetNames {
  public:
   explicit DatasetNames(const Checkpoint& checkpoint);
-  // Why HDF5 cannot hold a dataset of that name; empty where it can.
+  // Why HDF5 cannot have a dataset of that name; empty if it can.
   std::string refusal(std::string_view fqn) const;
 
  private:
-  std::set<std::string_view> fqns_;  // of tensors, where some have a '/'
+  std::set<std::string_view> fqns_;  // all tensors', if some contain a '/'
 };
 
 }  // namespace shw

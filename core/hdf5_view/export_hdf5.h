@@ -1,14 +1,14 @@
-// A small HDF5 file through which h5py reads every tensor of a checkpoint where it lies.
+// Creates a small HDF5 file through which h5py reads a checkpoint's tensors in place.
 //
-//   /tensors/<fqn>   what is whole: external segments, or a virtual dataset over /sources
-//   /partial/<fqn>   what is there of the others; the rest reads as NaN (or the
-//                    extreme value of whole numbers; of bool 255: its bytes are numbers here)
-//   /sources         files as elements of one dtype, tiles that are many runs of them, and stacks
-//                    of tensors whose tiles lie alike
-//   /files           path and size of every file that is mapped: past an end HDF5 reads zeros
+//   /tensors/<fqn>   complete tensors: external segments, or a virtual dataset over /sources
+//   /partial/<fqn>   incomplete tensors; missing elements read as NaN (or the extreme integer;
+//                    for bool 255, since its bytes are numbers here)
+//   /sources         files as elements of one dtype, tiles of many runs, and stacks of tensors
+//                    with equal tile layouts
+//   /files           path and size of mapped files: HDF5 reads zeros beyond a file's end
 //   /left_out        fqn, why
 //
-// Every dataset says its dtype; what HDF5 has no type for is bytes.
+// Every dataset has its dtype as an attribute; dtypes without an HDF5 type are bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,16 @@ enum class Hdf5Paths : std::uint8_t { kAbsolute, kRelative };
 struct ExportOptions {
   std::string out;  // must not exist
   Hdf5Paths paths = Hdf5Paths::kAbsolute;
-  bool copy = false;                   // what cannot be mapped in place comes along as it reads
-  std::vector<Finding> findings = {};  // told with the tensors that they name
-  // By FQN, why elements that could be mapped are not to be believed, one clause: left out.
+  bool copy = false;                   // copies what cannot be mapped in place
+  std::vector<Finding> findings = {};  // included with the tensors that they name
+  // By FQN, a clause why mappable elements are not trusted; these tensors are omitted.
   std::map<std::string, std::string, std::less<>> doubts = {};
 };
 
 struct LeftOut {
   std::string fqn;
   std::string why;          // one clause
-  bool is_damaged = false;  // or HDF5 cannot be told where it lies
+  bool is_damaged = false;  // otherwise HDF5 cannot express the layout
   bool can_be_copied = false;
   bool is_in_part = false;   // under /partial
   std::int64_t missing = 0;  // elements
@@ -49,16 +49,16 @@ struct Exported {
   std::uint64_t bytes = 0;    // of the new file
   std::vector<std::string> copied = {};
   std::vector<LeftOut> left_out = {};
-  std::vector<std::string> notes = {};   // what else is to be known, one sentence each
-  std::vector<std::string> unread = {};  // files, records: what they hold nobody knows
+  std::vector<std::string> notes = {};   // further remarks, one sentence each
+  std::vector<std::string> unread = {};  // files and records of unknown contents
   bool is_whole() const;                 // nothing is damaged or missing
 };
 
-// What a reader of relative paths has to say before it opens the file.
+// Environment variable that readers must set for relative paths before they open the file.
 inline constexpr const char* kRelativeHint = "HDF5_EXTFILE_PREFIX='${ORIGIN}'";
 
-// Metadata and headers are read, no tensor byte but those that are copied. The file appears under
-// its name when it is complete. The library writes to this machine's own files only.
+// Reads metadata and headers, and tensor data only to copy it. The file gets its name once it is
+// complete. Only local files can be written.
 Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& options,
                              Progress* progress);
 

@@ -1,5 +1,5 @@
-// Which bytes of which files are a tensor's elements, in a form that HDF5 can be told: as one list
-// of segments, or as tiles of which each is one. What cannot be told, or is not there, is said in
+// Maps a tensor's elements to byte ranges of files as HDF5 can express it:
+// one list of segments, or tiles with one each. Otherwise the reason in
 // words.
 #pragma once
 
@@ -14,26 +14,26 @@
 namespace shw {
 
 enum class Mapping : std::uint8_t {
-  kSegments,  // `segments` are all of it, in row-major order; none where it has no elements
+  kSegments,  // `segments` are the whole tensor in row-major order; none if it has no elements
   kTiles,
-  kNotInPlace,  // whole, but HDF5 cannot be told where it lies
-  kPartly,      // `tiles` are what is there of it; may be none
-  kRefused,     // there is nothing that HDF5 could hold
+  kNotInPlace,  // complete, but HDF5 cannot express its layout
+  kPartly,      // `tiles` are the existing ones; may be none
+  kRefused,     // HDF5 cannot hold it at all
 };
 
 struct MappedTensor {
   Mapping mapping = Mapping::kRefused;
   std::vector<ByteRun> segments = {};
   std::vector<MappedTile> tiles = {};
-  std::vector<ChunkId> chunks = {};  // of kNotInPlace: what it can be put together from
-  std::string why = {};              // of kNotInPlace, kPartly and kRefused, one clause
-  std::int64_t missing = 0;          // elements that are not there or cannot be trusted; of kPartly
-  std::string note = {};             // what else is to be known of it
+  std::vector<ChunkId> chunks = {};  // for kNotInPlace: the sources of a copy
+  std::string why = {};              // for kNotInPlace, kPartly and kRefused, one clause
+  std::int64_t missing = 0;          // for kPartly: missing or untrusted elements
+  std::string note = {};             // a further remark
 };
 
-// Reads the headers of its items, and holds every run against the length of its file: HDF5 would
-// read zeros past the end. Of tiles that were saved more than once it reads all bytes: copies that
-// differ are refused. On any thread.
+// Reads the headers of the items, and compares runs with file lengths because HDF5 would read zeros
+// beyond the end. For replicated tiles it reads all bytes, and rejects replicas that differ.
+// Thread-safe.
 MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

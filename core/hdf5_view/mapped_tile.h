@@ -1,4 +1,4 @@
-// One chunk of a checkpoint as HDF5 can be told of it.
+// A chunk of a checkpoint as HDF5 can express it.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace shw {
 
-// A tile whose elements lie in its row-major order: in `runs` one after the other, or, with
-// `count`, as that many runs of `run` elements, `step` apart, in the one run that is given.
+// A tile with row-major elements: consecutively in `runs`, or, if `count` is set, as that many runs
+// of `run` elements, `step` apart, inside the single given run.
 struct MappedTile {
   Box box;
   std::vector<ByteRun> runs = {};
   std::int64_t count = 0, step = 0, run = 0;
 };
 
-// Why there is no MappedTile: its bytes are there and lie in another form, or cannot be had.
+// Why a tile has no mapping: its layout cannot be expressed, or it cannot be read.
 struct NoMapping {
   bool is_there = false;
   std::string why;
 };
 std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk);
-// The same of a copy of the tile, which lies in another place.
+// The same for a replica of the tile.
 std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
                                              const ItemPlace& place);
 

@@ -1,4 +1,4 @@
-// The elements of a tensor box by box, for what has to be copied: a part of export_hdf5.cpp.
+// Elements of a tensor box by box, for copying; part of export_hdf5.cpp.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace shw {
 
-// `unreadable`: the error is one of reading, not of writing.
+// `unreadable`: the error is from reading, not writing.
 Status put_together(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
                     const Hdf5Writer::WriteBox& write, std::optional<Error>& unreadable,
                     Progress* progress);

@@ -1,4 +1,4 @@
-// Tiles that were saved more than once: whether all of them hold the same, and which can be read.
+// Replicated tiles: checks that replicas agree, and chooses a readable one.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace shw {
 
-// A chunk, and one of an equal box behind it.
+// A chunk, and a later one with an equal box.
 using EqualBoxes = std::vector<std::pair<ChunkId, ChunkId>>;
 
-// Why copies of the tiles of `chunks` cannot all be right, in words; empty where those that can be
-// read hold the same bytes. Reads both.
+// Why replicas of tiles in `chunks` cannot all be correct; empty if the readable ones are equal.
+// Reads all of them.
 std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
                               const EqualBoxes& equal);
 
-// The first copy of a tile that can be had; `is_another` where it is not the first one.
+// The first readable replica of a tile; `is_another` if it is not the first one.
 std::variant<MappedTile, NoMapping> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
                                                  const EqualBoxes& equal, bool& is_another);
 
