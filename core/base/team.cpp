@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kRoundBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kRoundThings = 1 << 14;
 
-// Often enough that no working process is taken for dead, rarely enough to cost nothing.
+// Frequent enough that working processes are not taken for dead; the cost is negligible.
 constexpr std::chrono::seconds kBeat(2);
 constexpr std::chrono::seconds kStill(120);
 

@@ -101,8 +101,7 @@ struct CheckpointDifference {
   std::uint64_t same = 0;      // of those in both: proved to be bitwise equal
   std::uint64_t within = 0;    // of those in both: TensorDifference::within
   std::optional<Tolerance> tolerance = {};
-  std::vector<TensorDifference>
-      tensors;  // by kind in display order; then in order of A, then B
+  std::vector<TensorDifference> tensors;  // by kind in display order; then in order of A, then B
   std::vector<EntryDifference> entries;
   std::vector<std::string> doubts;  // why the checkpoints cannot be called the same: sentences
   std::vector<Unjudged> unjudged;

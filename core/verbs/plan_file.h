@@ -1,4 +1,4 @@
-// Plans that a person keeps, and the place that a repair would write to.
+// Saved plans, and the output path of a repair.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,22 @@ class Store;
 
 namespace shw::verbs {
 
-// "~" and "~/x" as a shell reads them; anything else as it is.
+// Expands "~" and "~/x" like a shell; other paths are unchanged.
 std::string expanded_path(std::string path);
 
-// Writes the plan as `repair --plan` reads it, whole or not at all. Replaces a plan that lies
-// there, and nothing else; never writes into what was opened.
+// Saves the plan atomically for `repair --plan`. Replaces only existing plans; refuses to write
+// into the opened checkpoint.
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& options, const Plan& plan,
                  const std::string& path);
-// As somebody wrote it into a field.
+// Parses JSON that a user typed.
 Result<Plan> read_plan_text(const Opened& opened, std::string_view json);
 
-// What is known of a place before anything is written there.
+// Properties of an output path before anything is written.
 struct RepairTarget {
-  std::string typed_path;                   // as the person typed it; empty: the default
-  std::string path = {};                    // where it would go, whole; empty: nowhere
-  std::optional<Error> refused = {};        // why not there
-  std::vector<std::string> half_made = {};  // folders that killed or running repairs left for it
+  std::string typed_path;                   // as typed by the user; empty: the default
+  std::string path = {};                    // the absolute path; empty: none
+  std::optional<Error> refused = {};        // why it is refused
+  std::vector<std::string> half_made = {};  // unfinished folders of killed or running repairs
 };
 RepairTarget look_at_target(const Store& store, const Opened& opened,
                             const std::string& typed_path);

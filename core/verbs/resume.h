@@ -1,5 +1,5 @@
-// What becomes of work that was killed: gone on with, or taken away. For every verb that makes a
-// new folder, and for repairs in place.
+// Resumes or removes unfinished work of a killed process, for every verb that creates a folder, and
+// for repairs in place.
 #pragma once
 
 #include <string>
@@ -14,41 +14,41 @@ class Store;
 
 namespace shw::verbs {
 
-// What a killed run left, and what it was asked.
+// What a killed run left, and its request.
 struct ResumeOrder {
   Store& store;
-  std::string request;  // FolderRun::request, which its journal kept
+  std::string request;  // FolderRun::request, from the journal
   std::string partial;  // for FolderRun::partial
-  std::string out;      // for FolderRun::out: as it was said, where that is still the place
+  std::string out;      // for FolderRun::out: as originally typed, if still valid
   std::uint64_t memory = kDefaultMemory;
   DeviceOptions device = {};
   Team* team = nullptr;
 };
-// How a verb makes its run again from its request: a row of the table in resume.cpp.
+// How a verb repeats its run from a request: a row of the table in resume.cpp.
 struct ResumeRow {
   const char* verb;  // "verb" in the request
-  // What takes memory in the order is let go of as soon as it is read.
+  // Frees large members of the order as soon as they are used.
   Result<RepairResult> (*run)(ResumeOrder order, Progress* progress);
 };
 
-// What the rest of a run may take.
+// Limits of the resumed run.
 struct ResumeLimits {
   std::uint64_t memory = kDefaultMemory;
   DeviceOptions device = {};
-  Team* team = nullptr;  // of processes that go on together with what any number of them began
+  Team* team = nullptr;  // of processes that resume together, whatever the previous number
 };
 
 struct Resumed {
   RepairResult result;
-  bool was_complete = false;  // nothing was left to be done
+  bool was_complete = false;  // nothing was left to do
 };
-// `folder`: the output that was asked for, the half-made folder itself, or a checkpoint that a
-// repair in place was killed in. kUsage where nothing was killed there.
+// `folder`: the requested output, the unfinished folder itself, or a checkpoint whose repair in
+// place was killed. kUsage if there is no unfinished work.
 Result<Resumed> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                        Progress* progress = nullptr);
-// Takes away what is half made; says which folders that was.
+// Removes unfinished work; returns the folders.
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder);
-// Drops what undo of a repair in place needs.
+// Deletes the data for undoing a repair in place.
 Status commit(Store& store, const std::string& checkpoint);
 
 }  // namespace shw::verbs

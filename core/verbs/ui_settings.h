@@ -1,5 +1,5 @@
-// How a person has set up the desk, kept from one day to the next: a file of their own, that
-// anybody may have written.
+// Settings of the graphical interface in a file of the user, which is
+// untrusted.
 #pragma once
 
 #include <array>
@@ -20,19 +20,19 @@ inline constexpr std::array kUiThemes{UiTheme::kDark, UiTheme::kLight, UiTheme::
 std::string_view name(UiTheme theme);  // "dark", "light", "contrast"
 std::optional<UiTheme> ui_theme(std::string_view name);
 
-// What stood in the middle when the desk was left.
+// The central panel when the interface was closed.
 enum class UiPanel : std::uint8_t { kMap, kOverview, kBytes, kValues, kTable };
 
-// Of the table of tensors, beside their names.
+// Columns of the table of tensors, besides names.
 enum class TableColumn : std::uint8_t { kShape, kDtype, kBytes, kTiles };
 inline constexpr std::size_t kTableColumns = 4;
-// At scale 1; 0: the standard one.
+// At scale 1; 0: default.
 using ColumnWidths = std::array<double, kTableColumns>;
-double within(double width);  // what a column's may be
+double within(double width);  // limits a column's width
 
 struct SideSettings {
   bool open = true;
-  double part = 0;  // of the window's width; 0: the standard one
+  double part = 0;  // fraction of the window's width; 0: default
   friend bool operator==(const SideSettings&, const SideSettings&) = default;
 };
 
@@ -40,7 +40,7 @@ inline constexpr double kLeastScale = 1, kMostScale = 3;
 
 struct UiSettings {
   UiTheme theme = UiTheme::kDark;
-  double scale = 1;  // times what the monitor asks for
+  double scale = 1;  // multiple of the monitor's scale
   SideSettings left, right;
   SortKey sort = SortKey::kRecorded;
   bool descending = false;
@@ -50,20 +50,20 @@ struct UiSettings {
   friend bool operator==(const UiSettings&, const UiSettings&) = default;
 };
 
-// "$XDG_CONFIG_HOME/shardwright/desk.json"; empty where neither folder is said.
+// "$XDG_CONFIG_HOME/shardwright/desk.json"; empty if neither folder is set.
 std::string ui_settings_file(const char* config_home, const char* home);
 
-// All of it or nothing: what has our mark and a key that makes no sense is refused with the reason.
-// Keys that are not known are passed over, numbers out of bounds are brought into them.
+// Rejects the whole file if it has our mark and an invalid value, with the reason. Unknown keys are
+// ignored, numbers are limited to their ranges.
 Result<UiSettings> parse_ui_settings(std::string_view text);
 std::string to_text(const UiSettings& settings);
 
 struct KeptSettings {
-  UiSettings settings;       // as shipped where there is no file, or it is refused
-  std::string refused = {};  // "line 3: ..."; empty: nothing was there, or it was taken
+  UiSettings settings;       // defaults if there is no file or it is refused
+  std::string refused = {};  // "line 3: ..."; empty: no file, or accepted
 };
 KeptSettings read_ui_settings(const Store& store, const std::string& file);
-// A refused file is somebody's work: it is set aside as FILE.old before ours takes its name.
+// Refused files are the user's work, so they are renamed to FILE.old before writing.
 Status write_ui_settings(Store& store, const std::string& file, const UiSettings& settings,
                          bool set_aside);
 

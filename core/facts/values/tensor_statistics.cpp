@@ -45,7 +45,7 @@ std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   return checked_add(a, b).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-// Which of its elements are in no tile, and in several.
+// Records elements in no tile, and in several.
 void judge_cover(const Checkpoint& checkpoint, TensorId tensor, TensorStatistics& told) {
   if (judge_tiling(checkpoint, tensor).tiling == Tiling::kExact) return;
   auto elements = volume(told.shape);
@@ -99,14 +99,14 @@ FileId file_of(const Checkpoint& checkpoint, ChunkId chunk) {
   return checkpoint.item(chunk).value_or(ItemPlace{}).file;
 }
 
-// Large chunks in ranges, small ones together: of a team, whose members tell each other what is in
-// each part, those of all files; else those of one, so that a thread goes on where it has read.
+// Splits large chunks and combines small ones: within one file, so that threads read sequentially;
+// in a team across files, since members exchange results of each part.
 void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t index,
                const CountedChunks* counted, bool is_team, std::vector<StatisticsPart>& parts) {
   const auto chunks = checkpoint.chunks(tensor);
   const std::int64_t most =
       kPartBytes / std::max<std::int64_t>(size_of(checkpoint.dtype(tensor)), 1);
-  std::int64_t joined = 0;  // elements of the last part, where another chunk may join it
+  std::int64_t joined = 0;  // elements of the last part, if further chunks may be added to it
   bool may_join = false;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     if (!has_numbers(checkpoint, chunks[i]) || (counted != nullptr && counted->has(chunks[i]))) {
@@ -145,7 +145,7 @@ class StatisticsPass {
   Result<std::vector<TensorStatistics>> run();
 
  private:
-  // What lies in a part, or, where one of its chunks cannot be read, in the others.
+  // Statistics of a part, without chunks that cannot be read.
   struct Looked {
     StatisticsSums sums;
     std::optional<Error> error = {};
@@ -166,7 +166,7 @@ class StatisticsPass {
   const CountedChunks* counted_;
   std::vector<TensorState> states_;
   std::vector<StatisticsPart> parts_;
-  std::mutex guard_;  // of states_
+  std::mutex guard_;  // for states_
   Pool<NumberCounter> counters_;
   Pool<ElementPasses> passes_{[this] { return std::make_unique<ElementPasses>(checkpoint_); }};
 };
@@ -234,7 +234,7 @@ std::uint64_t StatisticsPass::bytes_of(const StatisticsPart& part) const {
   return static_cast<std::uint64_t>(elements) * size_of(checkpoint_.dtype(tensor));
 }
 
-// By where their first items lie.
+// By file position of the first items.
 std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
   std::vector<ChunkId> chunks;
   chunks.reserve(parts_.size());
@@ -243,7 +243,7 @@ std::vector<std::uint32_t> StatisticsPass::parts_as_they_lie() const {
   return order_on_disk(checkpoint_, chunks);
 }
 
-// Sums add up in any order to the same bits, and errors are settled by where they lie.
+// Sums are exact in any order, and errors are chosen by position.
 Status StatisticsPass::look_with_team() {
   std::vector<std::uint64_t> costs;
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
@@ -274,7 +274,7 @@ void StatisticsPass::finalize(std::size_t part, Looked looked) {
   std::lock_guard lock(guard_);
   TensorState& state = states_[parts_[part].tensor];
   state.sums += looked.sums;
-  // Of several the one that lies first, whichever thread met its own first.
+  // Keeps the first error by position, independent of threads.
   bool is_first = state.error_part == 0 ? !state.told.error : part + 1 < state.error_part;
   if (looked.error && is_first) {
     state.told.error = std::move(looked.error);

@@ -11,9 +11,9 @@
 namespace shw {
 namespace {
 
-// beta1 = 0.9, beta2 = 0.999: the widest bound among settings in common use.
+// beta1 = 0.9, beta2 = 0.999: the loosest bound among common settings.
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
-// Two logarithms an element: so many of a pair tell a correlation to the third digit.
+// Limits logarithms (two per element); this many give a correlation to three digits.
 constexpr double kMostCorrelated = 1 << 18;
 
 std::uint64_t word(std::int64_t number) {
@@ -59,7 +59,7 @@ class MomentCounter : public PairCounter {
       next_ -= n;
     }
   }
-  // Zeros are looked at, and say nothing of a correlation.
+  // Zeros count as examined but do not affect the correlation.
   void add_zeros(std::size_t count) override {
     count_.looked_at += static_cast<std::int64_t>(count);
     if (next_ < count) next_ += (count - next_ + stride_ - 1) / stride_ * stride_;
@@ -85,7 +85,7 @@ void count_casts(const PairPiece& piece, CastCount& out) {
     std::uint32_t code = bits_at<std::uint16_t>(piece.b, i);
     if (to_narrow<form>(value) == code || std::isnan(value)) continue;
     double saved = from_narrow<form>(code);
-    // Both zeros are one number.
+    // -0 equals 0.
     if (saved == 0 && to_narrow<form>(std::abs(value)) == 0) continue;
     ++out.differing;
     if (!(std::abs(saved - value) <= 0.25 * std::max(std::abs(saved), std::abs(double{value}))))
@@ -157,7 +157,7 @@ std::uint64_t elements_of(const Checkpoint& c, TensorId tensor) {
   return static_cast<std::uint64_t>(volume(c.shape(tensor)).value_or(0));
 }
 
-// Of all that could be looked at. Files say how much there is to read: shapes may be made up.
+// Fraction of what could be examined. Sizes come from files, because shapes may be invented.
 double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
                 std::span<const ValuePair> masters, std::uint64_t whole_up_to) {
   double bytes = 0;
@@ -199,7 +199,7 @@ Result<ValueLooks> look_at_values(const CheckInput& input, const OptimizerSettin
   PairWork work{"look at moments", moments, share, {}, {}};
   work.counter = [&](std::size_t i) -> std::unique_ptr<PairCounter> {
     const double elements = static_cast<double>(elements_of(c, moments[i].a)) * share;
-    // Odd, so that it visits all columns of a matrix.
+    // Odd, so that all columns of a matrix are visited.
     const auto stride = static_cast<std::size_t>(elements / kMostCorrelated) | 1;
     return std::make_unique<MomentCounter>(out.moments[i], stride);
   };

@@ -16,15 +16,16 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kPieceElements = std::int64_t{1} << 15;
-constexpr std::uint64_t kTakenTogether = std::uint64_t{16} << 20;  // of both: what a thread takes
-// Tiles of a times tiles of b, where they are not cut alike and each is held against each.
+constexpr std::uint64_t kTakenTogether = std::uint64_t{16}
+                                         << 20;  // of both tensors: work unit of a thread
+// Limit of tile comparisons if the tilings of a and b differ and all combinations are tested.
 constexpr std::uint64_t kMostTilePairs = std::uint64_t{1} << 24;
 
 struct TileOfPair {
   std::size_t pair = 0;
   ChunkId a{};
-  std::optional<ChunkId> b;     // the tile of the same box; nothing: several hold parts of it
-  bool from_the_front = false;  // has to be decoded: what lies behind costs what lies before
+  std::optional<ChunkId> b;     // the tile with the same box; empty: several share it
+  bool from_the_front = false;  // must be decoded: later elements cost the preceding ones too
 };
 
 struct Piece {
@@ -32,7 +33,7 @@ struct Piece {
   std::uint64_t block = 0;
 };
 
-// Pieces [first, last), of neighbours.
+// Pieces [first, last), adjacent.
 struct PairPart {
   std::size_t first = 0, last = 0;
 };
@@ -42,9 +43,9 @@ Blocks blocks_of(ExtentsView sizes) {
   return {all, block_sizes(all, kPieceElements, {})};
 }
 
-// Which of many things are taken, where a share of them is: one out of each run of neighbours, at a
-// place in it that never falls in step with what repeats itself (multiples of the golden ratio, by
-// their fractions).
+// Chooses a sample: one of each run of neighbours, at positions
+// (fractions of multiples of the golden ratio) that do not align with
+// periodic data.
 class Taken {
  public:
   explicit Taken(double share) : share_(share) {}
@@ -77,7 +78,7 @@ std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
   return chunks;
 }
 
-// The chunk of that box; `sorted` by offsets.
+// The chunk with that box; `sorted` by offsets.
 std::optional<ChunkId> with_box(const Checkpoint& c, const std::vector<ChunkId>& sorted,
                                 ChunkId wanted) {
   const ExtentsView offsets = c.offsets(wanted);
@@ -86,7 +87,7 @@ std::optional<ChunkId> with_box(const Checkpoint& c, const std::vector<ChunkId>&
         const ExtentsView left = c.offsets(one);
         return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
       });
-  // Empty tiles may begin at the same place.
+  // Empty tiles may have equal offsets.
   for (; found != sorted.end() && same(c.offsets(*found), offsets); ++found) {
     if (same(c.sizes(*found), c.sizes(wanted))) return *found;
   }
@@ -103,8 +104,8 @@ class PairPass {
   struct Readers {
     BoxReader a, b;
     HoleCheck holes;
-    std::optional<std::uint32_t> tile = {};  // of which is_hole speaks
-    bool is_hole = false;                    // both of its items are zeros that take no disk
+    std::optional<std::uint32_t> tile = {};  // the tile to which is_hole applies
+    bool is_hole = false;                    // both of its items are unallocated zeros on disk
   };
 
   bool is_encoded(ChunkId chunk) const;
@@ -127,7 +128,7 @@ class PairPass {
   std::vector<TileOfPair> tiles_;
   std::vector<Piece> pieces_;
   std::vector<PairPart> parts_;
-  std::vector<std::uint64_t> costs_, looked_at_;  // a part, a pair
+  std::vector<std::uint64_t> costs_, looked_at_;  // by part, by pair
   PairsSeen seen_;
 };
 
@@ -163,7 +164,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   return true;
 }
 
-// In the order in which those of `a` lie.
+// In file order of the tiles of `a`.
 void PairPass::add_all_tiles() {
   seen_.is_read.resize(work_.pairs.size());
   looked_at_.resize(work_.pairs.size());
@@ -213,7 +214,7 @@ void PairPass::cut() {
   close();
 }
 
-// A box of a tensor, out of all tiles that hold parts of it.
+// A box of a tensor, gathered from all tiles that contain parts of it.
 Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& box) const {
   const std::size_t width = size_of(checkpoint_.dtype(tensor));
   Bytes out(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
@@ -235,7 +236,7 @@ Result<Bytes> PairPass::gather(BoxReader& reader, TensorId tensor, const Box& bo
   return out;
 }
 
-// Bits of zeros are zero in both dtypes: float8_e8m0fnu has no zero.
+// True if unallocated zeros of both files are zeros: float8_e8m0fnu has no zero.
 bool PairPass::is_hole(const TileOfPair& tile, HoleCheck& holes) const {
   const ValuePair& pair = work_.pairs[tile.pair];
   const Bytes zero(16);
@@ -276,8 +277,7 @@ Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counte
   return {};
 }
 
-// What was counted, a pair after the other as they come; no numbers: one of its pieces cannot be
-// read.
+// Encoded statistics of the part's pairs; no numbers for a pair with an unreadable piece.
 Result<std::string> PairPass::look(const PairPart& part) const {
   Readers readers{BoxReader(checkpoint_, /*decoded_bytes=*/0),
                   BoxReader(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
@@ -298,7 +298,7 @@ Result<std::string> PairPass::look(const PairPart& part) const {
 }
 
 Status PairPass::receive(const std::vector<std::string>& told) {
-  // Known of every pair before anything of it is heard.
+  // Complete for every pair before visitors are called.
   for (const bool is_second : {false, true}) {
     for (const std::string& text : told) {
       Decoder payload(std::as_bytes(std::span(text)));
