@@ -111,7 +111,7 @@ class Remote(unittest.TestCase):
             self.assertEqual(answer("info", f"{url}/model/{name}", code=0)["tensors"], 1)
 
     def test_faults_that_pass_are_ridden_out(self):
-        for fault in ("cut=3", "busy=4", "stall=3"):
+        for fault in ("cut=3", "busy=4", "limited", "stall=3"):
             with Web(self.top, fault) as url:
                 there = answer("hash", url + "/model", code=0)
             there.pop("remote")
@@ -180,6 +180,8 @@ class Ssh(unittest.TestCase):
         cls.model = os.path.join(cls.top, "model")
         write_shards(cls.model)
         os.symlink("model", os.path.join(cls.top, "link"))
+        for step in ("step_1", "step_20"):
+            shutil.copytree(cls.model, os.path.join(cls.top, "run", step))
         key = lambda name: os.path.join(cls.top, name)
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key(name)], check=True)
@@ -231,6 +233,11 @@ class Ssh(unittest.TestCase):
                      f"127.0.0.1:{self.model}/model.safetensors.index.json"):
             done = run("info", path, env=self.env)
             self.assertEqual(done.returncode, 0, (path, done.stderr))
+
+    def test_the_newest_step_of_a_run(self):
+        for word in ("@latest", "@latest-complete"):
+            done = run("info", f"127.0.0.1:{self.top}/run/{word}", env=self.env, code=0)
+            self.assertIn("step_20", done.stderr)
 
     def test_what_is_not_there(self):
         done = run("info", f"127.0.0.1:{self.top}/nothing", env=self.env)

@@ -53,7 +53,8 @@ stub program <<< '[[ $1 != check || $2 != step_9000 ]]'
 stub desktop <<< '[[ ! -e $state/blind ]] && touch "$2"'
 mv "$work"/bin/{program,desktop} "$work"
 
-names() { sed -E 's/^[*?] //; s/ .*//; /^(#|$)/d' "$source/app/packages.txt"; }
+# Of alternatives the first.
+names() { sed -E 's/^[*?] //; s/ .*//; s/\|.*//; /^(#|$)/d' "$source/app/packages.txt"; }
 { names; echo apt; } > "$work/archive"
 : > "$work/known"
 : > "$work/installed"
