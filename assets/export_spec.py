@@ -26,8 +26,9 @@ import torch
 import torch.distributed as dist
 
 
-def export_spec(model, path, optimizer=None, model_prefix="model.", optimizer_prefix="optimizer."):
-    """Exports the model's tensors and, if given, its optimizer's. Every rank gets the spec."""
+def export_spec(model, path=None, optimizer=None, model_prefix="model.", optimizer_prefix="optimizer."):
+    """Exports the model's tensors and, if given, its optimizer's. Every rank gets the spec; without
+    a path nothing is written."""
     from torch.distributed.checkpoint.state_dict import get_model_state_dict
     from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
 
@@ -122,6 +123,8 @@ def norm_parameters(model):
 
 
 def write(spec, path):
+    if path is None:
+        return
     if dist.is_available() and dist.is_initialized() and dist.get_rank() != 0:
         return
     temporary = f"{path}.new"

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
@@ -10,6 +12,7 @@
 #include "core/formats/open.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
+#include "core/report/answers.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/newest_step.h"
@@ -134,14 +137,45 @@ int code_of_result(Context& context, const Checkpoint& source,
 }
 
 int fail_with(Context& context, const Error& met) {
-  return fail_with_code(context, met, exit_code(met.kind));
+  const int signal = context.stopped_by == nullptr ? 0 : context.stopped_by->load();
+  const bool is_interrupted = met.kind == ErrorKind::kCancelled && signal == SIGINT;
+  return fail_with_code(context, met, is_interrupted ? 128 + SIGINT : exit_code(met.kind));
 }
 
-void answer_json(Context& context, std::string json) {
-  if (context.answers != nullptr)
-    context.answers->push_back(std::move(json));
-  else
-    context.terminal.out_line(json);
+namespace {
+
+// As resolved: the step that @latest stands for, links followed.
+std::string resolved_path(const std::string& path) {
+  if (path.empty() || verbs::stands_for_a_step(path)) return {};
+  if (is_remote(path)) return without_secrets(path);
+  std::error_code failed;
+  const auto resolved = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path : resolved.string();
+}
+
+std::optional<Severity> fails_from(const std::string& fail_on) {
+  if (fail_on == "never") return std::nullopt;
+  if (fail_on == "info") return Severity::kInfo;
+  return fail_on == "error" ? Severity::kError : Severity::kWarning;
+}
+
+}  // namespace
+
+void print_answer(Context& context, std::string text) {
+  if (context.options.json) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
+    text = with_origin(std::move(text),
+                       {resolved_path(context.options.checkpoint), context.format, took.count()});
+  }
+  context.terminal.out_line(text);
+}
+
+int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
+                  const std::string& fail_on) {
+  // What is certain comes first: that something else could not be read does not take it back.
+  if (verbs::fails(report, asked, fails_from(fail_on))) return kFindings;
+  if (report.verdict == Verdict::kUndecided) return kUndecided;
+  return verbs::is_open(report, asked) ? kUndecided : kClean;
 }
 
 int fail_with_code(Context& context, const Error& met, int code) {
@@ -153,7 +187,7 @@ int fail_with_code(Context& context, const Error& met, int code) {
     return code;
   }
   if (context.options.json)
-    answer_json(context, error_to_json(error));
+    print_answer(context, error_to_json(error));
   else
     context.terminal.error(error_words(context, error));
   if (error.kind == ErrorKind::kCancelled)
@@ -189,12 +223,16 @@ TextOptions text_options(const Context& context) {
 
 Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  return open_checkpoint(context.options.checkpoint, &context.progress);
+  auto opened = open_checkpoint(context.options.checkpoint, &context.progress);
+  if (opened) context.format = (*opened)->format().name;
+  return opened;
 }
 
 Result<verbs::Opened> open_all(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  return verbs::open(context.options, &context.progress);
+  auto opened = verbs::open(context.options, &context.progress);
+  if (opened) context.format = opened->checkpoint->format().name;
+  return opened;
 }
 
 Result<CheckReport> check_now(Context& context, const verbs::Opened& opened,

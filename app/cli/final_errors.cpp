@@ -23,7 +23,7 @@ void print_report(Context& context, const RankReport& report, const std::string&
 void print_json_answer(Context& context, const RankReport& report, const std::string& who) {
   Error error = *report.error;
   if (!who.empty()) error.message = who + ": " + error.message;
-  context.terminal.out_line(report.text.empty() ? error_to_json(error) : report.text);
+  print_answer(context, report.text.empty() ? error_to_json(error) : report.text);
 }
 
 void print_groups(Context& context, const std::vector<std::optional<RankReport>>& by_rank) {

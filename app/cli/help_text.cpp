@@ -1,13 +1,8 @@
-// What --help and --version say.
+// What --help says.
 #include "app/cli/options.h"
 #include "app/cli/verb_table.h"
-#include "core/base/version.h"
 
 namespace shw::cli {
-
-std::string version_text() {
-  return std::string("shardwright ") + kProgramVersion;
-}
 
 std::string help_text() {
   std::string text =

@@ -14,6 +14,7 @@
 
 #include "app/cli/final_errors.h"
 #include "app/cli/options.h"
+#include "app/cli/processes.h"
 #include "app/cli/run_there.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
@@ -95,10 +96,10 @@ bool has_unfinished_folder() {
   return phase == Phase::kCopying || phase == Phase::kWritingMetadata || phase == Phase::kVerifying;
 }
 
-void print_stopping(int signal) {
+void print_stopping() {
   static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
   const std::string* left = resume_text.load();
-  const bool stays = signal != SIGINT && left != nullptr && has_unfinished_folder();
+  const bool stays = left != nullptr && has_unfinished_folder();
   left_was_said.store(stays);
   const std::string_view words = stays ? std::string_view(*left) : kStopping;
   [[maybe_unused]] auto ignored = ::write(STDERR_FILENO, words.data(), words.size());
@@ -116,15 +117,14 @@ void cancel_on_signal(int signal) {
     return;
   }
   first_signal.store(signal);
-  // SIGTERM (a scheduler reclaims the machine) and SIGHUP mean that the run will be
-  // resumed.
-  if (signal != SIGINT) run_progress.keeps.store(true, std::memory_order_relaxed);
+  // What is finished stays, and the error names the command that resumes.
+  run_progress.keeps.store(true, std::memory_order_relaxed);
   stop_requests.fetch_add(1);
   run_progress.cancelled.store(true);
   const pid_t of_first = first_process.load();
   if (of_first != 0 && ::kill(of_first, 0) != 0) first_was_killed.store(true);
   const bool is_to_tell = is_next_to_first.load() && first_was_killed.load();
-  if (is_first_process.load() || is_to_tell) print_stopping(signal);
+  if (is_first_process.load() || is_to_tell) print_stopping();
   errno = error;
 }
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free &&
@@ -188,8 +188,8 @@ Error does_not_run_in_several(const Context& context, const Launch& launch) {
           "`" + context.options.verb + "` does not run in several processes, and " +
               std::string(launch.by) + " has begun " + std::to_string(launch.size),
           {},
-          "Start it once, without " + std::string(launch.by) + ". Inside a job that " +
-              std::string(launch.by) + " started, set " + kAloneVariable + "=1 for it."};
+          "Leave `--processes mpi` or " + std::string(kProcessesVariable) +
+              " away, and start it once."};
 }
 
 // srun without --mpi, or a launcher of another MPI: each process believes that it is alone.
@@ -371,19 +371,21 @@ int run_with_others(const Verb& verb, Context& context, Options& typed, const La
 }
 
 Error nothing_travels() {
-  return {ErrorKind::kUsage,
-          "tiles cannot travel by NCCL: there is one process",
-          {},
-          "Begin several with mpirun or srun, or leave --transport away."};
+  return {
+      ErrorKind::kUsage,
+      "tiles cannot travel by NCCL: there is one process",
+      {},
+      "Begin several with `mpirun` or `srun` and `--processes mpi`, or leave --transport away."};
 }
 
 int run(Options& options, std::span<const std::string> words) {
   limit_threads(options.threads);
   hide_secrets(options);
-  const Launch launch = launch_of_this_process();
+  const Launch launch = launch_to_join(options);
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
   context.stopped_by = &first_signal;
+  if (auto refused = refuse_processes(options, launch)) return fail_with(context, *refused);
   for (const Verb& verb : kHandlers) {
     if (options.verb != verb.name) continue;
     if (launch.size == 1 && options.transport == TileTransport::kNccl)
@@ -413,8 +415,7 @@ bool is_printed_once(const EarlyExit& early, const Launch& launch) {
   return true;
 }
 
-int print_early_exit(const EarlyExit& early) {
-  const Launch launch = launch_of_this_process();
+int print_early_exit(const EarlyExit& early, const Launch& launch) {
   if (is_printed_once(early, launch)) return early.code;
   Terminal terminal(Options{}, launch);
   if (!early.out.empty()) terminal.out(early.out);
@@ -431,5 +432,5 @@ int main(int argc, char** argv) {
   auto parsed = parse_arguments(argc, argv);
   if (auto* options = std::get_if<Options>(&parsed))
     return run(*options, std::vector<std::string>(argv + 1, argv + argc));
-  return print_early_exit(std::get<EarlyExit>(parsed));
+  return print_early_exit(std::get<EarlyExit>(parsed), launch_to_join(argc, argv));
 }

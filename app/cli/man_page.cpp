@@ -62,12 +62,12 @@ constexpr OptionNote kCodes[] = {
     {"2", "Could not decide: damaged, incomplete, beyond what is read, or stopped."},
     {"3", "Wrong use."},
     {"4", "The system refused to read or write."},
+    {"130", "Stopped by Ctrl-C."},
 };
 
 constexpr const char* kSignals =
-    "SIGINT once stops cleanly and leaves nothing half made; twice stops at once. SIGTERM and "
-    "SIGHUP "
-    "stop cleanly and keep the files that are finished: resume goes on with them. So it is where a "
+    "SIGINT (Ctrl-C), SIGTERM and SIGHUP stop cleanly and keep the files that are finished; the "
+    "error names the command that goes on with them. A second one stops at once. So it is where a "
     "disk is full or lost.";
 
 // Escapes text for roff: backslashes, dashes, and lines that begin like a request.

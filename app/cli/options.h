@@ -23,7 +23,9 @@ struct Options : VerbOptions {
   std::string rows;                // explain: "4,8", rows of each FSDP rank to predict
   std::int64_t tensor_parallel = 1;
   std::string fail_on = "warning";
-  std::string format;  // report: format; empty: by file name
+  std::string report_fail_on;  // report: empty: 0 where it is written
+  std::string processes;       // "mpi", "alone"; empty: SHARDWRIGHT_PROCESSES, or alone
+  std::string format;          // report: format; empty: by file name
   std::string color = "auto";
   std::size_t threads = 0;   // 0: one per core
   std::size_t limit = 1000;  // show --values: limit; 0: all
@@ -42,6 +44,7 @@ struct Options : VerbOptions {
   bool explain = false;      // explain the cost of a plan
   bool json = false;
   bool values = false;
+  bool places = false;  // of show --json: where elements lie
   bool yes = false;
   bool quiet = false;
   bool plain = false;
@@ -59,8 +62,9 @@ struct EarlyExit {
 
 std::variant<Options, EarlyExit> parse_arguments(int argc, char** argv);
 
-// The text of `shardwright --help` and the line of `--version`.
+// The text of `shardwright --help`; of `--version` the lines, and the answer with --json.
 std::string help_text();
 std::string version_text();
+std::string version_json();
 
 }  // namespace shw::cli

@@ -9,7 +9,6 @@
 #include "app/cli/verb_options.h"
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
-#include "core/base/version.h"
 #include "core/io/remote/remote_path.h"
 #include "core/report/text_words.h"
 #include "core/verbs/newest_step.h"
@@ -225,11 +224,7 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
     return EarlyExit{0, help_text(), {}};
   if (first == "help") return refuse_verb(json, argv[2]);
   if (asks_for_version(argc, argv)) {
-    if (!json) return EarlyExit{0, version_text() + "\n", {}};
-    return EarlyExit{
-        0,
-        std::string("{\"schema\": \"shardwright/1\", \"version\": \"") + kProgramVersion + "\"}\n",
-        {}};
+    return EarlyExit{0, json ? version_json() : version_text() + "\n", {}};
   }
   if (auto word = unknown_verb(argc, argv)) return refuse_verb(json, *word);
   Typed typed = typed_words(argc, argv);

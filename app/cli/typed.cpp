@@ -2,6 +2,7 @@
 
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
+#include "core/report/answers.h"
 #include "core/report/report.h"
 
 namespace shw::cli {
@@ -14,7 +15,8 @@ bool asks_for_json(int argc, char** argv) {
 }
 
 EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
-  if (json) return {3, error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}};
+  if (json)
+    return {3, with_origin(error_to_json(Error{ErrorKind::kUsage, message, {}, advice}), {}), {}};
   return {3, {}, "shardwright: " + message + "\n" + advice + "\n"};
 }
 

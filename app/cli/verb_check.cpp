@@ -10,12 +10,6 @@
 namespace shw::cli {
 namespace {
 
-std::optional<Severity> fails_from(const std::string& fail_on) {
-  if (fail_on == "never") return std::nullopt;
-  if (fail_on == "info") return Severity::kInfo;
-  return fail_on == "error" ? Severity::kError : Severity::kWarning;
-}
-
 // The current folder, from which shardwright.toml is read; empty inside the checkpoint's folder,
 // because a checkpoint must not silence findings about itself.
 std::string configuration_folder(const std::string& checkpoint) {
@@ -50,15 +44,12 @@ int check_one(Context& context) {
   if (!judged) return fail_with(context, judged.error());
   const CheckContext beside = asked->context(options.checkpoint);
   if (options.json) {
-    answer_json(context, check_to_json(*report, beside));
+    print_answer(context, check_to_json(*report, beside));
   } else {
     context.terminal.out_line(check_to_text(*opened->checkpoint, *report, text_options(context)));
     context.terminal.out(context_to_text(*report, beside, style_of(context)));
   }
-  // Findings take precedence over unreadable parts.
-  if (verbs::fails(*report, *asked, fails_from(options.fail_on))) return kFindings;
-  if (report->verdict == Verdict::kUndecided) return kUndecided;
-  return verbs::is_open(*report, *asked) ? kUndecided : kClean;
+  return code_of_check(*report, *asked, options.fail_on);
 }
 
 // Checks one of several checkpoints; resolves its newest step if requested.
@@ -67,6 +58,7 @@ int check_another(Context& context, const std::string& path) {
   options.checkpoint = path;
   Context one{options,      context.terminal,   context.progress,
               context.team, context.local_rank, context.workers};
+  one.stopped_by = context.stopped_by;
   auto steps = verbs::resolve_newest_steps(options, &context.progress, context.team);
   one.answers = context.answers;
   if (!steps) return fail_with(one, steps.error());

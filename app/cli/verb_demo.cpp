@@ -12,7 +12,7 @@ int run_demo(Context& context) {
   }();
   if (!made) return fail_with(context, made.error());
   if (context.options.json) {
-    context.terminal.out_line(demo_to_json(made->checkpoint, made->spec));
+    print_answer(context, demo_to_json(made->checkpoint, made->spec));
     return kClean;
   }
   context.terminal.out_line(printable(made->checkpoint) + "\n" + printable(made->spec));

@@ -25,7 +25,7 @@ int run_diff(Context& context) {
   const CheckpointDifference& difference = told->difference;
   const ComparedPaths paths{options.checkpoint, options.against};
   if (options.json)
-    context.terminal.out_line(difference_to_json(difference, paths));
+    print_answer(context, difference_to_json(difference, paths));
   else
     context.terminal.out(
         difference_to_text(difference, *told->a, *told->b, paths, style_of(context)));

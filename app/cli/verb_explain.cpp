@@ -106,8 +106,8 @@ int refuse_text(Context& context, const std::string& text) {
 }
 
 int teach(Context& context, const Rule& rule) {
-  context.terminal.out_line(context.options.json ? rule_to_json(rule)
-                                                 : rule_to_text(rule, text_options(context)));
+  print_answer(context, context.options.json ? rule_to_json(rule)
+                                             : rule_to_text(rule, text_options(context)));
   return kClean;
 }
 
@@ -122,9 +122,9 @@ int explain_text(Context& context, const std::string& text) {
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
   if (explanation.parsed.messages.empty()) return refuse_text(context, text);
-  context.terminal.out_line(context.options.json
-                                ? explanation_to_json(explanation)
-                                : explanation_to_text(explanation, text_options(context)));
+  print_answer(context, context.options.json
+                            ? explanation_to_json(explanation)
+                            : explanation_to_text(explanation, text_options(context)));
   return kClean;
 }
 
@@ -140,10 +140,9 @@ int foresee(Context& context) {
   if (!rows) return fail_with(context, rows.error());
   auto forecast = forecast_local_split(*rows, options.tensor_parallel);
   if (!forecast) return fail_with(context, forecast.error());
-  context.terminal.out_line(
-      options.json
-          ? forecast_to_json(*forecast, *rows, options.tensor_parallel)
-          : forecast_to_text(*forecast, *rows, options.tensor_parallel, text_options(context)));
+  print_answer(context, options.json ? forecast_to_json(*forecast, *rows, options.tensor_parallel)
+                                     : forecast_to_text(*forecast, *rows, options.tensor_parallel,
+                                                        text_options(context)));
   return kClean;
 }
 
@@ -154,7 +153,7 @@ int run_explain(Context& context) {
   std::string subject = context.options.subject;
   if (subject.empty() && is_text_on_stdin()) subject = "-";
   if (subject.empty() && context.options.json) {
-    context.terminal.out_line(rules_to_json());
+    print_answer(context, rules_to_json());
     return kClean;
   }
   if (subject.empty()) return list_rules(context);

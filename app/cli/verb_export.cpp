@@ -18,7 +18,7 @@ int run_export_hdf5(Context& context) {
   }();
   if (!exported) return fail_with(context, exported.error());
   if (options.json) {
-    context.terminal.out_line(exported_to_json(*exported, wanted.paths));
+    print_answer(context, exported_to_json(*exported, wanted.paths));
   } else {
     context.terminal.out(exported_to_text(*exported, wanted.paths, style_of(context)));
     context.terminal.say(

@@ -12,7 +12,7 @@ int run_hash(Context& context) {
   }();
   if (!hashed) return fail_with(context, hashed.error());
   if (context.options.json)
-    context.terminal.out_line(hashes_to_json(*hashed));
+    print_answer(context, hashes_to_json(*hashed));
   else
     context.terminal.out(hashes_to_text(*hashed));
   return hashed->is_whole() ? kClean : kUndecided;

@@ -72,7 +72,7 @@ int run_list(Context& context) {
   const Checkpoint& checkpoint = *opened->checkpoint;
   if (context.options.json) {
     auto objects = filter_objects(checkpoint, context.options.subject);
-    context.terminal.out_line(list_to_json(checkpoint, *order, objects));
+    print_answer(context, list_to_json(checkpoint, *order, objects));
     if (!objects.empty()) return kClean;
   } else {
     context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns));

@@ -26,7 +26,7 @@ int run_map(Context& context) {
   FilledReport filled = filled_in(checkpoint);
   const FilledTensor* lost = filled.find(context.options.subject);
   if (context.options.json) {
-    context.terminal.out_line(map_to_json(context.options.subject, saved, beside, lost));
+    print_answer(context, map_to_json(context.options.subject, saved, beside, lost));
     return kClean;
   }
   const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;

@@ -108,10 +108,20 @@ void add_transport_option(CLI::App& verb, Options& options) {
               {"auto", "mpi", "nccl"});
 }
 
+// Several processes of one run.
+void add_processes_option(CLI::App& verb, Options& options) {
+  take_one_of(verb.add_option("--processes", options.processes,
+                              "mpi: those that mpirun or srun began work together; without: alone"),
+              {"mpi", "alone"});
+}
+
 // Of elements that are printed.
 void add_value_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'l')) {
     verb.add_flag("--values", options.values, "print elements, row-major");
+    verb.add_flag(
+        "--places", options.places,
+        "with --json: the runs of bytes that hold the elements of each chunk, as they are");
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
         ->check([](const std::string& text) {
           const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
@@ -233,6 +243,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
   add_plan_options(verb, shape, options);
   add_memory_option(verb, shape, options);
   if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
+  if (takes(shape, 'M')) add_processes_option(verb, options);
   if (takes(shape, 'u')) add_transport_option(verb, options);
   add_beside_options(verb, shape, options);
   if (takes(shape, 'P'))
@@ -252,7 +263,7 @@ constexpr std::array<OptionGroup, 4> kOptionGroups = {{
      {"out", "in-place", "yes", "to", "plan", "fill", "placements", "leave-out", "weights-only",
       "strip", "rename", "dtype", "shard-size", "integrity", "paths", "copy"}},
     {"For CI", {"fail-on", "baseline", "policy", "ignore", "format"}},
-    {"The machine", {"memory", "threads", "device", "on-device-error", "transport"}},
+    {"The machine", {"memory", "threads", "device", "on-device-error", "transport", "processes"}},
 }};
 
 void group_options(CLI::App& verb) {
@@ -321,6 +332,12 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
     take_one_of(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
                 {"info", "warning", "error", "never"})
         ->capture_default_str();
+  }
+  if (takes(shape, 'F')) {
+    take_one_of(verb.add_option("--fail-on", options.report_fail_on,
+                                "exit as `check` does, 1 from this severity on; without: 0 where "
+                                "the report is written"),
+                {"info", "warning", "error", "never"});
   }
   if (takes(shape, 'n')) {
     verb.add_option("--baseline", options.baseline,

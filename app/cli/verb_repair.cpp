@@ -171,8 +171,8 @@ Status agree(Context& context, const Checkpoint& checkpoint, const Plan& plan,
 int nothing_to_repair(Context& context, const Plan& plan) {
   const Options& options = context.options;
   if (plan.undecided.empty()) {
-    context.terminal.out_line(options.json ? nothing_repaired_to_json(options.checkpoint)
-                                           : "Nothing to repair. Nothing was written.");
+    print_answer(context, options.json ? nothing_repaired_to_json(options.checkpoint)
+                                       : "Nothing to repair. Nothing was written.");
     return kClean;
   }
   std::vector<std::string> rules;
@@ -191,7 +191,7 @@ int nothing_to_repair(Context& context, const Plan& plan) {
 int nothing_but_metadata(Context& context) {
   const Options& options = context.options;
   if (options.json) {
-    context.terminal.out_line(nothing_repaired_to_json(options.checkpoint));
+    print_answer(context, nothing_repaired_to_json(options.checkpoint));
     return kClean;
   }
   context.terminal.out_line("Nothing to repair. Nothing was written.");
@@ -222,7 +222,7 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
 void print_result(Context& context, const Plan& plan, const RepairResult& result,
                   const std::vector<Finding>& remaining) {
   if (context.options.json) {
-    context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
+    print_answer(context, repair_to_json(result, remaining, &context.progress));
     return;
   }
   TextStyle style = style_of(context);
@@ -310,10 +310,9 @@ int run_verify(Context& context) {
                          context.team, context.options.memory);
   }();
   if (!report) return fail_with(context, report.error());
-  context.terminal.out_line(
-      context.options.json
-          ? verify_to_json(*report)
-          : verify_to_text(*report, context.options.checkpoint, style_of(context)));
+  print_answer(context, context.options.json ? verify_to_json(*report)
+                                             : verify_to_text(*report, context.options.checkpoint,
+                                                              style_of(context)));
   switch (report->outcome) {
     case VerifyReport::Outcome::kProved:
       return kClean;
@@ -329,7 +328,7 @@ int run_undo(Context& context) {
   auto undone = verbs::undo(context.options.checkpoint);
   if (!undone) return fail_with(context, undone.error());
   if (context.options.json) {
-    context.terminal.out_line(undone_to_json(context.options.checkpoint));
+    print_answer(context, undone_to_json(context.options.checkpoint));
   } else {
     context.terminal.out("the .metadata from before the repair is back\n");
   }

@@ -62,9 +62,16 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
   return verbs::stats(opened, {}, &context.progress, nullptr, &counted);
 }
 
+// A report that is written is a success, unless it was asked to exit as `check` does.
+int code_of_report(const Options& options, const CheckReport& found,
+                   const verbs::CheckAsked& asked) {
+  if (options.report_fail_on.empty()) return kClean;
+  return code_of_check(found, asked, options.report_fail_on);
+}
+
 // Tables go into a file only.
 int run_tables(Context& context, const verbs::Opened& opened, const CheckReport& found,
-               const CountedChunks& counted) {
+               const CountedChunks& counted, const verbs::CheckAsked& asked) {
   const Options& options = context.options;
   if (options.out.empty())
     return fail_report(context,
@@ -80,12 +87,12 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
   }();
   if (!bytes) return fail_report(context, bytes.error());
   if (options.json) {
-    context.terminal.out_line(written_to_json(options.out, *bytes));
+    print_answer(context, written_to_json(options.out, *bytes));
   } else {
     context.terminal.out_line(printable(options.out));
     context.terminal.say(human_bytes(*bytes) + ", tables for h5py and pandas");
   }
-  return kClean;
+  return code_of_report(options, found, asked);
 }
 
 }  // namespace
@@ -101,7 +108,7 @@ int fail_report(Context& context, const Error& error) {
       context.terminal.out(*text);
   }
   const int signal = context.stopped_by == nullptr ? 0 : context.stopped_by->load();
-  const bool is_stopped = error.kind == ErrorKind::kCancelled && signal == SIGTERM;
+  const bool is_stopped = error.kind == ErrorKind::kCancelled && signal != 0;
   return fail_with_code(context, error, is_stopped ? 128 + signal : exit_code(error.kind));
 }
 
@@ -126,7 +133,8 @@ int run_report(Context& context) {
   CountedChunks counted(*opened->checkpoint);
   auto found = check_now(context, *opened, shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_report(context, found.error());
-  if (format == verbs::PageFormat::kHdf5) return run_tables(context, *opened, *found, counted);
+  if (format == verbs::PageFormat::kHdf5)
+    return run_tables(context, *opened, *found, counted, *asked);
   auto plan = verbs::plan(*opened, *found, options.fill, &context.progress);
   // Without a plan the page says that nothing can be mended; what was said about fills is answered.
   if (!plan && !options.fill.empty()) return fail_report(context, plan.error());
@@ -141,19 +149,19 @@ int run_report(Context& context) {
   if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());
   if (options.out.empty()) {
     context.terminal.out(text);
-    return kClean;
+    return code_of_report(options, *found, *asked);
   }
   if (auto written = write_output_file(options.out, text); !written)
     return fail_report(context, written.error());
   if (options.json) {
-    context.terminal.out_line(written_to_json(options.out, text.size()));
+    print_answer(context, written_to_json(options.out, text.size()));
   } else {
     context.terminal.out_line(printable(options.out));
     context.terminal.say(human_bytes(text.size()) + (format == verbs::PageFormat::kHtml
                                                          ? ", one page without outside references"
                                                          : ""));
   }
-  return kClean;
+  return code_of_report(options, *found, *asked);
 }
 
 }  // namespace shw::cli

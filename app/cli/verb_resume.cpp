@@ -13,7 +13,7 @@ int roll_back(Context& context) {
   auto taken = verbs::roll_back(posix_store(), context.options.checkpoint);
   if (!taken) return fail_with(context, taken.error());
   if (context.options.json) {
-    context.terminal.out_line(rolled_back_to_json(*taken));
+    print_answer(context, rolled_back_to_json(*taken));
     return kClean;
   }
   for (const std::string& folder : *taken) {
@@ -46,7 +46,7 @@ int run_resume(Context& context) {
   print_device_use(context, result.device);
   print_traffic(context, result.traffic);
   if (options.json) {
-    context.terminal.out_line(finished_to_json(result));
+    print_answer(context, finished_to_json(result));
     return kClean;
   }
   TextStyle style = style_of(context);
@@ -64,7 +64,7 @@ int run_commit(Context& context) {
   auto committed = verbs::commit(posix_store(), context.options.checkpoint);
   if (!committed) return fail_with(context, committed.error());
   if (context.options.json) {
-    context.terminal.out_line(committed_to_json(context.options.checkpoint));
+    print_answer(context, committed_to_json(context.options.checkpoint));
   } else {
     context.terminal.out("the repair stays: undo cannot take it back any more\n");
   }

@@ -17,7 +17,7 @@ std::optional<std::size_t> find_entry(const Checkpoint& checkpoint, const std::s
 
 int show_entry(Context& context, const Checkpoint& checkpoint, std::size_t object) {
   if (context.options.json)
-    context.terminal.out_line(entry_to_json(checkpoint, object));
+    print_answer(context, entry_to_json(checkpoint, object));
   else
     context.terminal.out(entry_to_text(checkpoint, object, style_of(context)));
   return kClean;
@@ -42,7 +42,8 @@ int run_show(Context& context) {
   }
   const TensorValues* shown = values ? &*values : nullptr;
   if (options.json) {
-    context.terminal.out_line(tensor_to_json(**checkpoint, *tensor, shown, options.limit));
+    print_answer(context,
+                 tensor_to_json(**checkpoint, *tensor, shown, options.limit, options.places));
     return kClean;
   }
   context.terminal.out(

@@ -15,7 +15,7 @@ int run_stats(Context& context) {
   }();
   if (!told) return fail_with(context, told.error());
   if (context.options.json) {
-    context.terminal.out_line(statistics_to_json(told->tensors, &told->device, told->unread));
+    print_answer(context, statistics_to_json(told->tensors, &told->device, told->unread));
   } else {
     context.terminal.out(statistics_to_text(told->tensors, style_of(context), told->unread));
   }

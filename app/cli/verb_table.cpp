@@ -12,7 +12,7 @@ namespace {
 // of verify, N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and
 // --copy, T
 // --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
-// counts.
+// counts, M --processes, F --fail-on of report.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -28,7 +28,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
      "The two arguments may change places. FQN may be words that fit one tensor only. Of an entry "
      "that is not a tensor its value is printed."},
-    {"stats", "Uy", "What its numbers are like: NaN, least, greatest, mean, histogram",
+    {"stats", "UyM", "What its numbers are like: NaN, least, greatest, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json",
      "Elements, NaN, infinities, zeros, denormals, least and greatest, mean, standard "
@@ -37,7 +37,7 @@ constexpr VerbRow kVerbs[] = {
      "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
      "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
      "tiles."},
-    {"hash", "by", "One number per tensor, the same for the same elements in any tiles and format",
+    {"hash", "byM", "One number per tensor, the same for the same elements in any tiles and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
      "  shardwright hash step_9000 'model.*' --json",
      "One line per tensor (hash, name, dtype, shape), then one for all of them. Equal lines of two "
@@ -49,7 +49,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfnbNy", "Say what is wrong, and why",
+    {"check", "sadmfnbNyM", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
@@ -78,7 +78,7 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
      "Exits 1 where something is not mended by it."},
-    {"repair", "sadmoipgbhu", "Carry the repair out, into a new folder, with a certificate",
+    {"repair", "sadmoipgbhuM", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes",
@@ -92,7 +92,7 @@ constexpr VerbRow kVerbs[] = {
      "0; --json "
      "then names the checkpoint itself as output, with \"repaired\": false. Where nothing that "
      "was found can be mended it is an error with exit code 2."},
-    {"reshard", "sadmoycbhu", "Cut every tensor anew, for another mesh",
+    {"reshard", "sadmoycbhuM", "Cut every tensor anew, for another mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
      "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
@@ -101,7 +101,7 @@ constexpr VerbRow kVerbs[] = {
      "names, each with a placement for every axis; the first that matches counts. Without "
      "it: Shard(0) on the first axis, Replicate on the others. What holds "
      "whole tensors (safetensors, torch.save) is written as DCP. What is broken is refused."},
-    {"convert", "sadoytbhu", "Write the same tensors in another format",
+    {"convert", "sadoytbhuM", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
@@ -123,7 +123,7 @@ constexpr VerbRow kVerbs[] = {
      "left out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' "
      "in the environment of who reads it. Open it to read only: through it a writer changes "
      "the checkpoint."},
-    {"verify", "Aby", "Prove a repaired checkpoint against its certificate",
+    {"verifyM", "Aby", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
      "Without the source: every tile, file, entry and dtype must be as it was certified. The "
@@ -134,7 +134,7 @@ constexpr VerbRow kVerbs[] = {
      "casts) at the place where the plan puts it. Forged hashes do not help. What differs is "
      "named: tensor, index, file and both values.\n\nIt is undecided where the source is another "
      "one, and where the certificate has no plan (older versions wrote none)."},
-    {"resume", "kbu", "Go on with what was killed, or take it away",
+    {"resume", "kbuM", "Go on with what was killed, or take it away",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired",
      "DIR is the output that was asked for, the half-made folder beside it "
@@ -146,7 +146,7 @@ constexpr VerbRow kVerbs[] = {
     {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
      "What undo needs is removed."},
-    {"report", "sadmogneb",
+    {"report", "sadmognebF",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "

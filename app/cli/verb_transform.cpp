@@ -84,7 +84,7 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 void print_written(Context& context, const RepairResult& result,
                    const std::vector<Finding>& remaining) {
   if (context.options.json) {
-    context.terminal.out_line(repair_to_json(result, remaining, &context.progress));
+    print_answer(context, repair_to_json(result, remaining, &context.progress));
     return;
   }
   TextStyle style = style_of(context);

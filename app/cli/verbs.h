@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "core/report/text.h"
 #include "core/rules/check.h"
 #include "core/transform/steps_json.h"
+#include "core/verbs/check_context.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/verbs.h"
 
@@ -38,6 +40,8 @@ struct Context {
   std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
   std::vector<std::string>* answers = nullptr;   // JSON answers, printed as one list at the end
   const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
+  std::string format = {};                       // of the opened checkpoint
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
 int run_info(Context& context);
@@ -72,6 +76,13 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan pla
 // Fails for several processes, which cannot ask on a terminal.
 Status needs_yes();
 
+// Prints the answer of a verb. With --json it also has path, tool, format and seconds, and joins
+// the others (Context::answers).
+void print_answer(Context& context, std::string text);
+// The exit code of `check`.
+int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
+                  const std::string& fail_on);
+
 // The error as text, with paths relative to the working directory.
 std::string error_words(const Context& context, const Error& error);
 // Adds the locations of workers that the error names.
@@ -87,8 +98,6 @@ int code_of_result(Context& context, const Checkpoint& source,
 // As fail_with() for report: the output for CI contains the error; signals give the shell's exit
 // code.
 int fail_report(Context& context, const Error& error);
-// Prints a whole answer, or puts it with the others (Context::answers).
-void answer_json(Context& context, std::string json);
 // As fail_with(), with an exit code specific to this verb.
 int fail_with_code(Context& context, const Error& error, int code);
 // Prefixes files inside the checkpoint with its path: "step_9000/.metadata".

@@ -1,6 +1,8 @@
 #include "core/base/hash.h"
 
+#ifdef SHW_LIBCRYPTO
 #include <openssl/evp.h>
+#endif
 #ifdef SHW_XXH_DISPATCH
 #include <xxh_x86dispatch.h>  // selects the widest vector instructions at run time
 #else
@@ -8,6 +10,8 @@
 #endif
 
 #include <array>
+
+#include "core/base/sha256_plain.h"
 
 namespace shw {
 namespace {
@@ -58,35 +62,52 @@ std::string to_hex(const Hash128& hash) {
   return text;
 }
 
+namespace {
+std::string sha256_text(std::span<const std::uint8_t> digest) {
+  std::string text;
+  for (const std::uint8_t byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+}  // namespace
+
+#ifdef SHW_LIBCRYPTO
 struct RunningSha256::State {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
                                                                   &EVP_MD_CTX_free};
-  bool is_well = false;
-};
+  bool is_well = context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
 
-RunningSha256::RunningSha256() : state_(std::make_unique<State>()) {
-  state_->is_well = state_->context != nullptr &&
-                    EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1;
-}
+  void add(std::span<const std::byte> bytes) {
+    if (is_well) is_well = EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1;
+  }
+  std::string text() {
+    std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+    unsigned length = 0;
+    if (!is_well || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1) return {};
+    is_well = false;
+    return sha256_text(std::span(digest).first(length));
+  }
+};
+#else
+struct RunningSha256::State {
+  PlainSha256 hash;
+
+  void add(std::span<const std::byte> bytes) { hash.add(bytes); }
+  std::string text() { return sha256_text(hash.digest()); }
+};
+#endif
+
+RunningSha256::RunningSha256() : state_(std::make_unique<State>()) {}
 RunningSha256::~RunningSha256() = default;
 
 void RunningSha256::add(std::span<const std::byte> bytes) {
-  if (state_->is_well)
-    state_->is_well = EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1;
+  state_->add(bytes);
 }
 
 std::string RunningSha256::text() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  if (!state_->is_well || EVP_DigestFinal_ex(state_->context.get(), digest.data(), &length) != 1)
-    return {};
-  state_->is_well = false;
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return state_->text();
 }
 
 }  // namespace shw

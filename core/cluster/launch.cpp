@@ -72,6 +72,14 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
   return {};
 }
 
+Launch joined_launch(std::string_view asked, const std::function<const char*(const char*)>& get) {
+  if (asked.empty()) {
+    const char* variable = get(kProcessesVariable);
+    if (variable != nullptr) asked = variable;
+  }
+  return asked == "mpi" ? launch_of(get) : Launch{};
+}
+
 Launch launch_of_this_process() {
   return launch_of([](const char* name) -> const char* { return std::getenv(name); });
 }

@@ -27,8 +27,16 @@ struct Launch {
 // may call this program from one of its ranks.
 inline constexpr const char* kAloneVariable = "SHARDWRIGHT_ALONE";
 
+// Several processes work together where that is asked for: by --processes mpi, or by this variable.
+// A job that mpirun began may call this program from one of its ranks, which must not wait for the
+// others. Its values are "mpi" and "alone".
+inline constexpr const char* kProcessesVariable = "SHARDWRIGHT_PROCESSES";
+
 // `get` answers as std::getenv does.
 Launch launch_of(const std::function<const char*(const char*)>& get);
 Launch launch_of_this_process();
+// Of launch_of() what this process joins: nothing but where `asked`, or the variable without it, is
+// "mpi".
+Launch joined_launch(std::string_view asked, const std::function<const char*(const char*)>& get);
 
 }  // namespace shw

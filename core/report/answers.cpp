@@ -2,7 +2,12 @@
 
 #include "core/rules/rules.h"
 
+#include <fmt/core.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "core/base/version.h"
 
 namespace shw {
 namespace {
@@ -35,6 +40,23 @@ std::string demo_to_json(const std::string& checkpoint, const std::string& spec)
   json["checkpoint"] = checkpoint;
   json["spec"] = spec;
   return text_of(json);
+}
+
+std::string with_origin(std::string json, const AnswerOrigin& origin) {
+  Json more = Json::object();
+  auto add = [&](const char* key, Json value) {
+    // A key of the answer itself stands behind two spaces.
+    if (json.find(fmt::format("\n  \"{}\":", key)) == json.npos) more[key] = std::move(value);
+  };
+  if (!origin.path.empty()) add("path", origin.path);
+  add("tool", {{"version", kProgramVersion}, {"commit", kProgramCommit}});
+  if (!origin.format.empty()) add("format", origin.format);
+  add("seconds", std::round(origin.seconds * 1000) / 1000);
+  const std::size_t end = json.rfind('}');
+  if (end == json.npos || more.empty()) return json;
+  json.erase(json.find_last_not_of(" \n", end - 1) + 1);
+  const std::string members = text_of(more);
+  return json + "," + members.substr(members.find('{') + 1);
 }
 
 std::string written_to_json(const std::string& path, std::size_t size) {

@@ -11,6 +11,14 @@
 namespace shw {
 
 std::string demo_to_json(const std::string& checkpoint, const std::string& spec);
+// What every answer says beside its own. What is empty is left out, and so is what the answer says
+// itself.
+struct AnswerOrigin {
+  std::string path;    // of the checkpoint, as resolved
+  std::string format;  // of the checkpoint
+  double seconds = 0;  // since the program began
+};
+std::string with_origin(std::string json, const AnswerOrigin& origin);
 std::string written_to_json(const std::string& path, std::size_t size);  // {"file", "bytes"}
 // {"rule", "title", "depth", "text", "drawing", "remedy", "link"}
 std::string rule_to_json(const Rule& rule);

@@ -106,8 +106,28 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
   return dumped(out);
 }
 
+// For programs: these words never change.
+static const char* error_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+      return "usage";
+    case ErrorKind::kIo:
+      return "system_refused";
+    case ErrorKind::kDamaged:
+      return "damaged";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
+    case ErrorKind::kCancelled:
+      return "cancelled";
+  }
+  return "damaged";
+}
+
 Json error_json(const Error& error) {
-  Json inner = {{"message", error.message}, {"file", nullptr}, {"offset", nullptr}};
+  Json inner = {{"code", error_code(error.kind)},
+                {"message", error.message},
+                {"file", nullptr},
+                {"offset", nullptr}};
   if (!error.place.file.empty()) inner["file"] = error.place.file;
   if (error.place.offset) inner["offset"] = *error.place.offset;
   if (!error.place.tensor.empty()) inner["tensor"] = error.place.tensor;

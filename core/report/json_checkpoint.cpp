@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/missing_data.h"
+#include "core/formats/items.h"
 #include "core/model/index_only_tensors.h"
 #include "core/report/json.h"
 #include "core/report/listing.h"
@@ -39,6 +40,25 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
   auto transforms = checkpoint.transforms(chunk);
   if (!transforms.empty())
     out["transforms"] = std::vector<std::string>(transforms.begin(), transforms.end());
+  return out;
+}
+
+// A longer list of runs is not worth printing; the reader takes the values instead.
+constexpr std::size_t kMostRuns = 65'536;
+
+// The runs of bytes that hold the elements of a chunk, row-major; null where they must be decoded
+// or cannot be found.
+Json runs_json(const Checkpoint& checkpoint, ChunkId chunk) {
+  const auto item = checkpoint.item(chunk);
+  auto runs = ranges(checkpoint, chunk,
+                     Box{Extents(checkpoint.sizes(chunk).size(), 0),
+                         Extents(checkpoint.sizes(chunk).begin(), checkpoint.sizes(chunk).end())});
+  if (!item || !runs || !*runs || (*runs)->size() > kMostRuns) return nullptr;
+  Json out = Json::array();
+  for (const ByteRun& run : **runs) {
+    if (run.file != item->file) return nullptr;
+    out.push_back({{"offset", run.offset}, {"length", run.length}});
+  }
   return out;
 }
 
@@ -110,7 +130,7 @@ std::string info_to_json(const Checkpoint& checkpoint) {
       {"tensors", filled.tensors.size()}, {"elements", lost}, {"entries", filled.entries.size()}};
   if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0) out["gone"] = gone;
   if (!index_only_tensors(checkpoint).empty())
-    out["named_only"] = index_only_tensors(checkpoint).size();
+    out["index_only_tensors"] = index_only_tensors(checkpoint).size();
   return dumped(out);
 }
 
@@ -137,15 +157,18 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
   bool all = tensors.size() == checkpoint.tensor_count();
   for (const UnclaimedStorageRecord& tensor :
        all ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{})
-    out["named_only"].push_back(
+    out["index_only_tensors"].push_back(
         {{"fqn", tensor.fqn}, {"file", checkpoint.file(tensor.item.file).path}});
   return dumped(out);
 }
 
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
-                           const TensorValues* values, std::size_t limit) {
+                           const TensorValues* values, std::size_t limit, bool with_places) {
   Json chunks = Json::array();
-  for (ChunkId chunk : checkpoint.chunks(tensor)) chunks.push_back(chunk_json(checkpoint, chunk));
+  for (ChunkId chunk : checkpoint.chunks(tensor)) {
+    chunks.push_back(chunk_json(checkpoint, chunk));
+    if (with_places) chunks.back()["runs"] = runs_json(checkpoint, chunk);
+  }
   Json out = {{"schema", kSchema},
               {"fqn", checkpoint.fqn(tensor)},
               {"shape", json_of(checkpoint.shape(tensor))},

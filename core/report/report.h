@@ -22,8 +22,9 @@ std::string info_to_json(const Checkpoint& checkpoint);
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
                          std::span<const std::uint32_t> objects);
 // `limit`: maximum number of values, 0 for all. `values` may be null.
+// `with_places`: the runs of bytes of each chunk too; reads the headers of its items.
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
-                           const TensorValues* values, std::size_t limit);
+                           const TensorValues* values, std::size_t limit, bool with_places = false);
 std::string check_to_json(const CheckReport& report);
 // `remaining`: findings that still apply to the output.
 // `progress`: of the run, for the times of stages.

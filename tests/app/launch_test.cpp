@@ -10,8 +10,10 @@ using namespace shw::test;
 
 namespace {
 
-const std::vector<std::string> kFirst = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=4"};
-const std::vector<std::string> kThird = {"OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4"};
+const std::vector<std::string> kFirst = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=4",
+                                         "SHARDWRIGHT_PROCESSES=mpi"};
+const std::vector<std::string> kThird = {"OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4",
+                                         "SHARDWRIGHT_PROCESSES=mpi"};
 
 }  // namespace
 
@@ -37,12 +39,34 @@ TEST_CASE("A program that runs under a launcher may begin one that is alone") {
   CHECK(parsed(run.out)["tensors"] == 1142);
 }
 
+TEST_CASE("launch: a program that a rank of a job begins is alone where nobody asked for more") {
+  const std::vector<std::string> job = {"OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4"};
+  for (const char* verb : {"info", "check", "hash"}) {
+    Run run = shardwright({verb, demo() + "/step_9000", "--json"}, job);
+    CHECK(run.code <= 1);
+    CHECK(parsed(run.out)["tool"].contains("commit"));
+  }
+  Scratch scratch;
+  const std::string out = scratch / "out";
+  Run made = shardwright({"reshard", demo() + "/step_9000", "--mesh", "dp=2", "--out", out, "--yes",
+                          "--processes", "alone"},
+                         job);
+  CHECK(made.code != 3);
+}
+
+TEST_CASE("launch: a word that is neither mpi nor alone is refused") {
+  Run run = shardwright({"info", demo() + "/step_9000"}, {"SHARDWRIGHT_PROCESSES=four"});
+  CHECK(run.code == 3);
+  CHECK(contains(run.err, "It is mpi or alone"));
+}
+
 TEST_CASE(
     "Processes that srun does not tell of each other refuse in one voice, and write nothing") {
   Scratch scratch;
   const std::string out = scratch / "out";
   const std::vector<std::string> words = {
-      "reshard", demo() + "/step_9000", "--mesh", "dp=2", "--out", out, "--yes"};
+      "reshard", demo() + "/step_9000", "--mesh", "dp=2", "--out", out,
+      "--yes",   "--processes",         "mpi"};
   Run first = shardwright(words, {"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=4"});
   CHECK(first.code == 3);
   CHECK(contains(first.err, "srun has begun 4 processes and does not tell them"));

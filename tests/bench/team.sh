@@ -10,6 +10,7 @@
 #
 #   team.sh [--in FOLDER] [--gib N] [--rounds N] [--processes "2 4"]
 set -euo pipefail
+export SHARDWRIGHT_PROCESSES=mpi
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -5,6 +5,7 @@
 #
 #   full.sh MPIRUN PROGRAM
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)

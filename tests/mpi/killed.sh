@@ -12,6 +12,7 @@
 # processes, 1 to 4, are killed as well. By default all of them, and 64 MB, of which a run takes
 # about a second. Ends with how often what was met.
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2 times=$3 megabytes=${4:-64}
 RANDOM=${5:-1}
 verbs=("${@:6}")

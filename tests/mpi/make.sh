@@ -4,6 +4,7 @@
 #
 #   make.sh MPIRUN PROGRAM HEALTHY BROKEN SPEC
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2 healthy=$3 broken=$4 spec=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

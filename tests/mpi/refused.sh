@@ -4,6 +4,7 @@
 #
 #   refused.sh MPIRUN PROGRAM CHECKPOINT
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2 checkpoint=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -4,6 +4,7 @@
 #
 #   verify.sh MPIRUN PROGRAM CHECKPOINT
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2 checkpoint=$3
 beside=$(dirname "${BASH_SOURCE[0]}")/program.sh
 out=$(mktemp -d)

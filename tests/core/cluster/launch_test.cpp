@@ -83,6 +83,26 @@ TEST_CASE("Processes are on one machine only where their launcher says so") {
   CHECK_FALSE(launched_with({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).on_one_machine);
 }
 
+TEST_CASE("launch: several processes join where that was asked for, and nowhere else") {
+  std::map<std::string, std::string> job = {{"OMPI_COMM_WORLD_RANK", "1"},
+                                            {"OMPI_COMM_WORLD_SIZE", "4"}};
+  auto joined = [&](std::string_view asked) {
+    return joined_launch(asked,
+                         [&](const char* name) -> const char* {
+                           auto found = job.find(name);
+                           return found == job.end() ? nullptr : found->second.c_str();
+                         })
+        .size;
+  };
+  CHECK(joined("") == 1);
+  CHECK(joined("mpi") == 4);
+  job["SHARDWRIGHT_PROCESSES"] = "mpi";
+  CHECK(joined("") == 4);
+  CHECK(joined("alone") == 1);  // the option stands above the variable
+  job["SHARDWRIGHT_PROCESSES"] = "alone";
+  CHECK(joined("") == 1);
+}
+
 TEST_CASE("A process that nobody multiplied is alone") {
   CHECK(launched_with({}).size == 1);
   CHECK(launched_with({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).size == 1);

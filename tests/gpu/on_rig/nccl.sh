@@ -5,6 +5,7 @@
 #
 #   nccl.sh MPIRUN PROGRAM PROGRAM_ON_RIG FOLDER_OF_THE_DOUBLE
 set -eu
+export SHARDWRIGHT_PROCESSES=mpi
 mpirun=$1 program=$2 on_rig=$3 double=$4
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
