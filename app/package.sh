@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# From a fresh clone to what is given away, in dist/: a portable headless program that needs nothing
+# but glibc 2.28, a wheel of it for pip, a root for a container. Needs Python 3.9 or newer with venv,
+# CMake, Ninja, git, pkg-config and apt-get; of root nothing.
+#
+#   bash app/package.sh [--arch x86_64|aarch64]... [--deb]
+#
+#   --arch   x86_64 and aarch64 without
+#   --deb    a .deb of this machine's release build too, with the desktop (as app/run.sh builds it)
+#
+# The compiler is ziglang from PyPI, the libraries are the distribution's source packages. All that is
+# fetched and built lies in build/portable, so that a second run only compiles what has changed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+source app/setup.sh
+
+archs=() deb=no
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --arch) archs+=("${2:?an architecture}") && shift 2 ;;
+    --deb) deb=yes && shift ;;
+    *) say "usage: app/package.sh [--arch x86_64|aarch64]... [--deb]" && exit 3 ;;
+  esac
+done
+[[ ${#archs[@]} -gt 0 ]] || archs=(x86_64 aarch64)
+
+work=$root/build/portable
+mkdir -p "$work" dist
+glibc=2.28
+zig_version=0.17.0
+
+# SHARDWRIGHT_ZIG: a zig that is there already.
+zig=${SHARDWRIGHT_ZIG:-}
+if [[ -z $zig ]]; then
+  [[ -d $work/venv ]] || { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q "ziglang==$zig_version"; }
+  zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
+fi
+bash app/portable/fetch.sh "$work"
+
+wrapper() {
+  printf '#!/bin/sh\n# %s\nexec "%s" %s "$@"\n' "$("$zig" version)" "$zig" "$2" >"$1"
+  chmod +x "$1"
+}
+
+configure() {
+  local from=$1 to=$2
+  shift 2
+  [[ -f $to/build.ninja ]] || PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig cmake -G Ninja -S "$from" -B "$to" \
+    -DCMAKE_TOOLCHAIN_FILE="$root/app/portable/zig.cmake" -DSHW_ZIG="$tools" -DSHW_ARCH="$arch" -DSHW_PREFIX="$prefix" \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
+    "$@" >"$to.log" 2>&1 || { cat "$to.log" >&2 && return 1; }
+}
+
+# What it needs of the system is libc's own, of a version that RHEL 8 has.
+check_needs() {
+  local program=$1 needs newest
+  needs=$(readelf -d "$program" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
+    grep -vE '^(libc|libm|libdl|libpthread|librt|ld-linux-[a-z0-9_-]+)\.so\.[0-9]+$' || true)
+  [[ -z $needs ]] || { say "package: $program needs $needs" && return 1; }
+  newest=$(readelf --dyn-syms -W "$program" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -1)
+  [[ $(printf '%s\n' "GLIBC_$glibc" "$newest" | sort -V | tail -1) == "GLIBC_$glibc" ]] ||
+    { say "package: $program needs $newest" && return 1; }
+  say "package: $program needs $newest, and no library but libc's"
+}
+
+# Programs of the other architecture run under qemu-user, where it is installed.
+runner() { if [[ $arch != "$(uname -m)" ]]; then command -v "qemu-$arch-static" "qemu-$arch" | head -1; fi; }
+
+build() {
+  arch=$1 tools=$work/$1/bin prefix=$work/$1/prefix
+  local program=$root/dist/shardwright-$arch run
+  mkdir -p "$tools"
+  wrapper "$tools/cc" "cc -target $arch-linux-gnu.$glibc"
+  wrapper "$tools/c++" "c++ -target $arch-linux-gnu.$glibc"
+  wrapper "$tools/ar" ar
+  wrapper "$tools/ranlib" ranlib
+  export CCACHE_COMPILERTYPE=clang CCACHE_BASEDIR=$root
+  configure app/portable "$work/$arch/libraries" -DCMAKE_INSTALL_PREFIX="$prefix" -DSOURCES="$work/src" -DHEADERS="$work/headers"
+  ninja -C "$work/$arch/libraries" -j"$(jobs)" --quiet install >"$work/$arch/libraries-build.log"
+  run=$(runner)
+  configure "$root" "$work/$arch/build" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=32 -DCMAKE_EXE_LINKER_FLAGS=-s \
+    -DWITH_GUI=OFF -DWITH_CUDA=OFF -DWITH_MPI=OFF -DWITH_HDF5=OFF -DCMAKE_CROSSCOMPILING_EMULATOR="$run"
+  ninja -C "$work/$arch/build" -j"$(jobs)" --quiet shardwright >&2
+  cp "$work/$arch/build/app/shardwright" "$program"
+  check_needs "$program"
+  python3 app/portable/wheel.py "$program" "$arch" dist "$work/$arch/build/app/shell"
+  bash app/portable/container.sh "$program" "$arch" dist "$work"
+}
+
+for arch in "${archs[@]}"; do build "$arch"; done
+if [[ $deb == yes ]]; then
+  keep_remarks
+  install_packages app/packages.txt
+  configure_and_build release app/all
+  (cd build/release && cpack -G DEB -B "$root/dist")
+fi
+ls -l dist

@@ -1,0 +1,21 @@
+# A compiler for any glibc and both processors: ziglang from PyPI. SHW_ZIG is the folder of its four
+# wrappers (app/package.sh writes them), SHW_ARCH x86_64 or aarch64, SHW_PREFIX where the libraries lie.
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SHW_ZIG SHW_ARCH SHW_PREFIX)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${SHW_ARCH})
+set(CMAKE_C_COMPILER ${SHW_ZIG}/cc)
+set(CMAKE_CXX_COMPILER ${SHW_ZIG}/c++)
+set(CMAKE_AR ${SHW_ZIG}/ar)
+set(CMAKE_RANLIB ${SHW_ZIG}/ranlib)
+foreach(language C CXX)
+  set(CMAKE_${language}_COMPILER_AR ${CMAKE_AR})
+  set(CMAKE_${language}_COMPILER_RANLIB ${CMAKE_RANLIB})
+endforeach()
+# Nothing of the system that builds.
+set(CMAKE_FIND_ROOT_PATH ${SHW_PREFIX})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_LIBDIR} ${SHW_PREFIX}/lib/pkgconfig)
+set(CMAKE_SKIP_RPATH ON)

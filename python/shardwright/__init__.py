@@ -1,0 +1,32 @@
+"""Opens sharded training checkpoints, says what is wrong with them, and repairs them with proof.
+
+    import shardwright as sw
+
+    ck = sw.open("step_9000")                  # any format that `shardwright` opens
+    ck["model.norm.weight"][:8]                # numpy; only what is needed is read
+    ck.check(against="step_8000").findings     # plain objects; the report shows itself in a notebook
+    sw.repair("step_9000", against="step_8000", out="step_9000-repaired")
+
+The module runs the `shardwright` program that it was installed with and reads its JSON. Elements
+are read from the files directly, without a copy where they lie in one piece.
+"""
+
+from ._checkpoint import Checkpoint, Tensor, open  # noqa: A004
+from ._program import Cancelled, ShardwrightError, program, run
+from ._report import Finding, Report
+from ._verbs import convert, diff, hash, repair, reshard, stats, verify  # noqa: A004
+from ._version import __version__
+
+__all__ = ["Cancelled", "Checkpoint", "Finding", "Report", "ShardwrightError", "Tensor", "convert",
+           "diff", "hash", "open", "program", "repair", "reshard", "run", "spec_of", "stats",
+           "verify", "__version__"]
+
+
+def spec_of(model, path=None, **options):
+    """What the model expects of its checkpoint, for `check(spec=...)`. Needs torch.
+
+    Call it on every rank after the model is parallelised; rank 0 writes `path`. `optimizer=`,
+    `model_prefix=` and `optimizer_prefix=` are those of `shardwright._spec.export_spec`.
+    """
+    from . import _spec
+    return _spec.export_spec(model, path, **options)
