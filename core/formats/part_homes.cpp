@@ -16,7 +16,7 @@ PartHomes all_at_the_top(const Outputs& outputs) {
           std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
 }
 
-bool is_there(const Directory& directory, const char* file) {
+bool holds_file(const Directory& directory, const char* file) {
   return directory.stat(file).kind == EntryKind::kFile;
 }
 
@@ -40,8 +40,8 @@ std::string name_in_file(const OutputTensor& tensor, const PartHome& home) {
 PartHomes part_homes(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   if (source == nullptr || source->directory() == nullptr) return all_at_the_top(outputs);
-  const bool is_pipeline = is_there(*source->directory(), "model_index.json");
-  if (!is_pipeline && !is_there(*source->directory(), "modules.json"))
+  const bool is_pipeline = holds_file(*source->directory(), "model_index.json");
+  if (!is_pipeline && !holds_file(*source->directory(), "modules.json"))
     return all_at_the_top(outputs);
   PartHomes found;
   for (const std::string& folder : folders_of_parts(*source))

@@ -44,9 +44,11 @@ constexpr auto kCompanions = std::to_array<std::string_view>({
     "sentencepiece.model",
     "README.md",
 });
-constexpr auto kEndings = std::to_array<std::string_view>({".jinja", ".tiktoken", ".spm", ".py"});
+constexpr auto kCompanionEndings =
+    std::to_array<std::string_view>({".jinja", ".tiktoken", ".spm", ".py"});
 // With or without an ending.
-constexpr auto kBeginnings = std::to_array<std::string_view>({"LICENSE", "NOTICE", "USE_POLICY"});
+constexpr auto kCompanionBeginnings =
+    std::to_array<std::string_view>({"LICENSE", "NOTICE", "USE_POLICY"});
 // Of DeepSpeed, which copies it into every checkpoint: it is for another format.
 constexpr std::string_view kRecoveryScript = "zero_to_fp32.py";
 
@@ -64,9 +66,9 @@ bool is_model_companion(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (name == kRecoveryScript) return false;
   return is_one_of_names(kCompanions, name) || lists_parts(name) ||
-         std::any_of(kEndings.begin(), kEndings.end(),
+         std::any_of(kCompanionEndings.begin(), kCompanionEndings.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); }) ||
-         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+         std::any_of(kCompanionBeginnings.begin(), kCompanionBeginnings.end(),
                      [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
