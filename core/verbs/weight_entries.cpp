@@ -71,7 +71,7 @@ bool is_other_root(std::string_view root) {
 }
 
 std::string_view root_of_name(std::string_view fqn) {
-  return fqn.substr(0, fqn.find('.'));
+  return fqn.substr(0, fqn.find_first_of("./"));
 }
 
 // The key at the top of the state dict; empty where the entry itself stands there, or where the

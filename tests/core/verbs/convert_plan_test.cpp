@@ -124,6 +124,20 @@ TEST_CASE("convert: --weights-only keeps the tensors at the top beside dicts of 
         Names{"discriminator.w", "generator.w"});
 }
 
+TEST_CASE("convert: --weights-only tells optimizers by names where no structure is kept") {
+  TemporaryFolder folder;
+  put_model(folder, "hf/model.safetensors",
+            {{"layers/dense/vars/0"},
+             {"optimizer/vars/0"},
+             {"optimizer_0.state.w.exp_avg"},
+             {"chained_0.optimizer.state.exp_avg.w"},
+             {"optimizers_of_style.w"}});
+  VerbOptions said = of(folder / "hf");
+  said.weights_only = true;
+  CHECK(names_of(*converted(said, folder / "out").result) ==
+        Names{"layers/dense/vars/0", "optimizers_of_style.w"});
+}
+
 TEST_CASE("convert: --strip and --rename change the beginnings of names") {
   const std::string tensor = tensor_call({});
   const std::string model =
