@@ -12,11 +12,14 @@ debian=amd64 loader=lib64/ld-linux-x86-64.so.2
 [[ $arch == x86_64 ]] || { debian=arm64 loader=lib/ld-linux-aarch64.so.1; }
 place=$work/$arch/container
 rm -rf "$place"
-mkdir -p "$place/root/usr/bin" "$place/root/tmp" "$place/packages"
+mkdir -p "$place/root/usr/bin" "$place/root/tmp" "$place/packages" "$work/apt/lists-$debian/partial"
 cp "$program" "$place/root/usr/bin/shardwright"
-(cd "$place/packages" && APT_CONFIG=$work/apt/conf APT_ARCH=$debian apt-get -qq -o APT::Architecture=$debian \
-  -o Dir::State::lists="$work/apt/lists-$debian" update &&
-  APT_CONFIG=$work/apt/conf apt-get -qq -o APT::Architecture=$debian -o Dir::State::lists="$work/apt/lists-$debian" download libc6)
+# An index of its own: that of another architecture would make apt ask for all of its packages.
+from_archive() {
+  APT_CONFIG=$work/apt/conf apt-get -qq -o APT::Architecture=$debian -o APT::Architectures=$debian \
+    -o Dir::State::lists="$work/apt/lists-$debian" "$@"
+}
+(cd "$place/packages" && from_archive update && from_archive download libc6)
 dpkg-deb -x "$place"/packages/libc6_*.deb "$place/libc"
 for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do
   file=$(find "$place/libc" -name "$library" | head -1)
