@@ -71,8 +71,10 @@ Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
   // No file would be written, and a folder without one opens as nothing.
   if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
   if (what.empty()) return {};
-  return fail(ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
-              "leave them out (convert --leave-out PATTERN), or write another format");
+  return fail(
+      ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
+      "convert --weights-only leaves out all that is not a weight of the model, --leave-out "
+      "PATTERN what the pattern fits; or write another format");
 }
 
 namespace {
