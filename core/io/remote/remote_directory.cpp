@@ -41,6 +41,8 @@ struct KnownFile {
 };
 
 struct RemoteState {
+  RemoteState(std::string name, std::unique_ptr<RemoteFiles> of)
+      : shown(std::move(name)), files(std::move(of)) {}
   std::string shown;
   std::unique_ptr<RemoteFiles> files;
   mutable std::mutex guard = {};                // of what follows
