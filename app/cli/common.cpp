@@ -15,6 +15,7 @@
 #include "core/report/answers.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
+#include "core/verbs/dequantised_path.h"
 #include "core/verbs/newest_step.h"
 #include "gpu/cuda_executor.h"
 
@@ -223,7 +224,7 @@ TextOptions text_options(const Context& context) {
 
 Result<std::shared_ptr<const Checkpoint>> open(Context& context) {
   ProgressLine line(context.terminal, context.progress);
-  auto opened = open_checkpoint(context.options.checkpoint, &context.progress);
+  auto opened = verbs::open_as_asked(context.options.checkpoint, &context.progress);
   if (opened) context.format = (*opened)->format().name;
   return opened;
 }

@@ -37,6 +37,7 @@ struct Options : VerbOptions {
   std::string columns;               // ls: "tensor,shape"; empty: all
   std::vector<std::string> inputs;   // check: further checkpoints
   std::vector<std::string> ignored;  // check: rule ids
+  bool dequantise = false;           // convert: quantised weights are decoded
   bool copy = false;
   bool roll_back = false;
   bool integrity = false;

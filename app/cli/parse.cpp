@@ -11,6 +11,7 @@
 #include "core/base/spelling.h"
 #include "core/io/remote/remote_path.h"
 #include "core/report/text_words.h"
+#include "core/verbs/dequantised_path.h"
 #include "core/verbs/newest_step.h"
 
 namespace shw::cli {
@@ -252,6 +253,7 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   if (!words.empty()) options.subject = joined(words);
   if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};
   resolve_order(options);
+  if (options.dequantise) options.checkpoint += verbs::kDequantisedPath;
   return options;
 }
 

@@ -26,7 +26,9 @@ class FolderJoin {
   Status add(const JoinedPart& part) {
     storages_.clear();
     const Checkpoint& checkpoint = *part.checkpoint;
-    for (TensorId tensor : checkpoint.tensors()) SHW_CHECK(add_tensor(part, tensor));
+    for (TensorId tensor : checkpoint.tensors()) {
+      if (!part.left_out.contains(tensor)) SHW_CHECK(add_tensor(part, tensor));
+    }
     for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) SHW_CHECK(add_object(part, i));
     for (UnclaimedStorageRecord unclaimed : checkpoint.unclaimed_records()) {
       unclaimed.fqn = part.prefix + unclaimed.fqn;

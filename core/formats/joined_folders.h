@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace shw {
 
 struct JoinedPart {
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::string folder;  // "" for the top folder
-  std::string prefix;  // prefix of its tensor names
+  std::string folder;                // "" for the top folder
+  std::string prefix;                // prefix of its tensor names
+  std::set<TensorId> left_out = {};  // of its tensors
 };
 
 // kUnsupported if two parts have a tensor of the same name.

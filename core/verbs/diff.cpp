@@ -5,6 +5,7 @@
 #include "core/base/destroy_in_background.h"
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
+#include "core/verbs/dequantised_path.h"
 #include "core/verbs/filter.h"
 
 namespace shw::verbs {
@@ -48,7 +49,7 @@ Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,
   const std::array paths{&a, &b};
   const std::array opened{&out.a, &out.b};
   auto both = parallel_for(paths.size(), [&](std::size_t i) -> Status {
-    SHW_TRY(*opened[i], open_to_compare(*paths[i], progress));
+    SHW_TRY(*opened[i], open_as_asked_to_compare(*paths[i], progress));
     return {};
   });
   Status compared = both ? compare_opened(options, progress, out) : std::move(both);

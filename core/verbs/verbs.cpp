@@ -17,6 +17,7 @@
 #include "core/rules/rules.h"
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
+#include "core/verbs/dequantised_path.h"
 
 namespace shw::verbs {
 
@@ -51,9 +52,9 @@ Result<Opened> open(const VerbOptions& verb_options, Progress* progress) {
     SHW_TRY(opened.mesh, parse_mesh(verb_options.mesh));
   }
   if (!verb_options.against.empty()) {
-    SHW_TRY(opened.reference, open_to_compare(verb_options.against, progress));
+    SHW_TRY(opened.reference, open_as_asked_to_compare(verb_options.against, progress));
   }
-  SHW_TRY(opened.checkpoint, open_checkpoint(verb_options.checkpoint, progress));
+  SHW_TRY(opened.checkpoint, open_as_asked(verb_options.checkpoint, progress));
   opened.is_against_itself =
       opened.reference != nullptr && is_same_checkpoint(*opened.checkpoint, *opened.reference);
   if (opened.is_against_itself) opened.reference = nullptr;
@@ -181,7 +182,7 @@ Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(named, progress, team);
   const std::string checkpoint = certified_whole(named);
-  SHW_TRY(auto source, open_to_compare(against, progress));
+  SHW_TRY(auto source, open_as_asked_to_compare(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,
           broken_opening(checkpoint, opened ? nullptr : &opened.error(), progress, team));

@@ -45,6 +45,8 @@ QuantConfig quant_config_in(const Json& object) {
   QuantConfig config;
   if (auto method = object.find("quant_method"); method != object.end() && method->is_string())
     config.method = method->get<std::string>();
+  if (auto version = object.find("checkpoint_format"); version != object.end())
+    config.has_whole_zeros = *version == "gptq_v2";
   config.bits = quant_size(object, "bits");
   if (!config.bits) config.bits = quant_size(object, "w_bit");
   config.group = quant_size(object, "group_size");

@@ -18,6 +18,7 @@ struct QuantConfig {
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
   bool has_overrides = false;            // some modules have their own bits or groups
+  bool has_whole_zeros = false;          // GPTQ: zero points as they are, not one less
 };
 
 // nullopt if there are none or they cannot be read.

@@ -176,9 +176,12 @@ constexpr QuantCompanion kMlx[] = {
 };
 
 constexpr QuantScheme kSchemes[] = {
-    {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax"},
-    {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB"},
-    {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2"},
+    {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax",
+     QuantForm::kNf},
+    {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",
+     QuantForm::kInt8Rows},
+    {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2",
+     QuantForm::kTwoLevels},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",
@@ -186,11 +189,17 @@ constexpr QuantScheme kSchemes[] = {
      kScaled,
      {}},
     {"8-bit", "fp8|compressed-tensors", "", is_float8_or_int8, kScaledParameter, {}},
-    {"packed", "compressed-tensors", ".weight_packed", is_int32, kPacked, {}},
-    {"packed FP4", "compressed-tensors", ".weight_packed", is_bytes, kPackedBytes, {}},
-    {"grouped", "gptq|awq", ".qweight", is_int32, kGrouped, {}},
-    {"MXFP4", "mxfp4", "_blocks", is_bytes, kMxBlocks, {}},
-    {"MLX", "mlx", ".weight", is_uint32, kMlx, {}},
+    {"packed", "compressed-tensors", ".weight_packed", is_int32, kPacked, {}, QuantForm::kPacked},
+    {"packed FP4",
+     "compressed-tensors",
+     ".weight_packed",
+     is_bytes,
+     kPackedBytes,
+     {},
+     QuantForm::kTwoLevelsDivided},
+    {"grouped", "gptq|awq", ".qweight", is_int32, kGrouped, {}, QuantForm::kGrouped},
+    {"MXFP4", "mxfp4", "_blocks", is_bytes, kMxBlocks, {}, QuantForm::kMx},
+    {"MLX", "mlx", ".weight", is_uint32, kMlx, {}, QuantForm::kMlx},
 };
 
 bool names_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {

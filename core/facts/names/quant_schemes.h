@@ -30,6 +30,19 @@ struct QuantCompanion {
                                   ExtentsView companion) = nullptr;
 };
 
+// How the numbers of a weight are made of what is stored (core/facts/values/quant_forms.h).
+enum class QuantForm {
+  kScaled,            // times the scale of its block, row or tensor
+  kInt8Rows,          // times the scale of its row, divided by 127
+  kMx,                // FP4 with a power of two per group
+  kTwoLevels,         // FP4 with a float8 scale per group, times one number
+  kTwoLevelsDivided,  // divided by it
+  kGrouped,           // GPTQ and AWQ
+  kNf,                // bitsandbytes, codes into a table
+  kMlx,               // a scale and a bias per group
+  kPacked,            // compressed-tensors, in words of 32 bits
+};
+
 struct QuantScheme {
   std::string_view title;    // "FP8"
   std::string_view methods;  // names in config.json, separated by '|'
@@ -37,6 +50,7 @@ struct QuantScheme {
   bool (*is_weight)(Dtype dtype, ExtentsView shape);
   std::span<const QuantCompanion> companions;
   std::string_view marker = {};  // a companion that identifies the scheme; empty: the dtype does
+  QuantForm form = QuantForm::kScaled;
 };
 
 struct QuantPair {

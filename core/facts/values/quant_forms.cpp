@@ -1,0 +1,447 @@
+#include "core/facts/values/quant_forms.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/base/checked.h"
+#include "core/base/json.h"
+#include "core/facts/values/quant_numbers.h"
+
+namespace shw {
+namespace {
+
+using QuantFloats = Result<std::vector<float>>;
+
+// What a form is decoded from.
+struct QuantSource {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  const QuantPair& pair;
+  const QuantConfig& config;
+
+  const Checkpoint& c() const { return *checkpoint; }
+  ExtentsView weight() const { return c().shape(pair.weight); }
+  std::optional<TensorId> beside(std::size_t k) const {
+    return k < pair.beside.size() ? pair.beside[k] : std::nullopt;
+  }
+  DecodedWeight result(std::string fqn, Extents shape) const {
+    DecodedWeight decoded{std::move(fqn), std::move(shape), 1, nullptr, {pair.weight}};
+    for (const auto& one : pair.beside)
+      if (one) decoded.used.push_back(*one);
+    return decoded;
+  }
+  tl::unexpected<Error> unread(std::string why) const {
+    return fail(ErrorKind::kUnsupported, std::move(why),
+                Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
+  }
+};
+
+QuantFloats all_floats(const Checkpoint& c, TensorId tensor) {
+  return floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
+}
+
+std::int64_t steps_in(std::int64_t extent, std::int64_t step) {
+  return extent / step + (extent % step != 0 ? 1 : 0);
+}
+
+// How many elements of an axis share a scale, where `scales` of them stand for all.
+std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scales,
+                                         std::optional<std::int64_t> said) {
+  if (scales < 1 || extent < 1) return std::nullopt;
+  if (said && *said > 0 && steps_in(extent, *said) == scales) return said;
+  if (scales == 1) return extent;
+  if (scales == extent) return 1;
+  if (extent % scales == 0) return extent / scales;
+  for (std::int64_t step : {128, 64, 32, 16, 256})
+    if (steps_in(extent, step) == scales) return step;
+  return std::nullopt;
+}
+
+// The step of each axis of the weight; a scale of fewer axes is for the first ones.
+std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
+  const ExtentsView weight = from.weight();
+  if (volume(scale) == 1) return copy_of(weight);
+  if (scale.size() > weight.size()) return std::nullopt;
+  Extents steps = copy_of(weight);
+  for (std::size_t d = 0; d < scale.size(); ++d) {
+    std::optional<std::int64_t> said;
+    if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size())
+      said = (*from.config.block)[d + 2 - weight.size()];
+    const auto step = step_of_axis(weight[d], scale[d], said);
+    if (!step) return std::nullopt;
+    steps[d] = *step;
+  }
+  return steps;
+}
+
+// Each element times the number of its block: FP8 and int8 with one scale, one per row, per block.
+Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion,
+                                  float divided_by) {
+  const auto scale = from.beside(companion);
+  if (!scale) return from.unread("has no scale beside it");
+  const auto steps = steps_of_scale(from, from.c().shape(*scale));
+  if (!steps)
+    return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
+                                   to_text(from.weight()), to_text(from.c().shape(*scale))));
+  DecodedWeight decoded =
+      from.result(std::string(from.c().fqn(from.pair.weight)), copy_of(from.weight()));
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
+                    steps = *steps,
+                    divided_by](std::int64_t first, std::int64_t count) -> QuantFloats {
+    const ExtentsView shape = checkpoint->shape(weight);
+    SHW_TRY(std::vector<float> out,
+            floats_in_box(*checkpoint, weight, rows_of(shape, first, count)));
+    SHW_TRY(std::vector<float> scales, all_floats(*checkpoint, scale));
+    Extents cells;
+    for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], steps[d]));
+    Extents at(shape.size(), 0);
+    at[0] = first;
+    for (float& element : out) {
+      std::int64_t cell = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) cell = cell * cells[d] + at[d] / steps[d];
+      const float factor = scales[static_cast<std::size_t>(cell)];
+      element *= divided_by == 1.0f ? factor : factor * (1.0f / divided_by);
+      for (std::size_t d = at.size(); d-- > 0;) {
+        if (++at[d] < (d == 0 ? first + count : shape[d])) break;
+        at[d] = 0;
+      }
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// MXFP4 of gpt-oss: [experts, rows, groups, 16] bytes, low halves first, a power of two per group;
+// the parameter of the model has rows and columns the other way round.
+Result<DecodedWeight> mx_form(const QuantSource& from) {
+  const ExtentsView shape = from.weight();
+  const auto scale = from.beside(0);
+  if (!scale || shape.size() != 4 || from.c().dtype(*scale) != Dtype::kUint8 ||
+      !same(from.c().shape(*scale), shape.first(3)))
+    return from.unread("is not of the four dimensions of MXFP4, with a scale for each group");
+  const std::int64_t rows = shape[1], bytes = shape[2] * shape[3];
+  DecodedWeight decoded = from.result(from.pair.stem, {shape[0], bytes * 2, rows});
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, rows,
+                    bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
+    const Checkpoint& c = *checkpoint;
+    SHW_TRY(Bytes blocks, bytes_in_box(c, weight, rows_of(c.shape(weight), first, count)));
+    SHW_TRY(Bytes scales, bytes_in_box(c, scale, rows_of(c.shape(scale), first, count)));
+    const auto group = c.shape(weight)[3];
+    std::vector<float> out(blocks.size() * 2);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t expert = at / (rows * bytes), row = at / bytes % rows, byte = at % bytes;
+      const int exponent = std::to_integer<int>(scales[i / static_cast<std::size_t>(group)]) - 127;
+      const unsigned both = std::to_integer<unsigned>(blocks[i]);
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t column = byte * 2 + half;
+        const std::int64_t place = (expert * bytes * 2 + column) * rows + row;
+        out[static_cast<std::size_t>(place)] =
+            std::ldexp(kFp4Numbers[half == 0 ? both & 0xF : both >> 4], exponent);
+      }
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// FP4 with a scale in float8 for each group of a row and one number for all. `divides`: the one
+// number is what scales were multiplied with (compressed-tensors).
+Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
+  const ExtentsView shape = from.weight();
+  const auto scale = from.beside(0), one = from.beside(companion);
+  if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
+    return from.unread("is not a matrix of FP4 with scales of two levels");
+  const ExtentsView scale_shape = from.c().shape(*scale);
+  const std::int64_t columns = shape[1] * 2;
+  if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
+      columns % scale_shape[1] != 0)
+    return from.unread("has scales that do not fit its rows");
+  const std::string fqn = from.pair.stem + ".weight";
+  DecodedWeight decoded = from.result(fqn, {shape[0], columns});
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
+                    one = *one, columns,
+                    divides](std::int64_t first, std::int64_t count) -> QuantFloats {
+    const Checkpoint& c = *checkpoint;
+    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_of(c.shape(weight), first, count)));
+    SHW_TRY(std::vector<float> scales,
+            floats_in_box(c, scale, rows_of(c.shape(scale), first, count)));
+    SHW_TRY(std::vector<float> global, all_floats(c, one));
+    const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
+    std::vector<float> out(bytes.size() * 2);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const unsigned both = std::to_integer<unsigned>(bytes[i / 2]);
+      const float number = kFp4Numbers[i % 2 == 0 ? both & 0xF : both >> 4];
+      const float own = scales[i / group];
+      out[i] = number * (divides ? own / global[0] : own * global[0]);
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// GPTQ packs 32 / bits rows into one and AWQ as many columns, in an order of its own; both hold the
+// matrix with inputs as rows, and zero points packed along columns.
+Result<DecodedWeight> grouped_form(const QuantSource& from) {
+  const QuantConfig& config = from.config;
+  const bool is_awq = config.method == "awq";
+  const auto scale = from.beside(0), zero = from.beside(1), order = from.beside(2);
+  if (!config.bits || (*config.bits != 4 && *config.bits != 8 && *config.bits != 2) ||
+      (is_awq && *config.bits != 4))
+    return from.unread("has a number of bits that is not decoded");
+  const std::int64_t bits = *config.bits, each = 32 / bits;
+  const ExtentsView shape = from.weight();
+  if (!scale || !zero || shape.size() != 2 || from.c().shape(*scale).size() != 2)
+    return from.unread("is not a matrix with scales and zero points");
+  const std::int64_t inputs = is_awq ? shape[0] : shape[0] * each;
+  const std::int64_t outputs = is_awq ? shape[1] * each : shape[1];
+  const ExtentsView scales = from.c().shape(*scale), zeros = from.c().shape(*zero);
+  if (scales[1] != outputs || scales[0] < 1 || zeros.size() != 2 || zeros[0] != scales[0] ||
+      zeros[1] * each != outputs || inputs < 1)
+    return from.unread("has scales or zero points that do not fit it");
+  const std::int64_t group = config.group && *config.group > 0 ? *config.group : inputs;
+  const bool by_order = order && !is_awq;
+  if (by_order && volume(from.c().shape(*order)) != inputs)
+    return from.unread("has an order of groups that does not fit it");
+  if (!by_order && steps_in(inputs, group) > scales[0])
+    return from.unread("has fewer groups of scales than its rows take");
+  DecodedWeight decoded = from.result(from.pair.stem + ".weight", {outputs, inputs});
+  decoded.rows_at_once = outputs;
+  const int offset = config.has_whole_zeros || is_awq ? 0 : 1;
+  decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
+                       std::int64_t, std::int64_t) -> QuantFloats {
+    constexpr std::size_t kAwqOrder[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+    const Checkpoint& c = *checkpoint;
+    SHW_TRY(Bytes packed, bytes_in_box(c, weight, whole(copy_of(c.shape(weight)))));
+    SHW_TRY(Bytes zeros_packed, bytes_in_box(c, *zero, whole(copy_of(c.shape(*zero)))));
+    SHW_TRY(std::vector<float> factors, all_floats(c, *scale));
+    Bytes groups;
+    if (by_order) {
+      SHW_TRY(groups, bytes_in_box(c, *order, whole(copy_of(c.shape(*order)))));
+    }
+    const auto width = static_cast<unsigned>(bits);
+    const auto per_word = static_cast<std::size_t>(each), n_out = static_cast<std::size_t>(outputs);
+    const std::size_t groups_there = factors.size() / n_out;
+    std::vector<float> out(static_cast<std::size_t>(inputs) * n_out);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(inputs); ++k) {
+      std::size_t g = k / static_cast<std::size_t>(group);
+      if (by_order) {
+        std::int32_t own = 0;
+        std::memcpy(&own, groups.data() + k * sizeof own, sizeof own);
+        g = own < 0 ? groups_there : static_cast<std::size_t>(own);
+      }
+      if (g >= groups_there)
+        return fail(ErrorKind::kDamaged, "names a group of scales that is not there");
+      for (std::size_t n = 0; n < n_out; ++n) {
+        const std::size_t place = is_awq ? n / 8 * 8 + kAwqOrder[n % 8] : n;
+        // Of a column of words, or of a row of them.
+        const std::byte* word = is_awq ? packed.data() + k * (n_out / per_word) * 4
+                                       : packed.data() + (k / per_word * n_out + n) * 4;
+        const auto code = packed_number(word, is_awq ? place : k % per_word, width);
+        const auto null =
+            packed_number(zeros_packed.data() + g * (n_out / per_word) * 4, place, width);
+        const int number = static_cast<int>(code) - static_cast<int>(null) - offset;
+        out[n * static_cast<std::size_t>(inputs) + k] =
+            static_cast<float>(number) * factors[g * n_out + n];
+      }
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// bitsandbytes: blocks of 4-bit codes into a table of 16 numbers, high halves first; the largest
+// numbers of the blocks may be quantised themselves.
+struct NfState {
+  Extents shape;
+  std::int64_t block = 0, nested_block = 0;
+  double nested_offset = 0;
+};
+std::optional<NfState> nf_state(BytesView bytes) {
+  const auto json =
+      parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
+  if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array())
+    return std::nullopt;
+  NfState state;
+  for (const auto& one : json["shape"]) {
+    if (!one.is_number_integer()) return std::nullopt;
+    state.shape.push_back(one.get<std::int64_t>());
+  }
+  auto number = [&](const char* name) {
+    const double value =
+        json.contains(name) && json[name].is_number() ? json[name].get<double>() : 0.0;
+    return std::abs(value) <= 1e9 ? value : 0.0;
+  };
+  state.block = static_cast<std::int64_t>(number("blocksize"));
+  state.nested_block = static_cast<std::int64_t>(number("nested_blocksize"));
+  state.nested_offset = number("nested_offset");
+  return state;
+}
+
+QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const NfState& state) {
+  if (c.dtype(*pair.beside[0]) != Dtype::kUint8) return all_floats(c, *pair.beside[0]);
+  if (!pair.beside[3] || !pair.beside[4] || state.nested_block < 1)
+    return fail(ErrorKind::kUnsupported, "has quantised scales without what decodes them");
+  SHW_TRY(Bytes codes, bytes_in_box(c, *pair.beside[0], whole(copy_of(c.shape(*pair.beside[0])))));
+  SHW_TRY(std::vector<float> outer, all_floats(c, *pair.beside[3]));
+  SHW_TRY(std::vector<float> table, all_floats(c, *pair.beside[4]));
+  std::vector<float> out(codes.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t block = i / static_cast<std::size_t>(state.nested_block);
+    const auto code = std::to_integer<std::size_t>(codes[i]);
+    if (block >= outer.size() || code >= table.size())
+      return fail(ErrorKind::kDamaged, "has fewer scales of scales than it has scales");
+    out[i] = table[code] * outer[block] + static_cast<float>(state.nested_offset);
+  }
+  return out;
+}
+
+Result<DecodedWeight> nf_form(const QuantSource& from) {
+  const Checkpoint& c = from.c();
+  if (!from.beside(0) || !from.beside(1) || !from.beside(2))
+    return from.unread("has no table or no state beside it");
+  SHW_TRY(Bytes json, bytes_in_box(c, *from.beside(2), whole(copy_of(c.shape(*from.beside(2))))));
+  const auto state = nf_state(json);
+  const auto elements = state ? checked_volume(state->shape) : std::nullopt;
+  const auto stored = volume(from.weight()).value_or(0);
+  if (!elements || state->shape.empty() || state->block < 2 || *elements < 1 ||
+      stored != steps_in(*elements, 2) || volume(c.shape(*from.beside(1))) != 16)
+    return from.unread("has a state that does not say its shape and blocks");
+  DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
+  decoded.rows_at_once = state->shape[0];
+  decoded.decode = [checkpoint = from.checkpoint, pair = from.pair, state = *state,
+                    elements = *elements](std::int64_t, std::int64_t) -> QuantFloats {
+    const Checkpoint& source = *checkpoint;
+    SHW_TRY(Bytes codes,
+            bytes_in_box(source, pair.weight, whole(copy_of(source.shape(pair.weight)))));
+    SHW_TRY(std::vector<float> table, all_floats(source, *pair.beside[1]));
+    SHW_TRY(std::vector<float> largest, largest_of_blocks(source, pair, state));
+    std::vector<float> out(static_cast<std::size_t>(elements));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t block = i / static_cast<std::size_t>(state.block);
+      if (block >= largest.size())
+        return fail(ErrorKind::kDamaged, "has fewer scales than it has blocks");
+      const unsigned both = std::to_integer<unsigned>(codes[i / 2]);
+      out[i] = table[i % 2 == 0 ? both >> 4 : both & 0xF] * largest[block];
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// MLX: codes along a row, lowest bits first, times the scale of their group, plus its bias.
+Result<DecodedWeight> mlx_form(const QuantSource& from) {
+  const ExtentsView shape = from.weight();
+  const auto scale = from.beside(0), bias = from.beside(1);
+  if (!from.config.bits || !scale || !bias || shape.size() < 2 ||
+      !same(from.c().shape(*scale), from.c().shape(*bias)) ||
+      (*from.config.bits != 2 && *from.config.bits != 4 && *from.config.bits != 8))
+    return from.unread("has no bits, scales and biases that say how it is decoded");
+  const auto bits = static_cast<unsigned>(*from.config.bits);
+  Extents decoded_shape = copy_of(shape);
+  decoded_shape.back() *= 32 / *from.config.bits;
+  Extents rows = copy_of(shape.first(shape.size() - 1));
+  const ExtentsView scales = from.c().shape(*scale);
+  if (scales.size() != shape.size() || !same(scales.first(rows.size()), rows) ||
+      scales.back() < 1 || decoded_shape.back() % scales.back() != 0)
+    return from.unread("has scales that do not fit its rows");
+  DecodedWeight decoded = from.result(from.pair.stem + ".weight", decoded_shape);
+  const auto group = static_cast<std::size_t>(decoded_shape.back() / scales.back());
+  const auto row_length = static_cast<std::size_t>(decoded_shape.back());
+  decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
+                       std::int64_t first, std::int64_t count) -> QuantFloats {
+    const Checkpoint& c = *checkpoint;
+    SHW_TRY(Bytes words, bytes_in_box(c, weight, rows_of(c.shape(weight), first, count)));
+    SHW_TRY(std::vector<float> factors,
+            floats_in_box(c, *scale, rows_of(c.shape(*scale), first, count)));
+    SHW_TRY(std::vector<float> biases,
+            floats_in_box(c, *bias, rows_of(c.shape(*bias), first, count)));
+    const std::size_t row_bytes = row_length * bits / 8;
+    std::vector<float> out(words.size() / row_bytes * row_length);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto code =
+          packed_number(words.data() + i / row_length * row_bytes, i % row_length, bits);
+      const float product = static_cast<float>(code) * factors[i / group];
+      out[i] = product + biases[i / group];
+    }
+    return out;
+  };
+  return decoded;
+}
+
+// compressed-tensors, pack-quantized: codes of 4 or 8 bits along a row, of which the middle is 0.
+Result<DecodedWeight> packed_form(const QuantSource& from) {
+  const Checkpoint& c = from.c();
+  const ExtentsView shape = from.weight();
+  const auto scale = from.beside(0), said = from.beside(1);
+  if (!scale || !said || shape.size() != 2 || from.beside(2) || from.beside(3))
+    return from.unread("has zero points or an order of groups, which are not decoded");
+  SHW_TRY(std::vector<float> whole_shape, all_floats(c, *said));
+  constexpr float kMostColumns = 1e9f;
+  if (whole_shape.size() != 2 || static_cast<float>(shape[0]) != whole_shape[0] ||
+      !(whole_shape[1] >= 1 && whole_shape[1] <= kMostColumns))
+    return from.unread("has a shape beside it that does not fit");
+  const auto columns = static_cast<std::int64_t>(whole_shape[1]);
+  const ExtentsView scales = c.shape(*scale);
+  const std::int64_t bits = columns > 0 && columns * 8 <= shape[1] * 32 ? 8 : 4;
+  if (columns < 1 || steps_in(columns * bits, 32) != shape[1] || scales.size() != 2 ||
+      scales[0] != shape[0] || scales[1] < 1 || columns % scales[1] != 0)
+    return from.unread("has scales that do not fit its rows");
+  DecodedWeight decoded = from.result(from.pair.stem + ".weight", {shape[0], columns});
+  decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
+                       std::int64_t first, std::int64_t count) -> QuantFloats {
+    const Checkpoint& source = *checkpoint;
+    SHW_TRY(Bytes words, bytes_in_box(source, weight, rows_of(source.shape(weight), first, count)));
+    SHW_TRY(std::vector<float> factors,
+            floats_in_box(source, *scale, rows_of(source.shape(*scale), first, count)));
+    const auto row = static_cast<std::size_t>(columns);
+    const auto group = row / (factors.size() / static_cast<std::size_t>(count));
+    const std::size_t row_bytes = words.size() / static_cast<std::size_t>(count);
+    std::vector<float> out(static_cast<std::size_t>(count) * row);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto code =
+          packed_number(words.data() + i / row * row_bytes, i % row, static_cast<unsigned>(bits));
+      out[i] = static_cast<float>(static_cast<int>(code) - (1 << (bits - 1))) * factors[i / group];
+    }
+    return out;
+  };
+  return decoded;
+}
+
+}  // namespace
+
+Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoint,
+                                     const QuantFamily& family, const QuantPair& pair,
+                                     const QuantConfig& config) {
+  const QuantSource from{std::move(checkpoint), pair, config};
+  // So that no extent, times the numbers in a word, leaves 64 bits, and none is 0.
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
+  const auto elements = volume(from.weight());
+  if (!elements || *elements < 1 || *elements > kMostElements)
+    return from.unread("has no elements, or too many to be decoded");
+  switch (family.scheme->form) {
+    case QuantForm::kScaled:
+      return scaled_form(from, 0, 1.0f);
+    case QuantForm::kInt8Rows:
+      return scaled_form(from, 0, 127.0f);
+    case QuantForm::kMx:
+      return mx_form(from);
+    case QuantForm::kTwoLevels:
+      return two_level_form(from, 1, false);
+    case QuantForm::kTwoLevelsDivided:
+      return two_level_form(from, 1, true);
+    case QuantForm::kGrouped:
+      return grouped_form(from);
+    case QuantForm::kNf:
+      return nf_form(from);
+    case QuantForm::kMlx:
+      return mlx_form(from);
+    case QuantForm::kPacked:
+      return packed_form(from);
+  }
+  return from.unread("is of a form that is not decoded");
+}
+
+}  // namespace shw

@@ -1,0 +1,83 @@
+#include "core/facts/values/quant_numbers.h"
+
+#include "core/base/checked.h"
+#include "core/base/little_endian.h"
+#include "core/facts/values/tensor_pieces.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+
+Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& box, Dtype dtype) {
+  const std::string fqn(checkpoint.fqn(tensor));
+  auto unread = [&](const char* why) {
+    return fail(ErrorKind::kDamaged, why, Place{.file = {}, .tensor = fqn});
+  };
+  auto pieces = pieces_of(checkpoint, tensor, dtype);
+  if (!pieces) return unread("has gaps or cannot be read");
+  const std::size_t element = size_of(pieces->dtype);
+  const auto count = checked_volume(box.sizes);
+  if (!count || *count > kMostBytes / static_cast<std::int64_t>(element))
+    return unread("is too large to be decoded");
+  Bytes out(static_cast<std::size_t>(*count) * element);
+  const Extents strides = row_major_strides(box.sizes);
+  const bool is_read = pieces->pass(box, [&](const Box& part, BytesView elements) {
+    Box inside = part;
+    for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] -= box.offsets[d];
+    each_row(inside, elements, element, strides,
+             [&](const Extents&, std::int64_t index, BytesView row) {
+               std::memcpy(out.data() + static_cast<std::size_t>(index) * element, row.data(),
+                           row.size());
+             });
+  });
+  if (!is_read) return unread("cannot be read");
+  return out;
+}
+
+// Casts are between floats alone.
+template <class Number>
+Result<std::vector<float>> whole_numbers(const Checkpoint& checkpoint, TensorId tensor,
+                                         const Box& box) {
+  SHW_TRY(Bytes bytes, box_as(checkpoint, tensor, box, Dtype::kUnknown));
+  std::vector<float> out(bytes.size() / sizeof(Number));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<float>(load_little<Number>(bytes, i * sizeof(Number)));
+  return out;
+}
+
+}  // namespace
+
+Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box) {
+  return box_as(checkpoint, tensor, box, Dtype::kUnknown);
+}
+
+Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
+                                         const Box& box) {
+  switch (checkpoint.dtype(tensor)) {
+    case Dtype::kInt8:
+      return whole_numbers<std::int8_t>(checkpoint, tensor, box);
+    case Dtype::kInt32:
+      return whole_numbers<std::int32_t>(checkpoint, tensor, box);
+    case Dtype::kInt64:
+      return whole_numbers<std::int64_t>(checkpoint, tensor, box);
+    default:
+      break;
+  }
+  SHW_TRY(Bytes bytes, box_as(checkpoint, tensor, box, Dtype::kFloat32));
+  std::vector<float> out(bytes.size() / sizeof(float));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+Box rows_of(ExtentsView shape, std::int64_t first, std::int64_t count) {
+  Box box = whole(copy_of(shape));
+  if (!box.sizes.empty()) {
+    box.offsets[0] = first;
+    box.sizes[0] = count;
+  }
+  return box;
+}
+
+}  // namespace shw

@@ -1,0 +1,35 @@
+// Boxes of tensors as numbers, for decoding quantised weights.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+// Elements of a box, row-major, as they are stored, or cast to float32. kDamaged where they cannot
+// all be read.
+Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box);
+Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
+                                         const Box& box);
+
+// Rows [first, first + count) of the first dimension.
+Box rows_of(ExtentsView shape, std::int64_t first, std::int64_t count);
+
+// Number `index` of a row of words of 32 bits that hold `bits` each, lowest bits first.
+inline std::uint32_t packed_number(const std::byte* words, std::size_t index, unsigned bits) {
+  const std::size_t bit = index * bits;
+  std::uint32_t word = 0;
+  std::memcpy(&word, words + bit / 32 * 4, sizeof word);
+  return word >> (bit % 32) & ((std::uint32_t{1} << bits) - 1);
+}
+
+// The 16 numbers of FP4 (E2M1).
+inline constexpr float kFp4Numbers[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                          -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+}  // namespace shw

@@ -1,0 +1,75 @@
+// Quantised weights in the forms that libraries write (tests/data/quantised). The truth is what the
+// formula of each form makes of them; of MXFP4, what transformers' own decoder does.
+#include "core/facts/values/dequantised.h"
+
+#include <doctest/doctest.h>
+
+#include "core/fixtures.h"
+#include "core/formats/items.h"
+#include "core/formats/open.h"
+#include "core/make_zip.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("dequantised: every form reads as its formula makes it") {
+  for (const std::string name :
+       {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "mlx", "packed"}) {
+    CAPTURE(name);
+    const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
+    auto stored = open_checkpoint(folder + "/ckpt");
+    REQUIRE(stored.has_value());
+    auto checkpoint = dequantised(*stored, nullptr);
+    INFO((checkpoint ? std::string() : checkpoint.error().message));
+    REQUIRE(checkpoint.has_value());
+    auto truth = read_truth(folder + "/truth.safetensors");
+    REQUIRE(truth.has_value());
+    CHECK((*checkpoint)->tensor_count() == truth->size());
+    for (const auto& [fqn, expected] : *truth) {
+      CAPTURE(fqn);
+      auto tensor = (*checkpoint)->find(fqn);
+      REQUIRE(tensor.has_value());
+      auto values = read_tensor(**checkpoint, *tensor);
+      INFO((values ? std::string() : values.error().message));
+      REQUIRE(values.has_value());
+      CHECK((values->shape == expected.shape));
+      CHECK((values->dtype == expected.dtype));
+      CHECK((values->bytes == expected.bytes));
+    }
+  }
+}
+
+TEST_CASE("dequantised: a checkpoint without quantised weights is refused") {
+  auto stored = open_checkpoint(std::string(SHW_TEST_DATA) + "/gguf/split/ckpt");
+  REQUIRE(stored.has_value());
+  auto checkpoint = dequantised(*stored, nullptr);
+  REQUIRE_FALSE(checkpoint.has_value());
+  CHECK(checkpoint.error().kind == ErrorKind::kUnsupported);
+}
+
+TEST_CASE("dequantised: companions that do not fit leave the weight as it is stored") {
+  auto file = [](const std::string& scale_shape, std::size_t scale_bytes) {
+    const std::string header =
+        R"({"a.weight":{"dtype":"F8_E4M3","shape":[4,6],"data_offsets":[0,24]},)"
+        R"("b.weight":{"dtype":"F8_E4M3","shape":[4,6],"data_offsets":[24,48]},)"
+        R"("b.weight_scale":{"dtype":"F32","shape":[],"data_offsets":[48,52]},)"
+        R"("a.weight_scale":{"dtype":"F32","shape":)" +
+        scale_shape + R"(,"data_offsets":[52,)" + std::to_string(52 + scale_bytes) + "]}}";
+    return to_bytes(little(header.size(), 8) + header + std::string(52 + scale_bytes, '\1'));
+  };
+  for (const auto& [shape, bytes] : {std::pair<std::string, std::size_t>{"[3]", 12},
+                                     {"[4,6,1]", 96},
+                                     {"[0]", 0},
+                                     {"[5,1]", 20}}) {
+    CAPTURE(shape);
+    auto stored =
+        open_checkpoint(memory_directory("m", {{"model.safetensors", file(shape, bytes)}}));
+    REQUIRE(stored.has_value());
+    auto checkpoint = dequantised(*stored, nullptr);
+    REQUIRE(checkpoint.has_value());
+    CHECK((*checkpoint)->dtype(*(*checkpoint)->find("a.weight")) == Dtype::kFloat8E4m3fn);
+    CHECK((*checkpoint)->dtype(*(*checkpoint)->find("b.weight")) == Dtype::kFloat32);
+    CHECK((*checkpoint)->find("a.weight_scale").has_value());
+    CHECK_FALSE((*checkpoint)->opening_findings().empty());
+  }
+}
