@@ -41,11 +41,11 @@ struct StackedExperts {
 
 // "model.layers.0.mlp.experts.gate_up_proj", with or without ".weight".
 std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
-  constexpr std::string_view kExperts = ".experts.", kWeight = ".weight";
+  constexpr std::string_view kExpertsPart = ".experts.", kWeight = ".weight";
   if (fqn.ends_with(kWeight)) fqn.remove_suffix(kWeight.size());
-  const std::size_t at = fqn.rfind(kExperts);
+  const std::size_t at = fqn.rfind(kExpertsPart);
   if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view matrix = fqn.substr(at + kExperts.size());
+  const std::string_view matrix = fqn.substr(at + kExpertsPart.size());
   const bool is_down = matrix == "down_proj" || matrix == "w2";
   const bool is_up = matrix == "gate_up_proj" || matrix == "gate_proj" || matrix == "up_proj" ||
                      matrix == "w1" || matrix == "w3" || matrix == "w13";

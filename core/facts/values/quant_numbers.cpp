@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+constexpr std::int64_t kMostNumberBytes = std::int64_t{4} << 30;
 
 Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& box, Dtype dtype) {
   const std::string fqn(checkpoint.fqn(tensor));
@@ -19,7 +19,7 @@ Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   if (!pieces) return unread("has gaps or cannot be read");
   const std::size_t element = size_of(pieces->dtype);
   const auto count = checked_volume(box.sizes);
-  if (!count || *count > kMostBytes / static_cast<std::int64_t>(element))
+  if (!count || *count > kMostNumberBytes / static_cast<std::int64_t>(element))
     return unread("is too large to be decoded");
   Bytes out(static_cast<std::size_t>(*count) * element);
   const Extents strides = row_major_strides(box.sizes);

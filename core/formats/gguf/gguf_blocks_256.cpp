@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr unsigned kElements = 256;
+constexpr unsigned kElements256 = 256;
 
 struct ScaleAndLeast {
   float scale, least;
@@ -46,7 +46,7 @@ int scale_of_q3(const std::byte* packed, unsigned part) {
 // 16 scales with least numbers, codes, scale, least
 void decode_gguf_q2_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 80), least = gguf_half(block + 82);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned both = gguf_byte(block + i / 16);
     const float product =
         scale * static_cast<float>(both & 0xF) * static_cast<float>(quarter_of_128(block + 16, i));
@@ -57,7 +57,7 @@ void decode_gguf_q2_k(const std::byte* block, float* elements) {
 // third bits, codes, scales, scale
 void decode_gguf_q3_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 108);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned has_third = gguf_byte(block + i % 32) >> (i / 32) & 1;
     const int code = static_cast<int>(quarter_of_128(block + 32, i)) - (has_third != 0 ? 0 : 4);
     elements[i] =
@@ -68,7 +68,7 @@ void decode_gguf_q3_k(const std::byte* block, float* elements) {
 // scale, least, their parts', codes
 void decode_gguf_q4_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
     const float product = part.scale * static_cast<float>(nibble_of_64(block + 16, i));
     elements[i] = product - part.least;
@@ -78,7 +78,7 @@ void decode_gguf_q4_k(const std::byte* block, float* elements) {
 // as Q4_K, with fifth bits before the codes
 void decode_gguf_q5_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const ScaleAndLeast part = of_part(block + 4, i / 32, scale, least);
     const unsigned fifth = gguf_byte(block + 16 + i % 32) >> (i / 32) & 1;
     const float product = part.scale * static_cast<float>(nibble_of_64(block + 48, i) | fifth << 4);
@@ -89,7 +89,7 @@ void decode_gguf_q5_k(const std::byte* block, float* elements) {
 // low four bits, high two bits, 16 scales, scale
 void decode_gguf_q6_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 208);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned both = gguf_byte(block + i / 128 * 64 + i % 64);
     const unsigned low = i % 128 < 64 ? both & 0xF : both >> 4;
     const int code = static_cast<int>(low | quarter_of_128(block + 128, i) << 4) - 32;
@@ -102,7 +102,7 @@ void decode_gguf_q6_k(const std::byte* block, float* elements) {
 void decode_gguf_q8_k(const std::byte* block, float* elements) {
   float scale = 0;
   std::memcpy(&scale, block, sizeof scale);
-  for (unsigned i = 0; i < kElements; ++i)
+  for (unsigned i = 0; i < kElements256; ++i)
     elements[i] = scale * static_cast<float>(gguf_signed(block + 4 + i));
 }
 
@@ -110,7 +110,7 @@ void decode_gguf_q8_k(const std::byte* block, float* elements) {
 void decode_gguf_iq4_xs(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   const unsigned high = gguf_u16(block + 2);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned part = i / 32;
     const unsigned low = gguf_byte(block + 4 + part / 2) >> (part % 2 * 4) & 0xF;
     const int own = static_cast<int>(low | (high >> (2 * part) & 3) << 4) - 32;

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-constexpr unsigned kElements = 32, kHalfBlock = 16;
+constexpr unsigned kElements32 = 32, kHalfBlock = 16;
 
 unsigned nibble(const std::byte* codes, unsigned i) {
   const unsigned both = gguf_byte(codes + i % kHalfBlock);
@@ -28,13 +28,13 @@ float half_of_e8m0(unsigned code) {
 
 void decode_gguf_q4_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
-  for (unsigned i = 0; i < kElements; ++i)
+  for (unsigned i = 0; i < kElements32; ++i)
     elements[i] = scale * static_cast<float>(static_cast<int>(nibble(block + 2, i)) - 8);
 }
 
 void decode_gguf_q4_1(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements32; ++i) {
     const float product = scale * static_cast<float>(nibble(block + 4, i));
     elements[i] = product + least;
   }
@@ -42,7 +42,7 @@ void decode_gguf_q4_1(const std::byte* block, float* elements) {
 
 void decode_gguf_q5_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements32; ++i) {
     const int code = static_cast<int>(code_of_five(block + 2, block + 6, i)) - 16;
     elements[i] = scale * static_cast<float>(code);
   }
@@ -50,7 +50,7 @@ void decode_gguf_q5_0(const std::byte* block, float* elements) {
 
 void decode_gguf_q5_1(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
-  for (unsigned i = 0; i < kElements; ++i) {
+  for (unsigned i = 0; i < kElements32; ++i) {
     const float product = scale * static_cast<float>(code_of_five(block + 4, block + 8, i));
     elements[i] = product + least;
   }
@@ -58,20 +58,20 @@ void decode_gguf_q5_1(const std::byte* block, float* elements) {
 
 void decode_gguf_q8_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
-  for (unsigned i = 0; i < kElements; ++i)
+  for (unsigned i = 0; i < kElements32; ++i)
     elements[i] = static_cast<float>(gguf_signed(block + 2 + i)) * scale;
 }
 
 void decode_gguf_iq4_nl(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
-  for (unsigned i = 0; i < kElements; ++i)
+  for (unsigned i = 0; i < kElements32; ++i)
     elements[i] = scale * static_cast<float>(kGgufNonLinear[nibble(block + 2, i)]);
 }
 
 void decode_gguf_mxfp4(const std::byte* block, float* elements) {
   constexpr std::int8_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const float scale = half_of_e8m0(gguf_byte(block));
-  for (unsigned i = 0; i < kElements; ++i)
+  for (unsigned i = 0; i < kElements32; ++i)
     elements[i] = scale * static_cast<float>(kDoubled[nibble(block + 1, i)]);
 }
 

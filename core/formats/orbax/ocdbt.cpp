@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kManifestMagic = 0x0CDB3A2A, kNodeMagic = 0x0CDB20DE;
 // tensorstore's own limit of a decoded node is 100 MB.
-constexpr std::uint64_t kMostDecoded = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostNodeBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostKey = 4096;
 constexpr unsigned kMostHeight = 32;
 constexpr std::size_t kHead = 14, kTail = 4;  // with a version and a compression of a byte each
@@ -52,7 +52,7 @@ Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint6
                             version, compression),
                 {file, offset});
   const std::uint64_t size = all.size() - kHead - kTail;
-  if (compression == 1) return read_zstd(source, offset + kHead, size, kMostDecoded);
+  if (compression == 1) return read_zstd(source, offset + kHead, size, kMostNodeBytes);
   return Bytes(all.begin() + kHead, all.end() - kTail);
 }
 
