@@ -101,13 +101,12 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));
      },
      "Only the program that wrote it can say what it holds; nothing in it is run here.", true},
-    {"a folder with several torch.save files, or with one of before torch 1.6",
+    {"a folder with several torch.save files, none of which says that it is the model",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||
                                   name.ends_with(".bin") || name.ends_with(".ckpt"));
      },
-     "Open one of them by its name. torch.save(torch.load(FILE), NEW) writes the form that is "
-     "read.",
+     "Open one of them by its name.",
      true},
 });
 

@@ -221,7 +221,8 @@ class CarriedEncoder {
     auto [found, added] = storages_.try_emplace(
         std::string(*key), static_cast<std::uint32_t>(out_.storage_keys.size()));
     if (added) out_.storage_keys.emplace_back(*key);
-    const auto id = tree_.items(tree_.items(node)[0]);
+    // The form before zip has a sixth word, which is None.
+    const auto id = tree_.items(tree_.items(node)[0]).first(5);
     raw("(");
     for (std::size_t i = 0; i < id.size(); ++i) {
       if (i != 2 && !put(id[i], depth + 1)) return false;

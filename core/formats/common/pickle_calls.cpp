@@ -68,6 +68,13 @@ bool finds_attribute(const PickleGlobal& global) {
          (global.module == "builtins" || global.module == "__builtin__");
 }
 
+NodeId class_in_id(const PickleTree& tree, NodeId id) {
+  const auto items = tree.items(id);
+  const bool is_module = items.size() == 4 && tree.text(items[0]) == "module" &&
+                         tree.kind(items[1]) == NodeKind::kGlobal;
+  return is_module ? items[1] : NodeId::kAbsent;
+}
+
 bool is_own_maker(std::string_view module, std::string_view class_name, std::string_view method) {
   return module == "zoneinfo" && class_name == "ZoneInfo" &&
          (method == "_unpickle" || method == "no_cache");

@@ -32,6 +32,8 @@ PickleCallArity arity_of_call(std::string_view module, std::string_view name);
 // `items`: of the state, where it has any.
 bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items);
 
+// The class of the persistent id ("module", class, source file, source); kAbsent for any other.
+NodeId class_in_id(const PickleTree& tree, NodeId id);
 // What getattr found, where that is how the class itself is pickled.
 bool is_found_maker(const PickleTree& tree, NodeId callable);
 // (class, "NAME"): what getattr is given for a member of an enumeration. Of no other class does it

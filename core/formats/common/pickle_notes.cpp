@@ -40,8 +40,7 @@ void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& n
 
 Status note_torch_file(const std::shared_ptr<const ByteSource>& source, const std::string& path,
                        PickleNotes& notes) {
-  SHW_CHECK(check_is_archive(*source));
-  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(ZipReader zip, open_torch_records(source));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxNotedPickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kNotedLimits));

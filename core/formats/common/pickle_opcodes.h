@@ -261,6 +261,11 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
     case 'Q': {  // BINPERSID
       if (!need(1)) return false;
       NodeId id = pop();
+      // Before its zip form torch.save named the classes of modules so, beside their source text.
+      if (NodeId named = class_in_id(tree_, id); named != NodeId::kAbsent) {
+        if (!tree_.module_id_at_) tree_.module_id_at_ = offset(opcode_);
+        return push(named);
+      }
       return push(make_group(NodeKind::kPersistentId, std::span(&id, 1)));
     }
     case 'P': {  // PERSID

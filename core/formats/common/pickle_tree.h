@@ -102,6 +102,9 @@ class PickleTree {
   std::span<const PickleGlobal> globals() const { return globals_; }
   // Where something that is no plain name is called: the result of a call, a value.
   std::optional<std::uint64_t> odd_call_at() const { return odd_call_at_; }
+  // Where a class is named by the id of a module, as the form before zip does; it is the class
+  // here.
+  std::optional<std::uint64_t> module_id_at() const { return module_id_at_; }
   // The first thing that was read on over and that Python's unpickler stops at.
   struct Refused {
     std::uint64_t at;
@@ -144,7 +147,7 @@ class PickleTree {
   std::vector<NodeId> children_;
   std::deque<std::string> texts_;  // strings that had escapes
   std::vector<PickleGlobal> globals_;
-  std::optional<std::uint64_t> odd_call_at_;
+  std::optional<std::uint64_t> odd_call_at_, module_id_at_;
   std::optional<Refused> refused_;
   std::optional<OddOpcode> beyond_weights_only_;
   NodeId root_ = NodeId::kAbsent;

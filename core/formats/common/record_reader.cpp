@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/before_zip.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/zip.h"
 
@@ -35,6 +36,8 @@ Result<std::optional<std::uint32_t>> crc_behind(const ItemRange& range) {
 // The record in the archive's directory: slow, used only without a
 // descriptor.
 Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
+  SHW_TRY(bool is_bare, is_before_zip(*range.source));
+  if (is_bare) return std::nullopt;
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, 0, range.source->size()));
   const ZipEntry* nearest = nullptr;
   for (const ZipEntry& entry : zip.entries()) {

@@ -6,6 +6,7 @@
 #include "core/base/little_endian.h"
 #include "core/base/words.h"
 #include "core/formats/common/item_reader.h"
+#include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
 #include "core/tensor/even_cut.h"
 #include "core/tensor/strided_copy.h"
@@ -20,6 +21,27 @@ constexpr PickleLimits kSideLimits{1u << 26, 200, 1u << 14};
 // bounded by the number of nodes.
 constexpr int kMaxSideDepth = 64;
 constexpr std::uint64_t kMaxMesh = 1 << 22;
+
+// Text, the name of a dtype or a class, or those of a tuple; nothing of anything else.
+std::optional<std::string> key_words(const PickleTree& tree, NodeId key) {
+  constexpr std::size_t kMostWords = 8;
+  if (auto text = tree.text(key)) return std::string(*text);
+  if (const PickleGlobal* named = tree.global(key)) return named->name;
+  const auto items = tree.items(key);
+  if (tree.kind(key) != NodeKind::kTuple || items.empty() || items.size() > kMostWords)
+    return std::nullopt;
+  std::string words;
+  for (NodeId item : items) {
+    const PickleGlobal* named = tree.global(item);
+    const auto number = tree.integer(item);
+    const auto text = tree.text(item);
+    if (named == nullptr && !number && !text) return std::nullopt;
+    words += (words.empty() ? "" : "-") + (named != nullptr ? named->name
+                                           : number         ? std::to_string(*number)
+                                                            : std::string(*text));
+  }
+  return words;
+}
 
 class SideWalk {
  public:
@@ -95,11 +117,10 @@ Status SideWalk::visit(NodeId node, int depth) {
 Status SideWalk::visit_dict(NodeId dict, int depth) {
   auto items = tree_.items(dict);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (auto text = tree_.text(items[i])) {
-      path_.emplace_back(std::string(*text));
-    } else {
+    if (auto words = key_words(tree_, items[i]))
+      path_.emplace_back(std::move(*words));
+    else
       path_.emplace_back(tree_.integer(items[i]).value_or(static_cast<std::int64_t>(i / 2)));
-    }
     SHW_CHECK(visit(items[i + 1], depth + 1));
     path_.pop_back();
   }
@@ -176,6 +197,7 @@ SideSharding SideWalk::sharding(NodeId spec, NodeId arguments) const {
   NodeId node = tree_.attribute(spec, "mesh");
   out.mesh = mesh(node);
   out.rank = tree_.integer(tree_.attribute(node, "_rank"));
+  out.mesh_hash = tree_.integer(tree_.attribute(node, "_hash"));
   NodeId coordinate = tree_.attribute(node, "_coordinate_on_dim");
   if (tree_.kind(coordinate) == NodeKind::kTuple || tree_.kind(coordinate) == NodeKind::kList)
     out.coordinate = extents(coordinate);
@@ -354,8 +376,8 @@ std::optional<Box> held_box(const SideSharding& sharding, ExtentsView local) {
   return same(box.sizes, local) ? std::optional(std::move(box)) : std::nullopt;
 }
 
-Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
-  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+Result<OpenedSide> open_side_file(std::shared_ptr<const ByteSource> source) {
+  SHW_TRY(ZipReader zip, open_torch_records(source));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxPickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kSideLimits));
@@ -363,7 +385,16 @@ Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {source->name(), tree.refused()->at});
   SHW_TRY(bool big, is_big_endian(zip));
-  return SideWalk(tree, zip, big).run();
+  return OpenedSide{std::move(zip), std::move(pickle), std::move(tree), big};
+}
+
+Result<SideFile> side_tensors_of(const OpenedSide& file) {
+  return SideWalk(file.tree, file.zip, file.big_endian).run();
+}
+
+Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source) {
+  SHW_TRY(OpenedSide file, open_side_file(std::move(source)));
+  return side_tensors_of(file);
 }
 
 Result<Bytes> read_side_elements(const ByteSource& source, const SideTensor& tensor) {

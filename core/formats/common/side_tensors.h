@@ -29,6 +29,8 @@ struct SideSharding {
   SideMesh mesh;
   std::optional<std::int64_t> rank;   // who wrote it
   std::optional<Extents> coordinate;  // of that rank in the mesh
+  // Python's hash of the mesh, which is another number in every process.
+  std::optional<std::int64_t> mesh_hash = {};
 };
 
 struct SideTensor {
@@ -65,6 +67,17 @@ struct SideFile {
   std::vector<SideUnreadable> unreadable;
 };
 
+// A file of torch.save in any form, opened as far as its pickle, whose texts point into `pickle`.
+struct OpenedSide {
+  ZipReader zip;
+  Bytes pickle;
+  PickleTree tree;
+  bool big_endian = false;
+};
+Result<OpenedSide> open_side_file(std::shared_ptr<const ByteSource> source);
+// `path` of a key that is neither text nor a number has its words: "bfloat16-float32" of a tuple of
+// dtypes.
+Result<SideFile> side_tensors_of(const OpenedSide& file);
 Result<SideFile> read_side_tensors(std::shared_ptr<const ByteSource> source);
 
 // The elements of one of them, row-major and little-endian.

@@ -1,11 +1,11 @@
 #include "core/formats/common/torch_file_records.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/before_zip.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/magic.h"
@@ -14,20 +14,9 @@
 namespace shw {
 namespace {
 
-// The pickled number 0x1950a86a20f9469cfc6c at the start of torch.save files up to torch 1.5.
-constexpr auto kLegacyMagic = std::to_array<unsigned char>(
-    {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e});
-// Protocol 4 and later insert its length.
-constexpr std::size_t kLegacyReach = 32;
 constexpr std::uint64_t kSmallRecord = 4096;
 constexpr std::uint64_t kMaxFilled = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMaxWhole = std::uint64_t{64} << 20;
-
-bool is_legacy(BytesView bytes) {
-  auto number = std::as_bytes(std::span(kLegacyMagic)).subspan(2);
-  return !bytes.empty() && bytes[0] == std::byte{0x80} &&
-         std::search(bytes.begin(), bytes.end(), number.begin(), number.end()) != bytes.end();
-}
 
 bool is_storage(std::string_view name) {
   std::size_t slash = name.find('/');
@@ -36,26 +25,30 @@ bool is_storage(std::string_view name) {
 
 }  // namespace
 
-Status check_is_archive(const ByteSource& source) {
-  if (source.size() == 0) return fail(ErrorKind::kDamaged, "is empty", {source.name(), 0});
-  SHW_CHECK(check_is_no_lfs_pointer(source));
-  SHW_TRY(Bytes first, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kLegacyReach)));
-  if (first.size() >= 4 && load_little<std::uint32_t>(first) == kZipMagic) return {};
-  if (is_legacy(first))
+Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source) {
+  if (source->size() == 0) return fail(ErrorKind::kDamaged, "is empty", {source->name(), 0});
+  SHW_CHECK(check_is_no_lfs_pointer(*source));
+  SHW_TRY(Bytes first,
+          read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), kFirstBytes)));
+  if (first.size() >= 4 && load_little<std::uint32_t>(first) == kZipMagic)
+    return ZipReader::open(source, 0, source->size());
+  if (is_before_zip(first)) return read_before_zip(std::move(source));
+  if (is_tar_of_torch(first))
     return fail(ErrorKind::kUnsupported,
-                "was written by torch.save in its form of before torch 1.6, which is not read",
-                {source.name(), 0},
-                "torch.save(torch.load(FILE), NEW) writes the form that is read.");
-  SHW_TRY(Bytes more, read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes)));
-  const std::string_view told = format_from_magic(more);
+                "is a tar archive, as torch.save wrote them before torch 0.1.10, which is not read",
+                {source->name(), 0},
+                "torch.save(torch.load(FILE, weights_only=False), NEW) writes the form that is "
+                "read. That runs what is in FILE.");
+  const std::string_view told = told_by_first_bytes(first);
   return fail(ErrorKind::kDamaged,
               "does not begin as a file of torch.save does, with PK" +
                   (told.empty() ? std::string() : ": it is " + std::string(told)),
-              {source.name(), 0});
+              {source->name(), 0});
 }
 
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file) {
   std::vector<Finding> findings;
+  if (zip.is_bare()) return findings;
   if (auto is = check_is_of_torch_save(zip); !is)
     findings.push_back(bad_record(file, "In " + file + ": " + is.error().message + ".",
                                   is.error().place.offset.value_or(0)));

@@ -1,6 +1,7 @@
 // The records of a torch.save file that are neither its pickle nor a storage.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,8 +16,9 @@ namespace shw {
 // What repairs filled (common/filled_attribute.h), in a record of its own: torch passes over it.
 inline constexpr std::string_view kFilledRecord = "shardwright_filled";
 
-// By its first bytes: kUnsupported names what torch.save wrote before its zip form.
-Status check_is_archive(const ByteSource& source);
+// The records of a file of torch.save in any of its forms: of a zip archive, or bare
+// (before_zip.h). By its first bytes: what else it is, is said.
+Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source);
 
 // Records that torch.load needs and that are gone or changed.
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file);

@@ -77,8 +77,9 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(node, "the tensor has no storage in this archive");
   auto ids = tree.items(node);
   auto id = ids.size() == 1 ? tree.items(ids[0]) : std::span<const NodeId>{};
-  // torch unpacks exactly four values after the word.
-  if (id.size() != 5 || tree.text(id[0]) != "storage")
+  // torch takes the four behind the word apart, and stops at a fifth. Before zip there was one: of
+  // which storage this one is a view.
+  if (id.size() < 5 || id.size() > 6 || tree.text(id[0]) != "storage")
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
   const PickleGlobal* storage_class = tree.global(id[1]);
   auto key = tree.text(id[2]);
@@ -89,9 +90,15 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(id[1], "the tensor's storage is of the class " + name_of(*storage_class) +
                                  ", and torch's are in the module torch");
   tensor.storage_key = *key;
+  tensor.has_view_word = id.size() == 6;
+  if (tensor.has_view_word && tree.kind(id[5]) != NodeKind::kNone)
+    return in.unsupported(id[5],
+                          "its storage is a view of another one (torch 0.3 and before), and such "
+                          "are not read");
 
   std::uint64_t unit = 1;
   if (storage_class->name == "UntypedStorage") {
+    tensor.is_untyped = true;
     if (!untyped_dtype_follows) tensor.dtype = Dtype::kUint8;
   } else {
     auto dtype = dtype_from_storage_class(storage_class->name);
@@ -269,7 +276,16 @@ Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const 
   return rebuild(Reader{tree, file}, node, 0);
 }
 
+namespace {
+// Each form of the file has its own form of the name.
+Status check_storage_words(const ZipReader& zip, const PickledTensor& tensor) {
+  if (tensor.has_view_word == zip.is_bare()) return {};
+  return zip.damaged(0, "the tensor's storage is named in a form that torch does not write");
+}
+}  // namespace
+
 Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, bool big_endian) {
+  SHW_CHECK(check_storage_words(zip, tensor));
   const ZipEntry* record = zip.find("data/" + tensor.storage_key);
   if (record == nullptr)
     return zip.damaged(0, "the archive has no record data/" + tensor.storage_key.substr(0, 80));
@@ -313,6 +329,10 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
 
 Status check_storages(const ZipReader& zip, const PickleTree& tree) {
   const Reader in{tree, zip.source().name()};
+  if (tree.module_id_at() && !zip.is_bare())
+    return fail(ErrorKind::kDamaged,
+                "a class is named as only the form before zip names it: torch.load stops there",
+                {in.file, *tree.module_id_at()});
   for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
     const NodeId node{i};
     if (tree.kind(node) != NodeKind::kPersistentId) continue;
@@ -321,6 +341,7 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
     // The record must exist even if the class is unknown.
     const bool is_known = read.has_value();
     if (!read && read.error().kind != ErrorKind::kUnsupported) return read;
+    SHW_CHECK(check_storage_words(zip, said));
     const ZipEntry* record = zip.find("data/" + said.storage_key);
     if (record == nullptr)
       return zip.damaged(0, "the archive has no record data/" + said.storage_key.substr(0, 80));

@@ -6,7 +6,7 @@
 //            | _rebuild_tensor(storage, offset, sizes, strides)
 //            | _rebuild_parameter[_with_state](tensor, ...)
 //            | _rebuild_from_type_v2(function, Tensor | Parameter, arguments, state)
-//   storage  = persistent id ("storage", class, key, location, count)
+//   storage  = persistent id ("storage", class, key, location, count [, None])   None: before zip
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,8 @@ struct PickledTensor {
   bool stops_torch = false;
   bool conjugate = false;
   bool negative = false;
+  bool has_view_word = false;  // of the form before zip
+  bool is_untyped = false;     // its storage
   // Of one item alone: its pickle names other storages as well, which torch makes all the same.
   bool names_other_storages = false;
 };

@@ -261,12 +261,27 @@ Status ZipReader::read_directory(const End& end) {
   SHW_CHECK(check_names());
   crcs_absent_ = std::all_of(entries_.begin(), entries_.end(),
                              [](const ZipEntry& entry) { return entry.crc == 0; });
+  index_entries();
+  return {};
+}
+
+ZipReader ZipReader::of_bare(std::shared_ptr<const ByteSource> source,
+                             std::vector<ZipEntry> entries) {
+  ZipReader reader;
+  reader.length_ = reader.directory_offset_ = source->size();
+  reader.source_ = std::move(source);
+  reader.entries_ = std::move(entries);
+  reader.crcs_absent_ = reader.is_bare_ = true;
+  reader.index_entries();
+  return reader;
+}
+
+void ZipReader::index_entries() {
   const std::string& first = entries_.front().name;
   std::size_t slash = first.find('/');
   if (slash != std::string::npos) top_ = first.substr(0, slash + 1);
-  if (entries_.size() < kLinearSearch) return {};
+  if (entries_.size() < kLinearSearch) return;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) by_name_.try_emplace(entries_[i].name, i);
-  return {};
 }
 
 Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
@@ -384,6 +399,7 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
 }
 
 Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
+  if (is_bare_) return entry.header_offset;
   Bytes scratch;
   SHW_TRY(BytesView local, view(entry.header_offset, kLocalSize + entry.name.size(), scratch));
   if (load_little<std::uint32_t>(local) != kLocalSignature)

@@ -57,6 +57,11 @@ class ZipReader {
   static Result<ZipReader> open(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                 std::uint64_t length, ZipEnds read = {});
 
+  // Records that lie bare in a file, without an archive around them (before_zip.h): `source` is all
+  // of the file, `header_offset` of an entry where its bytes begin. There is a first one.
+  static ZipReader of_bare(std::shared_ptr<const ByteSource> source, std::vector<ZipEntry> entries);
+  bool is_bare() const { return is_bare_; }
+
   const std::vector<ZipEntry>& entries() const { return entries_; }
   // By its name below the top directory: "data.pkl", "data/0". Null where there is none.
   const ZipEntry* find(std::string_view name) const;
@@ -97,6 +102,7 @@ class ZipReader {
   Result<End> find_end() const;
   Result<End> widen_end(End end) const;
   Status read_directory(const End& end);
+  void index_entries();
   Result<ZipEntry> parse_entry(BytesView directory, std::size_t& at, std::uint64_t base) const;
   Status check_overlap(std::uint64_t directory_offset);
   Status check_names() const;
@@ -112,6 +118,7 @@ class ZipReader {
   std::unordered_map<std::string, std::uint32_t> by_name_;  // where there are many
   std::string top_;
   bool crcs_absent_ = false;
+  bool is_bare_ = false;
 };
 
 // The CRC-32 of a range of a file. Holes are combined, not read. `watch` as above.

@@ -27,8 +27,7 @@ constexpr std::size_t kMostZeroFindings = 64;
 Result<ZeroFile> ZeroFile::open(CheckpointBuilder& builder, const Directory& directory,
                                 const std::string& path, ZeroNotes& notes) {
   SHW_TRY(auto source, directory.open(path));
-  SHW_CHECK(check_is_archive(*source));
-  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(ZipReader zip, open_torch_records(source));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxZeroPickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kZeroLimits));

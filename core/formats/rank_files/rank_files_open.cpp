@@ -8,13 +8,13 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/rank_boxes.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/side_tensors.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/rank_files/rank_boxes.h"
+#include "core/formats/rank_chunks.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/model/builder.h"
-#include "core/tensor/strided_copy.h"
 
 namespace shw {
 namespace {
@@ -26,12 +26,6 @@ constexpr Format kRankFilesFormat = {
     .traits = {.writer_of_file = rank_of_file},
 };
 constexpr std::size_t kMostRankFindings = 32;
-
-struct RankPiece {
-  std::uint32_t rank = 0;
-  FileId file = FileId::kNone;
-  SideTensor tensor = {};
-};
 
 // "state.0.exp_avg"
 std::string rank_fqn(const std::vector<PathPart>& path) {
@@ -106,21 +100,11 @@ class RankFilesReading {
       unreadable_[one.error.message].push_back(prefix + rank_fqn(one.path));
   }
 
-  StorageId storage_of(const RankPiece& piece) {
-    const std::pair key(static_cast<std::uint32_t>(piece.file), piece.tensor.payload_offset);
-    auto known = storages_.find(key);
-    if (known != storages_.end()) return known->second;
-    const ItemPlace place{piece.file, static_cast<std::int64_t>(piece.tensor.payload_offset),
-                          static_cast<std::int64_t>(piece.tensor.payload_length)};
-    const Codec* codec = piece.tensor.big_endian ? &kZipRecordBigCodec : nullptr;
-    return storages_.emplace(key, builder_.add_storage(place, codec)).first->second;
-  }
-
   void add_tensor(const std::string& fqn, const std::vector<RankPiece>& pieces) {
     const SideTensor& first = pieces.front().tensor;
     const Extents shape = first.sharding ? first.sharding->global_shape : first.sizes;
     builder_.add_tensor(fqn, first.dtype, shape);
-    std::map<std::pair<Extents, Extents>, ChunkId> seen;
+    chunks_.begin_tensor();
     for (const RankPiece& piece : pieces) {
       const SideTensor& tensor = piece.tensor;
       const Extents own = tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
@@ -134,56 +118,9 @@ class RankFilesReading {
         unreadable_[boxes.error().message].push_back(fqn);
         continue;
       }
-      add_boxes(fqn, piece, *boxes, seen);
+      if (auto added = chunks_.add(piece, *boxes); !added)
+        unreadable_[added.error().message].push_back(fqn);
     }
-  }
-
-  // Pieces of one tensor follow one another along the axis on which they are
-  // cut.
-  void add_boxes(const std::string& fqn, const RankPiece& piece, const std::vector<Box>& boxes,
-                 std::map<std::pair<Extents, Extents>, ChunkId>& seen) {
-    const SideTensor& tensor = piece.tensor;
-    std::optional<std::size_t> axis;
-    Extents total = boxes.empty() ? tensor.sizes : boxes.front().sizes;
-    for (std::size_t b = 1; b < boxes.size(); ++b) {
-      for (std::size_t i = 0; i < total.size(); ++i) {
-        if (boxes[b].offsets[i] != boxes[0].offsets[i]) axis = i;
-      }
-      if (axis) total[*axis] += boxes[b].sizes[*axis];
-    }
-    const bool is_empty = boxes.empty() && volume(tensor.sizes) == 0;
-    if (is_empty || (boxes.size() == 1 && volume(total) == 0 && volume(tensor.sizes) == 0)) return;
-    if (total != tensor.sizes || boxes.empty()) {
-      unreadable_["holds another number of elements than its placements give it"].push_back(fqn);
-      return;
-    }
-    std::int64_t done = 0;
-    for (const Box& box : boxes) {
-      const std::int64_t element =
-          tensor.storage_offset + (axis ? done * tensor.strides[*axis] : 0);
-      if (axis) done += box.sizes[*axis];
-      add_box(piece, box, element, boxes.size() == 1, seen);
-    }
-  }
-
-  void add_box(const RankPiece& piece, const Box& box, std::int64_t element, bool alone,
-               std::map<std::pair<Extents, Extents>, ChunkId>& seen) {
-    auto known = seen.find({box.offsets, box.sizes});
-    if (known != seen.end()) {
-      // A replica is a whole storage, row-major.
-      const bool is_whole =
-          alone && element == 0 && is_row_major(piece.tensor.sizes, piece.tensor.strides) &&
-          piece.tensor.payload_length == static_cast<std::uint64_t>(volume(box.sizes).value_or(0)) *
-                                             size_of(piece.tensor.dtype);
-      if (is_whole) builder_.add_replica({known->second, storage_of(piece), piece.rank});
-      return;
-    }
-    const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
-    const bool dense = is_row_major(box.sizes, piece.tensor.strides);
-    builder_.set_view(chunk, storage_of(piece), element,
-                      dense ? ExtentsView{} : ExtentsView(piece.tensor.strides));
-    builder_.set_writer(chunk, piece.rank);
-    seen.emplace(std::pair(box.offsets, box.sizes), chunk);
   }
 
   void note_unreadable(const std::string& reason, std::vector<std::string>& names) {
@@ -214,9 +151,9 @@ class RankFilesReading {
   const Directory& directory_;
   const RankFiles& files_;
   CheckpointBuilder builder_;
+  RankChunks chunks_{builder_};
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
   std::vector<std::string> order_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, StorageId> storages_;
   std::map<std::string, std::vector<std::string>> unreadable_;
   PickleNotes notes_;
   std::optional<Error> error_;

@@ -21,8 +21,7 @@ tl::unexpected<Error> is_a_program(const std::string& path) {
 
 Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
-  SHW_CHECK(check_is_archive(*source));
-  SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
+  SHW_TRY(ZipReader zip, open_torch_records(source));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxStatePickle));
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name(), pickle_at, kStateLimits));
@@ -31,10 +30,10 @@ Result<OpenedState> open_state(const Directory& directory, const std::string& pa
 }
 
 Result<std::vector<StateEntry>> entries_of(const OpenedState& state, const std::string& path) {
-  auto entries = flatten_state_dict(state.tree, path, state.whole);
   // torch.jit.save's archive has a data.pkl as well, of the program's objects.
-  if (!entries && state.zip.find("constants.pkl") != nullptr) return is_a_program(path);
-  return entries;
+  if (state.zip.find("constants.pkl") != nullptr && !is_state_mapping(state.tree))
+    return is_a_program(path);
+  return flatten_state_dict(state.tree, path, state.whole);
 }
 
 }  // namespace shw

@@ -10,6 +10,7 @@
 
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/torch_file/pickled_module.h"
 
 namespace shw {
 namespace {
@@ -104,21 +105,8 @@ Error no_state_dict(const PickleTree& tree, const std::string& file) {
   const NodeId root = tree.root();
   Error error{
       ErrorKind::kUnsupported, "holds no dict, and so no state dict", {file, tree.at(root)}};
-  const PickleGlobal* made_of = nullptr;
   if (tree.kind(root) == NodeKind::kReduce || tree.kind(root) == NodeKind::kObject)
-    made_of = tree.global(tree.callable(root));
-  if (is_tensor_call(tree, root)) {
-    error.message += ", but a bare tensor";
-  } else if (tree.kind(root) == NodeKind::kTuple) {
-    error.message += ", but a tuple";
-  } else if (list_of(tree, root) != NodeId::kAbsent) {
-    error.message += ", but a list";
-  } else if (made_of != nullptr) {
-    error.message += ", but an object of " + made_of->module + "." + made_of->name;
-    error.advice =
-        "Of a model that was saved whole torch.save(torch.load(FILE, "
-        "weights_only=False).state_dict(), NEW) writes the weights; that runs what is in FILE.";
-  }
+    error.message += ", but an object of " + class_of_pickled(tree, root);
   return error;
 }
 
@@ -175,7 +163,10 @@ class Flattening {
   Result<std::vector<StateEntry>> run(StateForms* forms = nullptr) {
     forms_ = forms;
     auto root = mapping_of(tree_, tree_.root());
-    if (!root) return tl::unexpected<Error>(no_state_dict(tree_, file_));
+    if (!root) {
+      SHW_CHECK(visit_other_root(tree_.root()));
+      return std::move(entries_);
+    }
     note_mapping(tree_.root());
     SHW_CHECK(visit_mapping(*root, 0));
     return std::move(entries_);
@@ -185,6 +176,47 @@ class Flattening {
   tl::unexpected<Error> entangled(NodeId node) const {
     return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
                 {file_, tree_.at(node)});
+  }
+
+  // A list, a tuple, a tensor alone, a module, or another object whose attributes hold tensors.
+  Status visit_other_root(NodeId root) {
+    if (is_tensor_call(tree_, root)) return visit_named("tensor", root);
+    if (is_pickled_module(tree_, root)) return visit_module(root);
+    const bool is_tuple = tree_.kind(root) == NodeKind::kTuple;
+    const NodeId list = is_tuple ? root : list_of(tree_, root);
+    const NodeId attributes = tree_.attributes(root);
+    if (list != NodeId::kAbsent) {
+      std::size_t index = 0;
+      for (NodeId item : tree_.items(list)) SHW_CHECK(visit_named(std::to_string(index++), item));
+    } else if (tree_.kind(attributes) == NodeKind::kDict) {
+      SHW_CHECK(visit_mapping(attributes, 0));
+    }
+    const bool has_tensor = std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+      return is_tensor_call(tree_, entry.value);
+    });
+    if (!has_tensor) return tl::unexpected<Error>(no_state_dict(tree_, file_));
+    return {};
+  }
+
+  Status visit_named(const std::string& name, NodeId node) {
+    enter(name, name);
+    SHW_CHECK(visit(node, 1));
+    leave();
+    return {};
+  }
+
+  // Keys of a state_dict() have dots: each is one part of a path.
+  Status visit_module(NodeId module) {
+    SHW_TRY(ModuleTensors held, module_tensors(tree_, module, file_));
+    for (const auto& [name, tensor] : held.tensors) {
+      if (visits_left_-- == 0) return entangled(tensor);
+      enter(name, name);
+      note_tensor(tensor);
+      SHW_CHECK(add(tensor));
+      entries_.back().module = module;
+      leave();
+    }
+    return {};
   }
 
   // Whether a list is a leaf: nothing in it, or in the lists in it, is a tensor or a mapping.
@@ -199,7 +231,8 @@ class Flattening {
       if (NodeId inner = list_of(tree_, item); inner != NodeId::kAbsent) {
         SHW_TRY(leaf, is_leaf(inner, depth + 1));
       } else {
-        leaf = !is_tensor_call(tree_, item) && !mapping_of(tree_, item);
+        leaf = !is_tensor_call(tree_, item) && !mapping_of(tree_, item) &&
+               !is_pickled_module(tree_, item);
       }
     }
     return leaf_[list] = leaf;
@@ -280,11 +313,12 @@ class Flattening {
       return add(node);
     }
     if (auto mapping = mapping_of(tree_, node)) {
-      if (!path_.empty() && !all_keys_have_text(*mapping)) return add(node);
+      if (!path_.empty() && !all_keys_have_text(*mapping, depth)) return add(node);
       note_mapping(node);
       if (tree_.items(*mapping).empty()) return add(node);
       return visit_mapping(*mapping, depth);
     }
+    if (is_pickled_module(tree_, node)) return visit_module(node);
     NodeId list = list_of(tree_, node);
     if (list == NodeId::kAbsent) return add(node);
     SHW_TRY(bool leaf, is_leaf(list, depth));
@@ -308,14 +342,32 @@ class Flattening {
     told_path_.pop_back();
   }
 
-  // Entries have no name below a key that is a class (callbacks of Lightning before 1.5), a float
-  // or a tuple: such a mapping is one entry. That of the root has to be taken apart all the same.
-  bool all_keys_have_text(NodeId mapping) {
+  // Entries have no name below a key that is a class (callbacks of Lightning before 1.5): such a
+  // mapping is one entry. So is one with floats or tuples as keys, as torch.distributed.checkpoint
+  // takes it, but where tensors lie in it. That of the root has to be taken apart all the same.
+  bool all_keys_have_text(NodeId mapping, int depth) {
     auto [known, is_new] = have_text_.try_emplace(mapping, true);
+    if (!is_new) return known->second;
+    bool all = true, has_rare = false;
     auto items = tree_.items(mapping);
-    for (std::size_t i = 0; is_new && known->second && i + 1 < items.size(); i += 2)
-      known->second = key_text(tree_, items[i]).has_value();
-    return known->second;
+    for (std::size_t i = 0; all && i + 1 < items.size(); i += 2) {
+      has_rare = has_rare || is_rare_key(tree_, items[i]);
+      all = root_key_text(tree_, items[i]).has_value();
+    }
+    return have_text_[mapping] = all && (!has_rare || holds_tensor(mapping, depth));
+  }
+
+  // Of a mapping: in it, or in the mappings and lists in it.
+  bool holds_tensor(NodeId node, int depth) {
+    if (depth > kDeepestState || visits_left_ == 0) return false;
+    --visits_left_;
+    if (is_tensor_call(tree_, node)) return true;
+    const auto mapping = mapping_of(tree_, node);
+    const auto items = tree_.items(mapping ? *mapping : list_of(tree_, node));
+    for (std::size_t i = mapping ? 1 : 0; i < items.size(); i += mapping ? 2 : 1) {
+      if (holds_tensor(items[i], depth + 1)) return true;
+    }
+    return false;
   }
 
   // A key that is there twice has its last value, as in Python.
@@ -407,6 +459,10 @@ Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,
   StateForms forms;
   SHW_CHECK(Flattening(tree, file, whole).run(&forms));
   return forms;
+}
+
+bool is_state_mapping(const PickleTree& tree) {
+  return mapping_of(tree, tree.root()).has_value();
 }
 
 bool is_empty_mapping(const PickleTree& tree, NodeId value) {

@@ -1,9 +1,10 @@
 // The leaves of a pickled state dict, with the names that torch.distributed.checkpoint gives them
 // (torch 2.4 and later, _traverse.py and _nested_dict.py).
 //
-//   state dict = mapping
+//   state dict = mapping | list | tuple | tensor ("tensor") | module | object with attributes
 //   mapping    = {key: value}, OrderedDict and others that were filled like one
-//   value      = mapping | list that holds a tensor or a mapping somewhere | leaf
+//   value      = mapping | list that holds a tensor or a mapping somewhere | module | leaf
+//   module     = a pickled torch.nn.Module (pickled_module.h): the entries of its state_dict()
 //   leaf       = tensor | anything else: tuples too, whatever they hold
 //
 // A name is the keys and list indices on the way, joined by dots; keys that are no text are their
@@ -25,10 +26,14 @@ struct StateEntry {
   std::string fqn;
   std::vector<PathPart> path;
   NodeId value = NodeId::kAbsent;
+  NodeId module = NodeId::kAbsent;  // the pickled module that it was taken out of
 };
 
-// kUnsupported where the root is no mapping, where two leaves have one name (torch refuses to save
-// such), and where the pickle's graph is made to take more than a small multiple of its bytes.
+// Whether the root is a mapping, as nearly all are.
+bool is_state_mapping(const PickleTree& tree);
+
+// kUnsupported where the root holds no entries, where two leaves have one name (torch refuses to
+// save such), and where the pickle's graph is made to take more than a small multiple of its bytes.
 // `whole`: names of what is a leaf whatever it holds (torch_file_records.h).
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
                                                    const std::set<std::string>& whole = {});

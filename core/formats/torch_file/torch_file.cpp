@@ -17,7 +17,9 @@
 #include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
+#include "core/formats/torch_file/module_findings.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/parts_held.h"
 #include "core/formats/torch_file/state_dict.h"
@@ -26,6 +28,7 @@
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_index.h"
 #include "core/formats/torch_file/torch_record.h"
+#include "core/formats/torch_file/torch_several.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 
@@ -71,6 +74,8 @@ class TorchFileReader {
       if (progress != nullptr) progress->add(1);
     }
     for (StateTensor& tensor : tensors_) add_tensor(std::move(tensor));
+    for (Finding& finding : module_findings(tree_, modules_, path_))
+      builder_.add_finding(std::move(finding));
     SHW_CHECK(read_provenance(provenance));
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
@@ -94,6 +99,7 @@ class TorchFileReader {
     add_unreadable();
     if (auto finding = parts_.finding(path_)) builder_.add_finding(std::move(*finding));
     add_stopping();
+    add_untyped();
     add_repeated();
     return {};
   }
@@ -104,6 +110,7 @@ class TorchFileReader {
  private:
   // A tensor, or an object: the first are put aside until it is known which storages they share.
   void take(StateEntry entry) {
+    if (entry.module != NodeId::kAbsent) ++modules_[entry.module];
     if (!is_tensor_call(tree_, entry.value)) return add_object(std::move(entry));
     const NodeId local = dtensor_local(tree_, entry.value);
     const bool is_dtensor = local != NodeId::kAbsent;
@@ -125,6 +132,7 @@ class TorchFileReader {
                      {path_, tree_.at(entry.value)});
     if (!pickled) return add_unread_tensor(std::move(entry), std::move(pickled).error());
     if (pickled->stops_torch) stopping_.push_back(entry.fqn);
+    if (pickled->is_untyped && zip_.is_bare()) untyped_.push_back(entry.fqn);
     StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt, std::move(part)};
     auto header = storage_of(tensor.pickled);
     if (header) {
@@ -269,6 +277,21 @@ class TorchFileReader {
     builder_.add_finding(std::move(finding));
   }
 
+  // As torch 2.15 itself writes them: 'UntypedStorage' object has no attribute 'dtype'.
+  void add_untyped() {
+    if (untyped_.empty()) return;
+    Finding finding = bad_record(
+        path_,
+        fmt::format("torch.load stops at {} in {}: a storage without a dtype of its own, in the "
+                    "form of before torch 1.6, is what torch saves and cannot load. Its bytes are "
+                    "whole: `shardwright convert --to torch` writes a file that loads.",
+                    some_of(untyped_), path_));
+    finding.severity = Severity::kWarning;
+    finding.evidence = {{"count", static_cast<std::int64_t>(untyped_.size())}};
+    finding.subjects = std::move(untyped_);
+    builder_.add_finding(std::move(finding));
+  }
+
   // Loaders take one file after the other, and so the last value.
   void add_repeated() {
     if (repeated_.empty()) return;
@@ -302,9 +325,10 @@ class TorchFileReader {
   std::unordered_map<std::string, StorageId> storages_;
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
+  std::map<NodeId, std::size_t> modules_;  // pickled whole, each with how many tensors
   PartsHeld parts_;
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
-  std::vector<std::string> repeated_;
+  std::vector<std::string> untyped_, repeated_;
   IndexedFile indexed_{path_, {}};
   std::unordered_map<std::string, std::size_t> place_in_index_;
   std::set<std::string> counted_;  // storages
@@ -325,6 +349,7 @@ struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
   bool lack_index = false;  // several, by their names alone
+  std::optional<TorchSeveral> several = {};
 };
 
 Result<TorchFiles> find_torch_files(const Directory& directory) {
@@ -338,6 +363,15 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
     TorchParts parts = torch_parts_among(entries);
     if (!parts.files.empty() && parts.missing.empty())
       return TorchFiles{std::move(parts.files), {}, true};
+  }
+  const DirectoryLook look(directory);
+  SHW_TRY(auto alone, torch_file_in(look));
+  SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchSeveral>>({})
+                                                        : torch_several_in(look));
+  if (several) {
+    TorchFiles files{several->paths};
+    files.several = std::move(several);
+    return files;
   }
   SHW_TRY(std::string path, find_torch_file(directory));
   return TorchFiles{{std::move(path)}};
@@ -388,10 +422,23 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
   if (index.finding) builder.add_finding(std::move(*index.finding));
 }
 
+OpenedCheckpoint open_prefixed(const std::shared_ptr<const Directory>& directory,
+                               const TorchSeveral& several, Progress* progress) {
+  std::vector<JoinedPart> parts;
+  for (const std::string& path : several.paths) {
+    SHW_TRY(auto opened, open_torch_file(std::make_shared<OneFile>(directory, path), progress));
+    parts.push_back({std::move(opened), "", torch_stem(path) + "."});
+  }
+  SHW_TRY(auto joined, join_folders(directory, parts));
+  return CheckpointBuilder::with_finding(*joined, told_several(several));
+}
+
 }  // namespace
 
 OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(TorchFiles parts, find_torch_files(*directory));
+  if (parts.several && parts.several->is_prefixed)
+    return open_prefixed(directory, *parts.several, progress);
   CheckpointBuilder builder;
   builder.set_format(kTorchFileFormat);
   builder.set_directory(directory);
@@ -414,6 +461,7 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   builder.set_provenance(std::move(read.provenance));
   if (parts.lack_index)
     builder.add_finding(parts_without_index(parts.paths, kTorchIndexNames, Severity::kWarning));
+  if (parts.several) builder.add_finding(told_several(*parts.several));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }

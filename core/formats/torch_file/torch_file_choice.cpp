@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/little_endian.h"
+#include "core/formats/common/before_zip.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
@@ -25,6 +26,7 @@ Result<bool> is_torch_archive(const DirectoryLook& look, const std::string& path
   constexpr std::uint64_t kLocalHeaderSize = 30;
   constexpr std::uint64_t kLongestName = 512;
   SHW_TRY(Bytes bytes, look.first_bytes(path, kLocalHeaderSize + kLongestName));
+  if (is_before_zip(bytes)) return true;
   if (bytes.size() < kLocalHeaderSize || load_little<std::uint32_t>(bytes) != kZipMagic)
     return false;
   std::size_t length = load_little<std::uint16_t>(bytes, 26);

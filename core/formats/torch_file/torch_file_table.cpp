@@ -10,6 +10,7 @@
 #include "core/formats/torch_file/torch_file_formats.h"
 #include "core/formats/torch_file/torch_file_writer.h"
 #include "core/formats/torch_file/torch_index.h"
+#include "core/formats/torch_file/torch_several.h"
 #include "core/formats/unread.h"
 
 namespace shw {
@@ -58,7 +59,7 @@ Result<bool> has_torch_file(const DirectoryLook& look) {
   if (has_all) return true;
   if (std::any_of(entries.begin(), entries.end(), is_unread)) return false;
   SHW_TRY(auto file, torch_file_in(look));
-  return file.has_value();
+  return file ? true : has_torch_several(look);
 }
 
 }  // namespace

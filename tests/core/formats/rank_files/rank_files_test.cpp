@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "core/fixtures.h"
+#include "core/formats/common/rank_boxes.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
-#include "core/formats/rank_files/rank_boxes.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/rules/check.h"
 

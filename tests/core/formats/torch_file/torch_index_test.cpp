@@ -181,13 +181,3 @@ TEST_CASE("the file of groups that an optimizer's index names is missed where it
   files.emplace_back("pytorch_optim_group.bin", to_bytes(part("0", '\1')));
   CHECK(findings_of(*opened(files)).empty());
 }
-
-TEST_CASE("a part in the form of before torch 1.6 is not looked at, and not damaged") {
-  Files files = two_files(right_index());
-  files[1].second =
-      to_bytes(std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e", 15));
-  auto report = check(*opened(files), {});
-  REQUIRE(report.has_value());
-  CHECK(says(report->findings, Severity::kInfo, "before torch 1.6"));
-  CHECK_FALSE(says(report->findings, Severity::kError, "before torch 1.6"));
-}

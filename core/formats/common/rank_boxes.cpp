@@ -1,4 +1,4 @@
-#include "core/formats/rank_files/rank_boxes.h"
+#include "core/formats/common/rank_boxes.h"
 
 #include <algorithm>
 

@@ -1,0 +1,126 @@
+#include "core/formats/torch_file/pickled_module.h"
+
+#include <set>
+
+#include "core/formats/common/torch_item.h"
+
+namespace shw {
+namespace {
+
+// torch's own recursion ends at 1000; no model is nested deeper than some dozens.
+constexpr int kDeepestModule = 128;
+
+NodeId pickled_mapping(const PickleTree& tree, NodeId node) {
+  if (tree.kind(node) == NodeKind::kDict) return node;
+  return tree.kind(tree.contents(node)) == NodeKind::kDict ? tree.contents(node) : NodeId::kAbsent;
+}
+
+bool is_pickled_object(const PickleTree& tree, NodeId node) {
+  return tree.kind(node) == NodeKind::kObject || tree.kind(node) == NodeKind::kReduce;
+}
+
+class ModuleWalk {
+ public:
+  ModuleWalk(const PickleTree& tree, const std::string& file)
+      : tree_(tree),
+        file_(file),
+        visits_left_(4 * tree.node_count() + 64),
+        text_left_(16 * tree.end() + (1 << 20)) {}
+
+  Result<ModuleTensors> run(NodeId module) {
+    SHW_CHECK(visit(module, "", 0));
+    return std::move(out_);
+  }
+
+ private:
+  tl::unexpected<Error> entangled(NodeId node) const {
+    return fail(ErrorKind::kUnsupported, "the modules are too entangled to be walked",
+                {file_, tree_.at(node)});
+  }
+
+  Status visit(NodeId module, const std::string& prefix, int depth) {
+    if (depth > kDeepestModule) return entangled(module);
+    SHW_CHECK(take_tensors(tree_.attribute(module, "_parameters"), prefix, {}));
+    SHW_CHECK(take_tensors(tree_.attribute(module, "_buffers"), prefix, transient(module)));
+    SHW_CHECK(take_tensors(tree_.attributes(module), prefix, {}));
+    const auto items = tree_.items(pickled_mapping(tree_, tree_.attribute(module, "_modules")));
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      SHW_TRY(std::string name, name_of(prefix, items[i]));
+      if (is_pickled_module(tree_, items[i + 1]))
+        SHW_CHECK(visit(items[i + 1], name + ".", depth + 1));
+    }
+    return {};
+  }
+
+  Status take_tensors(NodeId mapping, const std::string& prefix,
+                      const std::set<std::string_view>& left_out) {
+    const auto items = tree_.items(pickled_mapping(tree_, mapping));
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      if (visits_left_-- == 0) return entangled(items[i]);
+      if (!is_tensor_call(tree_, items[i + 1])) continue;
+      SHW_TRY(std::string name, name_of(prefix, items[i]));
+      if (left_out.contains(tree_.text(items[i]).value_or("")))
+        out_.left_out.push_back(std::move(name));
+      else
+        out_.tensors.emplace_back(std::move(name), items[i + 1]);
+    }
+    return {};
+  }
+
+  Result<std::string> name_of(const std::string& prefix, NodeId key) {
+    const auto text = tree_.text(key);
+    if (!text)
+      return fail(ErrorKind::kUnsupported, "a part of a module has a name that is not text",
+                  {file_, tree_.at(key)});
+    const std::size_t length = prefix.size() + text->size();
+    if (visits_left_-- == 0 || length > text_left_) return entangled(key);
+    text_left_ -= length;
+    return prefix + std::string(*text);
+  }
+
+  std::set<std::string_view> transient(NodeId module) const {
+    std::set<std::string_view> names;
+    NodeId set = tree_.attribute(module, "_non_persistent_buffers_set");
+    // set([...]), as protocols before 4 say it.
+    if (is_pickled_object(tree_, set)) {
+      const auto given = tree_.items(tree_.arguments(set));
+      set = given.empty() ? NodeId::kAbsent : given[0];
+    }
+    for (NodeId item : tree_.items(set)) names.insert(tree_.text(item).value_or(""));
+    return names;
+  }
+
+  const PickleTree& tree_;
+  const std::string& file_;
+  std::uint64_t visits_left_, text_left_;
+  ModuleTensors out_;
+};
+
+}  // namespace
+
+bool is_pickled_module(const PickleTree& tree, NodeId node) {
+  if (!is_pickled_object(tree, node)) return false;
+  for (std::string_view part : {"_parameters", "_buffers", "_modules"}) {
+    const NodeId held = tree.attribute(node, part);
+    // An OrderedDict without an entry is the call alone.
+    if (pickled_mapping(tree, held) == NodeId::kAbsent && tree.kind(held) != NodeKind::kReduce)
+      return false;
+  }
+  return true;
+}
+
+std::string class_of_pickled(const PickleTree& tree, NodeId node) {
+  const PickleGlobal* named = tree.global(tree.callable(node));
+  // copyreg._reconstructor(class, object, None), of protocols 0 and 1.
+  const auto given = tree.items(tree.arguments(node));
+  if (named != nullptr && named->name == "_reconstructor" && !given.empty())
+    named = tree.global(given[0]);
+  return named == nullptr ? "an unknown class" : named->module + "." + named->name;
+}
+
+Result<ModuleTensors> module_tensors(const PickleTree& tree, NodeId module,
+                                     const std::string& file) {
+  return ModuleWalk(tree, file).run(module);
+}
+
+}  // namespace shw
