@@ -6,6 +6,8 @@
 #include "core/formats/deepspeed/deepspeed_table.h"
 #include "core/formats/gguf/gguf_table.h"
 #include "core/formats/hdf5/hdf5_table.h"
+#include "core/formats/megatron_legacy/legacy_open.h"
+#include "core/formats/meta_llama/meta_open.h"
 #include "core/formats/npz/npz_table.h"
 #include "core/formats/orbax/orbax_table.h"
 #include "core/formats/rank_files/rank_files_open.h"
@@ -16,10 +18,10 @@ namespace shw {
 
 std::span<const FormatRow> formats() {
   // Formats with an index of fixed name come before those that need a listing.
-  static const std::array kRows = {kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kSafetensorsRow,
-                                   kHfShardedRow, kUniversalRow, kZeroRow,         kRankFilesRow,
-                                   kTorchFileRow, kHdf5Row,      kGgufRow,         kOrbaxRow,
-                                   kNpzRow};
+  static const std::array kRows = {
+      kMegatronRow,  kDcpRow,  kDcpRankLocalRow, kSafetensorsRow,    kHfShardedRow,
+      kUniversalRow, kZeroRow, kRankFilesRow,    kMegatronLegacyRow, kMetaLlamaRow,
+      kTorchFileRow, kHdf5Row, kGgufRow,         kOrbaxRow,          kNpzRow};
   return kRows;
 }
 

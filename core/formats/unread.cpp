@@ -25,17 +25,6 @@ bool is_one_of_several(std::string_view name) {
          count.substr(count.find_first_not_of('0')) != "1";
 }
 
-// "consolidated.01.pth": one part; part 00 alone may be complete.
-bool is_llama_part(std::string_view name) {
-  constexpr std::string_view kBegin = "consolidated.", kEnd = ".pth";
-  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-  if (name.size() <= kBegin.size() + kEnd.size()) return false;
-  name.remove_prefix(kBegin.size());
-  name.remove_suffix(kEnd.size());
-  return std::all_of(name.begin(), name.end(), is_digit) &&
-         name.find_first_not_of('0') != std::string_view::npos;
-}
-
 template <std::size_t N>
 bool ends_with_one_of(std::string_view name, const std::array<std::string_view, N>& endings) {
   return std::any_of(endings.begin(), endings.end(),
@@ -49,21 +38,11 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
               name.size() > 9 && name.front() >= '0' && name.front() <= '9';
      },
      ""},
-    {"a Megatron checkpoint of the legacy format (one file a rank)",
-     [](std::string_view, std::string_view name) {
-       return name == "model_optim_rng.pt" || name == "model_rng.pt";
-     },
-     "Megatron converts it: load it there and save with --dist-ckpt-format torch_dist."},
     {"what is left of a Hugging Face model in several torch.save files (.bin)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name.ends_with(".bin.index.json") || is_one_of_several(name));
      },
      "Fetch the files that its index names, or its other parts."},
-    {"a Llama checkpoint in Meta's own form (one torch.save file a tensor-parallel rank)",
-     [](std::string_view, std::string_view name) { return is_llama_part(name); },
-     "transformers' convert_llama_weights_to_hf.py turns them into safetensors. Open one rank's "
-     "file by its name.",
-     true},
     {"what is left of a model in safetensors files (its index, and none of the files)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && name.ends_with(".safetensors.index.json");
@@ -106,8 +85,7 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||
                                   name.ends_with(".bin") || name.ends_with(".ckpt"));
      },
-     "Open one of them by its name.",
-     true},
+     "Open one of them by its name.", true},
 });
 
 }  // namespace

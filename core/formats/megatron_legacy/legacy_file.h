@@ -1,0 +1,44 @@
+// One rank's file of Megatron's `torch` format, without a byte of a tensor.
+//
+//   file = {"args": Namespace, "model": nested | "model0": nested, "model1": ..., "iteration",
+//           "checkpoint_version", "optimizer", "opt_param_scheduler", "rng_state", ...}
+//   nested = {name: nested | tensor | other}    names of the last level are dotted
+//   distrib_optim.pt, optim.pt = any structure of flat tensors
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/side_tensors.h"
+#include "core/formats/megatron_legacy/legacy_names.h"
+
+namespace shw {
+
+// What args say; nothing where they do not.
+struct LegacyArgs {
+  std::optional<std::uint32_t> tensor = {}, pipeline = {}, expert = {}, world = {}, experts = {};
+  std::optional<std::uint32_t> expert_tensor = {};
+  std::optional<bool> is_gated = {};
+};
+
+struct LegacyValue {
+  std::string name;
+  InlinedValue value;
+};
+
+struct LegacyFile {
+  LegacyArgs args = {};
+  std::vector<SideTensor> tensors = {};
+  std::vector<SideUnreadable> unreadable = {};
+  std::vector<LegacyValue> values = {};  // entries of the top that hold no tensor
+};
+Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
+                                    PickleNotes& notes);
+
+// "model", 0 of "model"; "model", 3 of "model3"; nothing of another key.
+std::optional<std::uint32_t> model_chunk(const PathPart& key);
+
+}  // namespace shw

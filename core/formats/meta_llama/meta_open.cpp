@@ -1,0 +1,245 @@
+#include "core/formats/meta_llama/meta_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/record_reader.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_file_records.h"
+#include "core/formats/rank_chunks.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+std::string meta_file_name(std::uint32_t rank) {
+  return fmt::format("consolidated.{:02}.pth", rank);
+}
+std::optional<std::uint32_t> rank_of_meta_file(std::string_view path) {
+  return parse_meta_file(path.substr(path.rfind('/') + 1));
+}
+
+constexpr Format kMetaLlamaFormat = {
+    .name = "meta-llama",
+    .title = "Llama in Meta's own form",
+    .codec = &kZipRecordCodec,
+    .traits = {.writer_of_file = rank_of_meta_file},
+};
+constexpr std::uint32_t kMostMetaRanks = 1024;
+constexpr auto kMetaRows =
+    std::to_array<std::string_view>({"wq", "wk", "wv", "wqkv", "w1", "w3", "output"});
+constexpr auto kMetaColumns = std::to_array<std::string_view>({"wo", "w2"});
+
+template <std::size_t N>
+bool is_meta_layer(std::string_view layer, const std::array<std::string_view, N>& layers) {
+  return std::find(layers.begin(), layers.end(), layer) != layers.end();
+}
+
+std::string meta_name(const std::vector<PathPart>& path) {
+  std::string name;
+  for (const PathPart& part : path) {
+    const auto* text = std::get_if<std::string>(&part);
+    name += (name.empty() ? "" : ".") +
+            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
+  }
+  return name;
+}
+
+using MetaFiles = std::map<std::uint32_t, std::string>;
+MetaFiles meta_files(std::span<const Entry> entries) {
+  MetaFiles files;
+  for (const Entry& entry : entries) {
+    auto rank = is_top_file(entry) ? parse_meta_file(entry.path) : std::nullopt;
+    if (rank) files.emplace(*rank, entry.path);
+  }
+  return files;
+}
+
+class MetaReading {
+ public:
+  MetaReading(std::shared_ptr<const Directory> directory, MetaFiles files)
+      : directory_(*directory), files_(std::move(files)), chunks_(builder_) {
+    builder_.set_format(kMetaLlamaFormat);
+    builder_.set_directory(std::move(directory));
+    ranks_ = files_.rbegin()->first + 1;
+  }
+
+  OpenedCheckpoint run(Progress* progress) {
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+      if (is_cancelled(progress)) return cancelled_error();
+      auto path = files_.find(rank);
+      // Found to be missing by its name.
+      if (path == files_.end())
+        builder_.file(meta_file_name(rank));
+      else
+        read_file(rank, path->second);
+    }
+    if (pieces_.empty() && error_) return tl::unexpected<Error>(std::move(*error_));
+    find_width();
+    for (const std::string& name : order_) add_tensor(name, pieces_.at(name));
+    note_rules();
+    for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
+    return builder_.finish();
+  }
+
+ private:
+  void read_file(std::uint32_t rank, const std::string& path) {
+    const FileId id = builder_.file(path);
+    auto file = [&]() -> Result<SideFile> {
+      SHW_TRY(auto source, directory_.open(path));
+      SHW_TRY(OpenedSide side, open_side_file(std::move(source)));
+      for (Finding& finding : record_findings(side.zip, path))
+        notes_.findings.push_back(std::move(finding));
+      note_pickle(side.tree, path, notes_);
+      return side_tensors_of(side);
+    }();
+    if (!file) {
+      builder_.add_finding(
+          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
+                     file.error().place.offset));
+      if (!error_) error_ = std::move(file).error();
+      return;
+    }
+    for (SideTensor& tensor : file->tensors) {
+      const std::string name = meta_name(tensor.path);
+      auto [known, is_new] = pieces_.try_emplace(name);
+      if (is_new) order_.push_back(name);
+      known->second.push_back({rank, id, std::move(tensor)});
+    }
+    for (const SideUnreadable& one : file->unreadable) {
+      Finding finding = bad_record(path, fmt::format("{} in {} cannot be read: {}.",
+                                                     meta_name(one.path), path, one.error.message));
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+      notes_.findings.push_back(std::move(finding));
+    }
+  }
+
+  // Of a norm, which every rank has whole.
+  void find_width() {
+    auto norm = pieces_.find("norm.weight");
+    if (norm == pieces_.end() || norm->second.front().tensor.sizes.size() != 1) return;
+    width_ = norm->second.front().tensor.sizes[0];
+  }
+
+  void add_tensor(const std::string& name, std::vector<RankPiece>& pieces) {
+    const SideTensor& first = pieces.front().tensor;
+    const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
+      return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
+    });
+    const TensorCut cut =
+        are_alike ? meta_cut(name, first.sizes, width_, ranks_) : TensorCut::kUnknown;
+    const auto all = part_of_cut(cut, first.sizes, 0, ranks_);
+    if (cut == TensorCut::kUnknown || !all) {
+      unknown_.push_back(name);
+      for (RankPiece& piece : pieces) add_own(name, piece);
+      return;
+    }
+    builder_.add_tensor(name, first.dtype, all->shape);
+    chunks_.begin_tensor();
+    for (const RankPiece& piece : pieces) {
+      if (const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_))
+        (void)chunks_.add(piece, part->boxes);
+    }
+    ++joined_;
+  }
+
+  void add_own(const std::string& name, const RankPiece& piece) {
+    builder_.add_tensor(fmt::format("rank_{}.{}", piece.rank, name), piece.tensor.dtype,
+                        piece.tensor.sizes);
+    chunks_.begin_tensor();
+    (void)chunks_.add(piece, {whole(piece.tensor.sizes)});
+  }
+
+  void note(std::string subject, std::string cause) {
+    Finding finding = bad_record(std::move(subject), std::move(cause));
+    finding.severity = Severity::kInfo;
+    builder_.add_finding(std::move(finding));
+  }
+
+  void note_rules() {
+    if (joined_ != 0)
+      note(files_.begin()->second,
+           fmt::format("{} of {} ranks were joined along the axis that Llama cuts their layers "
+                       "along, by their names and shapes: the files do not say it. Whether a file "
+                       "of a higher number is missing is not known.",
+                       plural(joined_, "tensor"), ranks_));
+    if (!unknown_.empty())
+      note(unknown_.front(),
+           fmt::format("{} of a name that is not Llama's {} not joined: {}. Each rank's part is a "
+                       "tensor of its own here (rank_0.NAME).",
+                       plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
+                       some_of(unknown_)));
+  }
+
+  const Directory& directory_;
+  MetaFiles files_;
+  std::uint32_t ranks_ = 0;
+  CheckpointBuilder builder_;
+  RankChunks chunks_;
+  std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
+  std::vector<std::string> order_, unknown_;
+  std::optional<std::int64_t> width_;
+  PickleNotes notes_;
+  std::optional<Error> error_;
+  std::size_t joined_ = 0;
+};
+
+// One of several, which may be the only one that is left.
+Result<bool> recognises_meta(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  const MetaFiles files = meta_files(entries);
+  return !files.empty() && files.rbegin()->first != 0 &&
+         look.entry("config.json").kind != EntryKind::kFile;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> parse_meta_file(std::string_view name) {
+  constexpr std::string_view kBegin = "consolidated.";
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  name.remove_prefix(kBegin.size());
+  const auto rank = take_number(name);
+  return rank && name == ".pth" && *rank < kMostMetaRanks ? rank : std::nullopt;
+}
+
+TensorCut meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
+                   std::uint32_t ranks) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return TensorCut::kUnknown;
+  const std::string_view parameter = name.substr(dot + 1);
+  const std::string_view before = name.substr(0, dot);
+  const std::string_view layer = before.substr(before.rfind('.') + 1);
+  if (layer.ends_with("norm") || name == "rope.freqs") return TensorCut::kReplicated;
+  if (parameter != "weight") return TensorCut::kUnknown;
+  if (is_meta_layer(layer, kMetaRows)) return TensorCut::kRows;
+  if (is_meta_layer(layer, kMetaColumns)) return TensorCut::kColumns;
+  if (layer != "tok_embeddings" || !width || local.size() != 2) return TensorCut::kUnknown;
+  if (local[1] == *width) return TensorCut::kRows;
+  return local[1] <= *width && local[1] * std::int64_t{ranks} == *width ? TensorCut::kColumns
+                                                                        : TensorCut::kUnknown;
+}
+
+OpenedCheckpoint open_meta_llama(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  MetaFiles files = meta_files(entries);
+  if (files.empty())
+    return fail(ErrorKind::kUnsupported, "holds no consolidated.NN.pth", {directory->name()});
+  return MetaReading(std::move(directory), std::move(files)).run(progress);
+}
+
+constexpr FormatRow kMetaLlamaRow = {
+    .format = &kMetaLlamaFormat,
+    .sign = "consolidated.01.pth",
+    .recognises = recognises_meta,
+    .open = open_meta_llama,
+};
+
+}  // namespace shw
