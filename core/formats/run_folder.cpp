@@ -104,6 +104,8 @@ std::optional<Tracked> tracked_folder(const DirectoryLook& look, const TopFolder
 std::optional<std::string> newest_alike(const TopFolders& top) {
   std::map<std::string, std::string> newest;
   for (const std::string& folder : top.checkpoints) {
+    // As torch_checkpointing calls a save until every rank is done.
+    if (folder.starts_with("tmp_") && top.checkpoints.size() > 1) continue;
     const std::string pattern = step_pattern(folder);
     if (!pattern.empty()) newest[pattern] = folder;  // in natural order, so the last one stays
   }

@@ -12,16 +12,21 @@
 #include "core/formats/orbax/orbax_table.h"
 #include "core/formats/rank_files/rank_files_open.h"
 #include "core/formats/safetensors/safetensors_table.h"
+#include "core/formats/torch_checkpointing/items_open.h"
 #include "core/formats/torch_file/torch_file_table.h"
 
 namespace shw {
 
 std::span<const FormatRow> formats() {
   // Formats with an index of fixed name come before those that need a listing.
-  static const std::array kRows = {
-      kMegatronRow,  kDcpRow,  kDcpRankLocalRow, kSafetensorsRow,    kHfShardedRow,
-      kUniversalRow, kZeroRow, kRankFilesRow,    kMegatronLegacyRow, kMetaLlamaRow,
-      kTorchFileRow, kHdf5Row, kGgufRow,         kOrbaxRow,          kNpzRow};
+  static const std::array kRows = {kMegatronRow,     kDcpRow,
+                                   kDcpRankLocalRow, kTorchCheckpointingRow,
+                                   kSafetensorsRow,  kHfShardedRow,
+                                   kUniversalRow,    kZeroRow,
+                                   kRankFilesRow,    kMegatronLegacyRow,
+                                   kMetaLlamaRow,    kTorchFileRow,
+                                   kHdf5Row,         kGgufRow,
+                                   kOrbaxRow,        kNpzRow};
   return kRows;
 }
 

@@ -181,6 +181,11 @@ Result<ZipReader> read_before_zip(std::shared_ptr<const ByteSource> source) {
                               "count in front of it: torch.load stops there",
                               key.substr(0, 80), storage.count, *count),
                   {source->name(), at});
+    // What is longer is missed where it is read.
+    if (!count && storage.count == 0)
+      return fail(ErrorKind::kDamaged,
+                  fmt::format("is cut off in front of the storage \"{}\"", key.substr(0, 80)),
+                  {source->name(), source->size()});
     // Of a class that is not known what follows cannot be found.
     if (storage.unit == 0)
       return fail(ErrorKind::kUnsupported,

@@ -39,7 +39,7 @@ Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source) {
                 {source->name(), 0},
                 "torch.save(torch.load(FILE, weights_only=False), NEW) writes the form that is "
                 "read. That runs what is in FILE.");
-  const std::string_view told = told_by_first_bytes(first);
+  const std::string_view told = format_from_magic(first);
   return fail(ErrorKind::kDamaged,
               "does not begin as a file of torch.save does, with PK" +
                   (told.empty() ? std::string() : ": it is " + std::string(told)),

@@ -52,7 +52,7 @@ void take_legacy_values(const OpenedSide& side, const std::set<std::string>& wit
     if (opcodes)
       value.opcodes = std::move(*opcodes);
     else
-      value.not_plain = what_is_not_plain(tree, items[i + 1]);
+      value.not_plain = non_plain_value_reason(tree, items[i + 1]);
     file.values.push_back({std::string(*key), std::move(value)});
   }
 }

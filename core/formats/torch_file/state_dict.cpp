@@ -105,7 +105,11 @@ Error no_state_dict(const PickleTree& tree, const std::string& file) {
   const NodeId root = tree.root();
   Error error{
       ErrorKind::kUnsupported, "holds no dict, and so no state dict", {file, tree.at(root)}};
-  if (tree.kind(root) == NodeKind::kReduce || tree.kind(root) == NodeKind::kObject)
+  if (tree.kind(root) == NodeKind::kTuple)
+    error.message += ", but a tuple";
+  else if (list_of(tree, root) != NodeId::kAbsent)
+    error.message += ", but a list";
+  else if (tree.kind(root) == NodeKind::kReduce || tree.kind(root) == NodeKind::kObject)
     error.message += ", but an object of " + class_of_pickled(tree, root);
   return error;
 }

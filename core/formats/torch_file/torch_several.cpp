@@ -56,7 +56,7 @@ bool has_word(const std::string& stem, const std::array<std::string_view, N>& wo
 }
 
 // The files of weights at the top, in natural order.
-Result<std::vector<std::string>> weights_in(const DirectoryLook& look) {
+Result<std::vector<std::string>> torch_weights_in(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   std::vector<std::string> weights;
   for (const Entry& entry : entries) {
@@ -124,12 +124,12 @@ std::string torch_stem(const std::string& path) {
 }
 
 Result<bool> has_torch_several(const DirectoryLook& look) {
-  SHW_TRY(auto weights, weights_in(look));
+  SHW_TRY(auto weights, torch_weights_in(look));
   return weights.size() > 1;
 }
 
 Result<std::optional<TorchSeveral>> torch_several_in(const DirectoryLook& look) {
-  SHW_TRY(auto weights, weights_in(look));
+  SHW_TRY(auto weights, torch_weights_in(look));
   if (weights.size() < 2) return std::nullopt;
   std::vector<Names> names;
   for (const std::string& path : weights) names.push_back(names_of_file(look.directory(), path));

@@ -168,8 +168,8 @@ TEST_CASE("megatron torch format: layers are numbered through uneven and interle
   LegacyLayers uneven;
   for (std::uint32_t stage = 0; stage < 3; ++stage) uneven.add_stage(stage);
   // The first stage has the embedding alone.
-  uneven.add("decoder.layers.1.w", 0, 1);
-  uneven.add("decoder.layers.2.w", 0, 2);
+  for (const char* name : {"decoder.layers.0.w", "decoder.layers.1.w"}) uneven.add(name, 0, 1);
+  for (const char* name : {"decoder.layers.0.w", "decoder.layers.2.w"}) uneven.add(name, 0, 2);
   uneven.add("mtp.layers.0.w", 0, 2);
   uneven.finish(1, 3);
   CHECK(uneven.whole_name("decoder.layers.2.w", 0, 2) == "decoder.layers.4.w");

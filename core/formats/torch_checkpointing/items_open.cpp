@@ -1,0 +1,202 @@
+#include "core/formats/torch_checkpointing/items_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/record_reader.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/torch_checkpointing/items_files.h"
+#include "core/formats/torch_checkpointing/items_tensors.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+constexpr Format kItemsFormat = {
+    .name = "torch-checkpointing",
+    .title = "torch_checkpointing",
+    .codec = &kZipRecordCodec,
+};
+
+class ItemsReading {
+ public:
+  explicit ItemsReading(std::shared_ptr<const Directory> directory)
+      : directory_(std::move(directory)), tensors_(builder_) {
+    builder_.set_format(kItemsFormat);
+    builder_.set_directory(directory_);
+  }
+
+  OpenedCheckpoint run(Progress* progress) {
+    SHW_TRY(auto entries, directory_->list());
+    if (directory_->stat(kItemsMetadata).kind == EntryKind::kFile) {
+      SHW_TRY(metadata_, read_items_metadata(*directory_));
+      builder_.file(kItemsMetadata);
+    }
+    const SavedFiles files = find_item_files(entries, metadata_ ? &*metadata_ : nullptr);
+    if (progress != nullptr) progress->begin(Phase::kOpening, files.files.size(), false);
+    for (const SavedFile& file : files.files) {
+      if (is_cancelled(progress)) return cancelled_error();
+      read_file(file);
+      if (progress != nullptr) progress->add(1);
+    }
+    if (!is_read_ && error_) return tl::unexpected<Error>(std::move(*error_));
+    tensors_.finish(metadata_ ? &*metadata_ : nullptr, files.ranks);
+    note_folder(files);
+    note_saved_inside(entries);
+    for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
+    return builder_.finish();
+  }
+
+ private:
+  void read_file(const SavedFile& file) {
+    const FileId id = builder_.file(file.path);
+    // Found to be missing by its name; of JSON and bytes nothing is read.
+    const bool is_read = file.path.ends_with(".pt") || file.path.ends_with(".safetensors");
+    if (!file.is_there || !is_read) return;
+    auto tensors = read_item_file(directory_, file.path, notes_);
+    if (!tensors) {
+      builder_.add_finding(bad_record(
+          file.path,
+          fmt::format("The file {} cannot be read: {}.", file.path, tensors.error().message),
+          tensors.error().place.offset));
+      if (!error_) error_ = std::move(tensors).error();
+      return;
+    }
+    is_read_ = true;
+    tensors_.add({file.item, file.rank, file.path, id, file.is_recorded}, std::move(*tensors));
+  }
+
+  void note(std::string subject, Severity severity, std::string cause) {
+    Finding finding = bad_record(std::move(subject), std::move(cause));
+    finding.severity = severity;
+    builder_.add_finding(std::move(finding));
+  }
+
+  void note_folder(const SavedFiles& files) {
+    const std::string& whole_name = directory_->name();
+    const std::string name = whole_name.substr(whole_name.rfind('/') + 1);
+    if (name.starts_with("tmp_"))
+      note(name, Severity::kError,
+           fmt::format("{} is the folder of a save that did not finish: the library renames it to "
+                       "{} when every rank is done. What is missing was never written.",
+                       name, name.substr(4)));
+    for (const std::string& path : files.outside)
+      note(
+          path, Severity::kError,
+          fmt::format("metadata.pkl names the file {}, which leads out of this folder. The library "
+                      "would read it; it is not read here.",
+                      path));
+    if (!files.extra.empty())
+      note(files.extra.front(), Severity::kWarning,
+           fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
+                       "They are of an older save to the same name, and were not looked at.",
+                       plural(files.extra.size(), "file"), some_of(files.extra), files.ranks));
+    if (!metadata_) {
+      note_no_metadata();
+      return;
+    }
+    for (const std::string& problem : metadata_->problems)
+      note(kItemsMetadata, Severity::kError, "In metadata.pkl " + problem + ".");
+    for (const auto& [item, saved] : metadata_->items) note_item(item, saved);
+  }
+
+  // Version 0.1.0 moved a second save to one name into the first one.
+  void note_saved_inside(std::span<const Entry> entries) {
+    for (const Entry& entry : entries) {
+      const std::size_t slash = entry.path.find('/');
+      if (slash == std::string::npos || !entry.path.starts_with("tmp_") ||
+          entry.path.substr(slash + 1) != kItemsMetadata)
+        continue;
+      const std::string folder = entry.path.substr(0, slash);
+      return note(
+          folder, Severity::kWarning,
+          fmt::format("A second save to this name lies inside it as {}: version 0.1.0 moved "
+                      "it there in place of renaming it. What was opened, and what a load "
+                      "takes, is the older one. The path of {} opens the newer one.",
+                      folder, folder));
+    }
+  }
+
+  void note_item(const std::string& item, const SavedItem& saved) {
+    if (!saved.twice.empty())
+      note(item + "." + saved.twice.front(), Severity::kError,
+           fmt::format("Two paths of item {} have one name, {}: in the safetensors form the second "
+                       "overwrites the first, whose bytes are lost.",
+                       item, some_of(saved.twice)));
+    for (const auto& [rank, layout] : saved.layouts) {
+      if (!layout.names_class) continue;
+      note(
+          kItemsMetadata, Severity::kWarning,
+          fmt::format("metadata.pkl names a class for the JSON of item {}: the library imports its "
+                      "module as it reads the metadata. Nothing is imported here.",
+                      item));
+      return;
+    }
+  }
+
+  void note_no_metadata() {
+    note(kItemsMetadata, Severity::kInfo,
+         "There is no metadata.pkl: either no item has a resharder, or this is not the first save "
+         "of a synchronous manager, which writes it once. It loads on the same ranks alone. Mesh "
+         "and placements were taken from the rank files.");
+  }
+
+  std::shared_ptr<const Directory> directory_;
+  CheckpointBuilder builder_;
+  ItemsTensors tensors_;
+  std::optional<ItemsMetadata> metadata_;
+  PickleNotes notes_;
+  std::optional<Error> error_;
+  bool is_read_ = false;
+};
+
+// Without metadata.pkl: a rank's file whose first record, the pickle, names DTensors.
+Result<bool> has_dtensor_files(const DirectoryLook& look) {
+  constexpr std::uint64_t kPickleBegin = 16 << 10;
+  SHW_TRY(auto entries, look.entries());
+  for (const Entry& entry : entries) {
+    const auto name = is_top_file(entry) ? parse_item_file(entry.path) : std::nullopt;
+    // The name of verl's files is theirs alone.
+    if (!name || name->rank != 0 || !entry.path.ends_with(".pt") ||
+        name->item.find("_world_size_") != std::string::npos)
+      continue;
+    SHW_TRY(Bytes first, look.first_bytes(entry.path, kPickleBegin));
+    const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+    if (text.starts_with("PK\3\4archive/data.pkl") ||
+        (text.starts_with("PK\3\4") && text.find("archive/data.pkl") < 64)) {
+      if (text.find("torch.distributed.tensor") != std::string_view::npos) return true;
+    }
+  }
+  return false;
+}
+
+Result<bool> recognises_items(const DirectoryLook& look) {
+  if (look.entry(kItemsMetadata).kind == EntryKind::kFile) {
+    SHW_TRY(Bytes first, look.first_bytes(kItemsMetadata, 64));
+    if (is_items_metadata(first)) return true;
+  }
+  return has_dtensor_files(look);
+}
+
+NamedFile named_items(std::string_view file) {
+  return file == kItemsMetadata ? NamedFile::kCheckpoint : NamedFile::kNothing;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_items(std::shared_ptr<const Directory> directory, Progress* progress) {
+  return ItemsReading(std::move(directory)).run(progress);
+}
+
+constexpr FormatRow kTorchCheckpointingRow = {
+    .format = &kItemsFormat,
+    .sign = "metadata.pkl",
+    .recognises = recognises_items,
+    .open = open_items,
+    .named = named_items,
+};
+
+}  // namespace shw

@@ -1,0 +1,213 @@
+#include "core/formats/torch_checkpointing/items_tensors.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/rank_boxes.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostItemFindings = 32;
+
+// A submesh in a file has the ranks of its root, so that these are not compared.
+bool is_same_sharding(const SideSharding& a, const SideSharding& b) {
+  return a.global_shape == b.global_shape && a.placements == b.placements &&
+         a.mesh.shape == b.mesh.shape;
+}
+
+std::string placements_of(const SideSharding& sharding) {
+  std::string text;
+  for (const std::string& one : sharding.placements) text += (text.empty() ? "" : ", ") + one;
+  return text;
+}
+
+}  // namespace
+
+void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
+  for (SideTensor& tensor : tensors.tensors) {
+    const std::string path = dotted_path(tensor.path);
+    if (tensor.sharding) look_at_rank(source, tensor);
+    // Without metadata nobody says that plain tensors are copies of one.
+    const bool is_own = !tensor.sharding && !source.is_recorded;
+    std::string fqn =
+        source.item + "." + (is_own ? fmt::format("rank_{}.", source.rank) : std::string()) + path;
+    if (path.empty()) fqn.pop_back();
+    auto [known, is_new] = named_.try_emplace(fqn);
+    if (is_new) {
+      order_.push_back(fqn);
+      known->second.item = source.item;
+      known->second.path = path;
+    }
+    known->second.pieces.push_back({source.rank, source.file, std::move(tensor), tensors.codec});
+    known->second.files.push_back(source.path);
+  }
+  for (const SideUnreadable& one : tensors.unreadable)
+    unread_[one.error.message].emplace_back(source.item + "." + dotted_path(one.path), source.path);
+}
+
+// Every DTensor says who wrote it. Python's hash of a mesh is one number in one process: another
+// one in a file of the same rank is of another run of the program.
+void ItemsTensors::look_at_rank(const ItemSource& source, const SideTensor& tensor) {
+  const SideSharding& sharding = *tensor.sharding;
+  if (sharding.rank && *sharding.rank != source.rank)
+    swapped_.emplace(source.path, fmt::format("rank {}", *sharding.rank));
+  if (!sharding.mesh_hash) return;
+  std::string mesh = fmt::format("{}:{}", source.rank, to_text(sharding.mesh.shape));
+  for (std::int64_t rank : sharding.mesh.ranks) mesh += fmt::format(",{}", rank);
+  for (const std::string& name : sharding.mesh.dim_names) mesh += "/" + name;
+  auto [known, is_new] = hashes_.try_emplace(mesh, *sharding.mesh_hash, source.path);
+  if (!is_new && known->second.first != *sharding.mesh_hash && known->second.second != source.path)
+    stale_.emplace(source.path, known->second.second);
+}
+
+const ItemGroup* ItemsTensors::group_of(const Named& named, std::uint32_t rank) const {
+  if (metadata_ == nullptr) return nullptr;
+  auto item = metadata_->items.find(named.item);
+  if (item == metadata_->items.end()) return nullptr;
+  auto groups = item->second.tensors.find(named.path);
+  if (groups == item->second.tensors.end()) return nullptr;
+  for (const ItemGroup& group : groups->second) {
+    const bool is_of = std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
+    if (is_of && group.is_known) return &group;
+  }
+  return nullptr;
+}
+
+void ItemsTensors::finish(const ItemsMetadata* metadata, std::uint32_t ranks) {
+  metadata_ = metadata;
+  for (const std::string& fqn : order_) add_tensor(fqn, named_.at(fqn));
+  if (metadata_ != nullptr) add_lost(ranks);
+  note_wrong();
+}
+
+void ItemsTensors::add_tensor(const std::string& fqn, Named& named) {
+  check_recorded(fqn, named);
+  const RankPiece& first = named.pieces.front();
+  const ItemGroup* group = group_of(named, first.rank);
+  const Extents shape = group != nullptr        ? group->sharding.global_shape
+                        : first.tensor.sharding ? first.tensor.sharding->global_shape
+                                                : first.tensor.sizes;
+  builder_.add_tensor(fqn, first.tensor.dtype, shape);
+  chunks_.begin_tensor();
+  for (std::size_t i = 0; i < named.pieces.size(); ++i)
+    add_piece(fqn, named, i, first.tensor.dtype, shape);
+}
+
+void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::size_t at,
+                             Dtype dtype, const Extents& shape) {
+  const RankPiece& piece = named.pieces[at];
+  const std::string& file = named.files[at];
+  const ItemGroup* group = group_of(named, piece.rank);
+  const auto& own = piece.tensor.sharding;
+  if (own && group != nullptr && !is_same_sharding(*own, group->sharding))
+    note(fmt::format("is {} by {} in its file, and {} by {} in metadata.pkl",
+                     to_text(own->global_shape), placements_of(*own),
+                     to_text(group->sharding.global_shape), placements_of(group->sharding)),
+         fqn, file);
+  if (group != nullptr && group->dtype != piece.tensor.dtype)
+    note(fmt::format("is {} in its file, and {} in metadata.pkl", name(piece.tensor.dtype),
+                     name(group->dtype)),
+         fqn, file);
+  if (piece.tensor.dtype != dtype)
+    return note("is of another dtype than on another rank", fqn, file);
+  const SideSharding* sharding = own ? &*own : group != nullptr ? &group->sharding : nullptr;
+  auto boxes = sharding != nullptr ? boxes_of_sharding(*sharding, piece.rank)
+                                   : Result<std::vector<Box>>({whole(shape)});
+  if (!boxes) {
+    unread_[boxes.error().message].emplace_back(fqn, file);
+    return;
+  }
+  const bool fits = std::all_of(boxes->begin(), boxes->end(), [&](const Box& box) {
+    return lies_inside(box.offsets, box.sizes, shape);
+  });
+  if (!fits || !chunks_.add(piece, *boxes))
+    note(fmt::format("has the shape {} on rank {}, which is not its part of {}",
+                     to_text(piece.tensor.sizes), piece.rank, to_text(shape)),
+         fqn, file);
+}
+
+// In a file, and not in metadata.pkl: a reshard loses it.
+void ItemsTensors::check_recorded(const std::string& fqn, const Named& named) {
+  if (metadata_ == nullptr) return;
+  auto item = metadata_->items.find(named.item);
+  if (item != metadata_->items.end() && !item->second.tensors.contains(named.path))
+    unrecorded_.push_back(fqn);
+}
+
+// In metadata.pkl, and in no file that could be read: what a rank held is not known.
+void ItemsTensors::add_lost(std::uint32_t) {
+  std::vector<std::string> lost;
+  for (const auto& [item, saved] : metadata_->items) {
+    for (const auto& [path, groups] : saved.tensors) {
+      const std::string fqn = path.empty() ? item : item + "." + path;
+      if (named_.contains(fqn) || groups.empty()) continue;
+      const ItemGroup& group = groups.front();
+      if (!volume(group.sharding.global_shape) || group.dtype == Dtype::kUnknown) continue;
+      builder_.add_tensor(fqn, group.dtype, group.sharding.global_shape);
+      lost.push_back(fqn);
+    }
+  }
+  if (lost.empty()) return;
+  Finding finding = bad_record(
+      lost.front(),
+      fmt::format("{} that metadata.pkl has {} in no file that could be read: {}.",
+                  plural(lost.size(), "tensor"), lost.size() == 1 ? "is" : "are", some_of(lost)));
+  finding.subjects = std::move(lost);
+  builder_.add_finding(std::move(finding));
+}
+
+void ItemsTensors::note(const std::string& reason, const std::string& fqn,
+                        const std::string& file) {
+  wrong_[reason].emplace_back(fqn, file);
+}
+
+void ItemsTensors::note_wrong() {
+  std::size_t noted = 0;
+  auto add = [&](std::string subject, std::string cause, Severity severity) {
+    if (++noted > kMostItemFindings) return;
+    Finding finding = bad_record(std::move(subject), std::move(cause));
+    finding.severity = severity;
+    builder_.add_finding(std::move(finding));
+  };
+  for (const auto& [file, rank] : swapped_)
+    add(file,
+        fmt::format("{} was written by {}, as its DTensors say: the file has another rank's name. "
+                    "Its parts would be loaded at the places of that rank.",
+                    file, rank),
+        Severity::kError);
+  for (const auto& [file, other] : stale_)
+    add(file,
+        fmt::format("{} and {} were not written by one process: Python's hash of one mesh is "
+                    "another number in each. One of them is left over from another run, and the "
+                    "items are of two steps.",
+                    file, other),
+        Severity::kError);
+  for (const auto& [reason, where] : wrong_)
+    add(where.front().first,
+        fmt::format(
+            "{} in {} {}{}.", where.front().first, where.front().second, reason,
+            where.size() == 1 ? std::string() : fmt::format(" (and {} more)", where.size() - 1)),
+        Severity::kError);
+  if (!unrecorded_.empty())
+    add(unrecorded_.front(),
+        fmt::format("{} in the rank files {} not in metadata.pkl: {}. A load on the same ranks has "
+                    "them; every load on another mesh leaves them out.",
+                    plural(unrecorded_.size(), "tensor"), unrecorded_.size() == 1 ? "is" : "are",
+                    some_of(unrecorded_)),
+        Severity::kWarning);
+  for (const auto& [reason, where] : unread_) {
+    if (++noted > kMostItemFindings) return;
+    Finding finding =
+        bad_record(where.front().first,
+                   fmt::format("{} in {}: {}.", where.front().first, where.front().second, reason));
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+    builder_.add_finding(std::move(finding));
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,26 @@
+// metadata.pkl and a rank's file of torch_checkpointing of arbitrary bytes, one behind the other:
+// opened, read whole, checked.
+#include <cstddef>
+#include <cstdint>
+
+#include "core/formats/items.h"
+#include "core/formats/torch_checkpointing/items_open.h"
+
+using namespace shw;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 4) return 0;
+  auto view = std::as_bytes(std::span(data, size));
+  const std::size_t cut = 4 + (std::size_t{data[0]} | std::size_t{data[1]} << 8) % (size - 3);
+  const Bytes metadata(view.begin() + 4, view.begin() + static_cast<std::ptrdiff_t>(cut));
+  const Bytes file(view.begin() + static_cast<std::ptrdiff_t>(cut), view.end());
+  const char* name = (data[2] & 1) != 0 ? "model_0.safetensors" : "model_0.pt";
+  auto checkpoint =
+      open_items(memory_directory("fuzz", {{"metadata.pkl", metadata}, {name, file}}), nullptr);
+  if (!checkpoint) return 0;
+  for (std::uint32_t t = 0; t < (*checkpoint)->tensor_count(); ++t)
+    (void)read_tensor(**checkpoint, TensorId{t});
+  for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c)
+    (void)check_item_data(**checkpoint, ChunkId{c}, nullptr);
+  return 0;
+}
