@@ -21,10 +21,6 @@
 //
 // A path or a name that is no UTF-8 is written as text_of_name() (utf8.h).
 //
-// In certificates of before a tensor has "items_after": [hash] and "layout" where it has "items",
-// "before", "after" and "tiles" now, may have "inverse": [{"sizes", "hash", "parts": [{"at",
-// "from", "sizes", "order"}]}], and files have no "items".
-//
 // content_hash is the XXH3-128 of all the rest in canonical form: JSON without spaces, the keys of
 // every object sorted by their bytes. It guards against a slip of the hand, not against a forger.
 #include "core/repair/proof/certificate.h"
@@ -82,8 +78,6 @@ bool read(const In& json, Extents& out) {
 }
 bool read(const In& json, Box& out);
 bool read(const In& json, Operation& out);
-bool read(const In& json, InverseChunk& out);
-bool read(const In& json, InverseChunk::Part& out);
 bool read(const In& json, EntryCertificate& out);
 template <class T>
 bool read(const In& json, std::vector<T>& out) {
@@ -98,19 +92,7 @@ bool read(const In& json, Box& out) {
   return read(member(json, "offsets"), out.offsets) && read(member(json, "sizes"), out.sizes) &&
          out.offsets.size() == out.sizes.size() && out.sizes.size() <= kMaxDims;
 }
-bool read(const In& json, InverseChunk::Part& out) {
-  return read(member(json, "at"), out.at) && read(member(json, "from"), out.from) &&
-         read(member(json, "sizes"), out.sizes) &&
-         (member(json, "order").is_null() || read(member(json, "order"), out.order));
-}
-bool read(const In& json, InverseChunk& out) {
-  return read(member(json, "sizes"), out.sizes) && read(member(json, "hash"), out.hash) &&
-         read(member(json, "parts"), out.parts) && out.sizes.size() <= kMaxDims;
-}
 bool read(const In& json, TensorCertificate& out) {
-  // Certificates of before have none.
-  const In& inverse = member(json, "inverse");
-  if (!inverse.is_null() && !read(inverse, out.inverse)) return false;
   auto read_text = [&](const char* key, std::string& text) {
     return member(json, key).is_null() || read(member(json, key), text);
   };
@@ -126,14 +108,9 @@ bool read(const In& json, TensorCertificate& out) {
   if (!member(json, "damaged").is_null() && !read(member(json, "damaged"), out.damaged))
     return false;
   if (!read_text("damage", out.damage)) return false;
-  bool is_old = member(json, "tiles").is_null();
-  bool items = is_old ? read(member(json, "items_after"), out.items_after) &&
-                            read(member(json, "layout"), out.layout)
-                      : read(member(json, "items"), out.items) && read_text("before", out.before) &&
-                            read(member(json, "after"), out.after) &&
-                            read(member(json, "tiles"), out.tiles);
-  if (is_old) out.items = static_cast<std::int64_t>(out.items_after.size());
-  return items && read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
+  return read(member(json, "items"), out.items) && read_text("before", out.before) &&
+         read(member(json, "after"), out.after) && read(member(json, "tiles"), out.tiles) &&
+         read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
          read(member(json, "lost_boxes"), out.lost_boxes) &&
          read(member(json, "shape"), out.shape) && read_text("renamed_from", out.renamed_from);
 }
@@ -279,6 +256,9 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     }
     TensorCertificate tensor;
     tensor.fqn = name_of_text(fqn);
+    // What was written before 0.1.0 had "items_after" and "layout" in the place of these.
+    if (member(value, "tiles").is_null() && !member(value, "layout").is_null())
+      return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
     certificate.tensors.push_back(std::move(tensor));
   }

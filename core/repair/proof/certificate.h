@@ -15,20 +15,6 @@
 
 namespace shw {
 
-// One chunk of the source whose elements have moved, and where each box of it lies now.
-struct InverseChunk {
-  struct Part {
-    Extents at;     // in the old chunk
-    Extents from;   // in the new tensor
-    Extents sizes;  // in the old chunk
-    Extents order =
-        {};  // dim d of the old chunk is dim order[d] of the new tensor; empty: the same
-  };
-  Extents sizes;
-  std::string hash;  // XXH3-128 of its elements, row-major
-  std::vector<Part> parts;
-};
-
 // kept, lost, out_of_range and damaged are all its elements.
 struct TensorCertificate {
   std::string fqn;
@@ -39,19 +25,14 @@ struct TensorCertificate {
   // digest_of_items() of its items before and after: equal for a relabel. Before: of those that
   // came along; empty where none did.
   std::string before, after;
-  std::string tiles;  // digest_of_tiles(); empty in certificates of before
-  Extents shape;      // after the repair
-  // In certificates of before: XXH3-128 of each item, in chunk order, and of the shape and every
-  // tile's box, in chunk order.
-  std::vector<std::string> items_after = {};
-  std::string layout = {};
+  std::string tiles;              // digest_of_tiles()
+  Extents shape;                  // after the repair
   std::string renamed_from = {};  // its name before, where that was another
   // What stands where it is lost: "zero", "cast", "from"; empty where nothing is, or where a hole
   // was there before. `fill_from` names the tensor, `fill_checkpoint` where that lies ("from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
-  std::vector<InverseChunk> inverse = {};  // the way back, in certificates of before
-  std::string dtype = {};                  // empty in certificates of before
-  bool is_cast = false;                    // its values were rounded to this dtype
+  std::string dtype = {};
+  bool is_cast = false;  // its values were rounded to this dtype
   // Elements of rows at its end that the source had beyond this shape, and that were padding by
   // their bytes: left out, and not lost.
   std::int64_t padding = 0;
@@ -109,8 +90,7 @@ struct Certificate {
   // What lies beside the entries of the source and not of this: "_metadata of the state dict",
   // "config.json". No element and no entry is lost with it.
   std::vector<std::string> left_out = {};
-  // How it was made of its source, as JSON (a plan of a repair or of steps) or packed: keep_plan().
-  // Empty in certificates of before.
+  // How it was made of its source: the plan as JSON, or packed (keep_plan()).
   std::string plan = {};
   // Of one that was read: whether it is what was written, by its own hash.
   enum class Seal : std::uint8_t { kMissing, kHolds, kBroken } seal = Seal::kMissing;

@@ -21,19 +21,6 @@ std::string line_of(const AnyJson& json) {
   return json.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
 }
 
-Json json_of(const std::vector<InverseChunk>& chunks) {
-  Json inverse = Json::array();
-  for (const InverseChunk& chunk : chunks) {
-    Json parts = Json::array();
-    for (const InverseChunk::Part& part : chunk.parts) {
-      parts.push_back({{"at", part.at}, {"from", part.from}, {"sizes", part.sizes}});
-      if (!part.order.empty()) parts.back()["order"] = part.order;
-    }
-    inverse.push_back({{"sizes", chunk.sizes}, {"hash", chunk.hash}, {"parts", std::move(parts)}});
-  }
-  return inverse;
-}
-
 Json json_of(const TensorCertificate& tensor) {
   Json boxes = Json::array();
   for (const Box& box : tensor.lost_boxes)
@@ -42,15 +29,10 @@ Json json_of(const TensorCertificate& tensor) {
   auto add = [&](const char* key, const std::string& text) {
     if (!text.empty()) out[key] = text;
   };
-  if (tensor.tiles.empty()) {
-    out["items_after"] = tensor.items_after;
-    out["layout"] = tensor.layout;
-  } else {
-    out["items"] = tensor.items;
-    add("before", tensor.before);
-    out["after"] = tensor.after;
-    out["tiles"] = tensor.tiles;
-  }
+  out["items"] = tensor.items;
+  add("before", tensor.before);
+  out["after"] = tensor.after;
+  out["tiles"] = tensor.tiles;
   out["shape"] = tensor.shape;
   out["dtype"] = tensor.dtype;
   if (tensor.is_cast) out["cast"] = true;
@@ -62,7 +44,6 @@ Json json_of(const TensorCertificate& tensor) {
   add("fill", tensor.fill);
   add("fill_from", tensor.fill_from);
   add("fill_checkpoint", tensor.fill_checkpoint);
-  if (!tensor.inverse.empty()) out["inverse"] = json_of(tensor.inverse);
   return out;
 }
 

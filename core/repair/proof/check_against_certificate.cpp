@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/base/checked.h"
-#include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/saved_tiles.h"
@@ -32,21 +31,6 @@ std::vector<std::string> wrong_entries(const Certificate& certificate,
       wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
   }
   return wrong;
-}
-
-// The labels of a tensor as a hash, as certificates of before have it.
-std::string layout_hash(const Checkpoint& checkpoint, TensorId tensor) {
-  std::vector<std::int64_t> numbers;
-  auto add = [&](ExtentsView extents) {
-    numbers.push_back(static_cast<std::int64_t>(extents.size()));
-    numbers.insert(numbers.end(), extents.begin(), extents.end());
-  };
-  add(checkpoint.shape(tensor));
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    add(checkpoint.offsets(chunk));
-    add(checkpoint.sizes(chunk));
-  }
-  return to_hex(hash_of(std::as_bytes(std::span(numbers))));
 }
 
 // All that contradictions are told of.
@@ -115,27 +99,14 @@ std::string other_tiles(Holding& held, TensorId tensor) {
          " one or more are not those that were certified";
 }
 
-std::string text_of(const Hash128& hash) {
-  return hash == kNoHash ? std::string() : to_hex(hash);
-}
-
 // The bytes of its tiles, and which box each of them is.
 std::string contradiction_of_tiles(Holding& held, const TensorCertificate& entry, TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto chunks = checkpoint.chunks(tensor);
   const char* elsewhere = "its tiles are not where they were certified to be";
-  bool is_old = entry.tiles.empty();
-  if (is_old && entry.layout != layout_hash(checkpoint, tensor)) return elsewhere;
   if (entry.items != static_cast<std::int64_t>(chunks.size())) {
     return fmt::format("has {} where the certificate names {}", plural(chunks.size(), "tile"),
                        entry.items);
-  }
-  if (is_old) {
-    for (std::uint32_t i = 0; i < chunks.size(); ++i) {
-      if (text_of(held.hashes[index_of(chunks[i])]) != entry.items_after[i])
-        return other_tile(checkpoint, chunks[i]);
-    }
-    return {};
   }
   if (digest_of_items(hashes_of(checkpoint, tensor, held.hashes)) != entry.after)
     return other_tiles(held, tensor);
@@ -183,7 +154,7 @@ std::string contradiction(Holding& held, const TensorCertificate& entry, TensorI
     return "has the shape " + to_text(checkpoint.shape(tensor)) + " where " + to_text(entry.shape) +
            " was certified";
   }
-  if (!entry.dtype.empty() && entry.dtype != name(checkpoint.dtype(tensor))) {
+  if (entry.dtype != name(checkpoint.dtype(tensor))) {
     return "has the dtype " + std::string(name(checkpoint.dtype(tensor))) + " where " +
            entry.dtype + " was certified";
   }

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <functional>
 
-#include "core/base/hash.h"
 #include "core/formats/items.h"
 #include "core/repair/lower/item_place.h"
 #include "core/repair/lower/lower.h"
@@ -267,38 +266,6 @@ Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk) {
     return read_box(*file, header->payload_offset, chunk.box.sizes, part, element, to);
   };
   return each_block(comparing, whole(chunk.box.sizes), {}, "a tile", wanted);
-}
-
-Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
-                                 BoxReader& source, Progress* progress) {
-  std::size_t element = size_of(source.checkpoint().dtype(tensor.tensor));
-  RunningHash hash;
-  const bool turned = std::any_of(chunk.pieces.begin(), chunk.pieces.end(),
-                                  [](const Piece& piece) { return !piece.permutation.empty(); });
-  const std::int64_t at_once = turned ? kTurnedBytes : kComparedBytes;
-  Blocks blocks{chunk.box.sizes,
-                block_sizes(chunk.box.sizes, at_once / static_cast<std::int64_t>(element), {})};
-  Bytes bytes, out;
-  while (blocks.next()) {
-    if (is_cancelled(progress)) return cancelled_error();
-    const Box& block = blocks.block;
-    Extents strides = byte_strides(block.sizes, element);
-    out.assign(static_cast<std::size_t>(*volume(block.sizes)) * element, std::byte{0});
-    for (const Piece& piece : chunk.pieces) {
-      Box to{piece.at, sizes_in_new(piece)};
-      auto common = block.sizes.empty() ? std::optional<Box>(block) : intersect(to, block);
-      if (!common) continue;
-      SHW_CHECK(read_piece(piece, *common, source, element, bytes));
-      std::int64_t begin = 0;
-      for (std::size_t d = 0; d < strides.size(); ++d)
-        begin += (common->offsets[d] - block.offsets[d]) * strides[d];
-      each_canonical_pair(
-          pair_of(common->sizes, byte_strides(common->sizes, element), 0, strides, begin),
-          [&](const LayoutPair& part) { copy_elements(bytes.data(), out.data(), part, element); });
-    }
-    hash.add(out);
-  }
-  return hash.text();
 }
 
 }  // namespace shw

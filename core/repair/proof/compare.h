@@ -30,8 +30,4 @@ Status compare_item(const Comparing& comparing, ChunkId item);
 // The same of a planned chunk that keeps its item, which may lie where no record says.
 Status compare_kept(const Comparing& comparing, const PlannedChunk& chunk);
 
-// XXH3-128 of the row-major elements of `chunk`, put together from its pieces in `source`.
-Result<std::string> hash_payload(const PlannedTensor& tensor, const PlannedChunk& chunk,
-                                 BoxReader& source, Progress* progress);
-
 }  // namespace shw

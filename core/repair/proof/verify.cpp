@@ -13,7 +13,6 @@
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/certified_folder.h"
 #include "core/repair/proof/check_against_certificate.h"
-#include "core/repair/proof/inverse.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/proof/verify_words.h"
 
@@ -29,32 +28,6 @@ struct SourceRun {
   // By chunk: nothing of those that were not compared.
   std::vector<std::optional<ComparedChunk>> found = {};
 };
-
-// Bytes that moved, mapped back to what the certificate says they were.
-Status add_inverse(const Certificate& certificate, const Checkpoint& checkpoint,
-                   VerifyReport& report, Progress* progress) {
-  std::int64_t back = 0;
-  for (const TensorCertificate& entry : certificate.tensors) {
-    auto tensor = checkpoint.find(entry.fqn);
-    if (entry.inverse.empty() || !tensor) continue;
-    auto why = contradiction_of_inverse(entry.inverse, *tensor, checkpoint, progress);
-    if (!why && why.error().kind == ErrorKind::kCancelled)
-      return tl::unexpected<Error>(why.error());
-    if (why && why->empty()) {
-      ++back;
-      continue;
-    }
-    if (report.outcome == VerifyReport::Outcome::kProved) report.reasons.clear();
-    report.outcome = VerifyReport::Outcome::kBroken;
-    report.reasons.push_back(entry.fqn + ": " + (why ? *why : why.error().message));
-  }
-  if (back != 0 && report.outcome == VerifyReport::Outcome::kProved) {
-    report.reasons.push_back(
-        fmt::format("{} {} whose bytes moved: mapped back, they are what the source held", back,
-                    back == 1 ? "tensor" : "tensors"));
-  }
-  return {};
-}
 
 void add_reasons(VerifyReport& report, VerifyReport::Outcome outcome,
                  const std::vector<std::string>& reasons) {
@@ -165,8 +138,9 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
       broken.push_back(entry.fqn +
                        ": by the recorded plan another number of elements of padding is left out");
   }
-  std::vector<std::string> words = certificate.steps;
+  std::vector<std::string> words;
   for (const Operation& operation : certificate.operations) words.push_back(operation.text);
+  words.insert(words.end(), certificate.steps.begin(), certificate.steps.end());
   if (words != expected.words)
     broken.push_back("the certificate tells other operations than the recorded plan");
   if (certificate.dropped != expected.dropped || certificate.trimmed != expected.trimmed)
@@ -358,8 +332,6 @@ Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& che
   }
   std::vector<std::string> holes;
   report = check_against_certificate(certificate, checkpoint, *hashes, holes);
-  if (report.outcome == VerifyReport::Outcome::kProved)
-    SHW_CHECK(add_inverse(certificate, checkpoint, report, progress));
   SHW_CHECK(add_disagreements(certificate, checkpoint, *hashes, report, progress));
   if (run.source != nullptr) end_source_run(certificate, checkpoint, run, report);
   tell_holes(holes, report);
