@@ -147,7 +147,7 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
 
 // The form of another one than was opened.
 void add_form_options(CLI::App& verb, std::string_view shape, Options& options) {
-  if (takes(shape, 'c')) {
+  if (takes(shape, 'c') || takes(shape, 'p')) {
     verb.add_option("--placements", options.placements,
                     "placements by shell patterns of names; without: Shard(0) on the first axis")
         ->type_name("FILE");
@@ -188,8 +188,17 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
 // What is to be done.
 void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'p')) {
-    verb.add_option("--plan", options.plan, "a plan that `plan --json` printed, or one of steps")
+    verb.add_option("--plan", options.plan,
+                    "a plan: what `plan --json` printed, or steps that you wrote")
         ->type_name("FILE");
+  }
+  if (takes(shape, 'p')) {
+    verb.add_option("--then", options.then,
+                    "what follows in the same pass: reshard:MESH, convert:FORMAT, cast:DTYPE, "
+                    "drop:PATTERN, or a step as JSON; may be said several times")
+        ->type_name("STEP")
+        ->expected(1)
+        ->take_all();
   }
   if (takes(shape, 'X')) {
     verb.add_flag("--explain", options.explain,
@@ -257,13 +266,13 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
 // Where an option stands in --help; those of no group stand first.
 struct OptionGroup {
   const char* title;
-  std::array<std::string_view, 16> names;
+  std::array<std::string_view, 17> names;
 };
 constexpr std::array<OptionGroup, 4> kOptionGroups = {{
     {"What is expected, and how deep to look", {"spec", "against", "mesh", "depth", "data"}},
     {"The result",
-     {"out", "in-place", "yes", "to", "plan", "fill", "placements", "leave-out", "weights-only",
-      "strip", "rename", "dtype", "shard-size", "integrity", "paths", "copy"}},
+     {"out", "in-place", "yes", "to", "plan", "then", "fill", "placements", "leave-out",
+      "weights-only", "strip", "rename", "dtype", "shard-size", "integrity", "paths", "copy"}},
     {"For CI", {"fail-on", "baseline", "policy", "ignore", "format"}},
     {"The machine", {"memory", "threads", "device", "on-device-error", "transport", "processes"}},
 }};

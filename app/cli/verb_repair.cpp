@@ -87,13 +87,21 @@ std::string explained(const Plan& plan, const Result<RepairOutlook>& outlook) {
   return text;
 }
 
-// A plan of steps: one that a person wrote, or what --fill asks for where files are gone.
-Result<std::optional<StepPlan>> steps_asked_for(Context& context, const verbs::Opened& opened) {
+// What --plan holds, what --fill asks for where files are gone, or what findings ask for; then the
+// steps of --then.
+Result<Plan> plan_asked_for(Context& context, const verbs::Opened& opened) {
   const Options& options = context.options;
-  if (options.plan.empty())
-    return verbs::plan_dropping_missing_data(opened, options.fill, &context.progress);
-  return options.fill.empty() ? verbs::read_step_plan(options.plan)
-                              : Result<std::optional<StepPlan>>(std::optional<StepPlan>());
+  std::optional<Plan> without_files;
+  if (options.plan.empty()) {
+    SHW_TRY(without_files,
+            verbs::plan_dropping_missing_data(opened, options.fill, &context.progress));
+  }
+  SHW_TRY(Plan plan,
+          without_files ? Result<Plan>(std::move(*without_files)) : plan_now(context, opened));
+  SHW_TRY(const std::vector<std::string> remarks,
+          verbs::add_steps(opened, options, plan, &context.progress));
+  for (const std::string& remark : remarks) context.terminal.say(printable(remark));
+  return plan;
 }
 
 // Of files that are not there, as long as nobody said what shall stand in the place of what lay
@@ -113,11 +121,9 @@ void print_fill_advice(Context& context, const verbs::Opened& opened) {
 int run_plan(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto steps = steps_asked_for(context, *opened);
-  if (!steps) return fail_with(context, steps.error());
-  if (*steps) return print_steps_plan(context, *opened, **steps);
-  auto plan = plan_now(context, *opened);
+  auto plan = plan_asked_for(context, *opened);
   if (!plan) return fail_with(context, plan.error());
+  if (plan->transforms()) return print_steps_plan(context, *opened, *plan);
   const Checkpoint& checkpoint = *opened->checkpoint;
   bool explains = !plan->empty() && (context.options.json || context.options.explain);
   auto outlook = explains ? outlook_of(checkpoint, *plan, {context.options.out})
@@ -265,11 +271,9 @@ int run_repair(Context& context) {
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto steps = steps_asked_for(context, *opened);
-  if (!steps) return fail_with(context, steps.error());
-  if (*steps) return run_steps(context, *opened, **steps, "-repaired");
-  auto plan = plan_now(context, *opened);
+  auto plan = plan_asked_for(context, *opened);
   if (!plan) return fail_with(context, plan.error());
+  if (plan->transforms()) return run_steps(context, *opened, *plan, "-repaired");
   if (plan->empty()) return nothing_to_repair(context, *plan);
   // A sound checkpoint is not copied to have its metadata in another form.
   if (!repairs_anything(*plan) && plan->undecided.empty() && options.plan.empty() &&

@@ -6,7 +6,8 @@ namespace shw::cli {
 namespace {
 
 // Options: s --spec, a --against, d --data and --depth, m
-// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, f --fail-on, g
+// --mesh, l --limit and --values, o --out, i --in-place and --yes, p --plan, --then and
+// --placements, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and what else convert takes, A --against
 // of verify, N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and
@@ -81,7 +82,8 @@ constexpr VerbRow kVerbs[] = {
     {"repair", "sadmoipgbhuM", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
-     "  shardwright repair step_9000 --spec spec.json --in-place --yes",
+     "  shardwright repair step_9000 --spec spec.json --in-place --yes\n"
+     "  shardwright repair step_9000 --spec spec.json --then reshard:dp=8 --then cast:bfloat16",
      "Into a new folder beside the checkpoint. It asks first; without a terminal and without "
      "--yes it writes nothing and exits 3. What the same repair left beside it when it was killed "
      "on this machine is gone on with. What another one left for the same output is removed.\n\n"

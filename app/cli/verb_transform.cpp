@@ -6,7 +6,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
-#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/run/in_place.h"
 #include "core/repair/run/outlook_words.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
@@ -30,10 +30,14 @@ std::string predicted_in_words(const Forecast& forecast) {
       forecast.decoded_items == 0 ? std::string() : "; on the disk " + decoded_in_words(forecast));
 }
 
-std::string in_words(const verbs::StepOutlook& outlook) {
+std::string steps_in_words(const verbs::StepOutlook& outlook) {
   std::string text;
   for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
-  std::string jobs;
+  return text;
+}
+
+std::string in_words(const verbs::StepOutlook& outlook) {
+  std::string text = steps_in_words(outlook), jobs;
   for (const auto& [what, count] : outlook.jobs)
     jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
   if (!jobs.empty())
@@ -48,11 +52,13 @@ std::string in_words(const verbs::StepOutlook& outlook) {
 }
 
 // What it comes to, and whether it can be done, is worked out for somebody who has to be asked.
-Status agree_to_write(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan& plan,
                       const std::string& output) {
   if (context.options.yes) return {};
   if (context.team != nullptr) return needs_yes();
   Terminal& terminal = context.terminal;
+  const bool in_place = context.options.in_place;
+  if (in_place) SHW_CHECK(check_in_place(*opened.checkpoint, plan));
   auto outlook = [&] {
     ProgressLine line(terminal, context.progress);
     return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
@@ -62,10 +68,17 @@ Status agree_to_write(Context& context, const verbs::Opened& opened, const StepP
     return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
                 "Repeat this with --yes.");
   }
-  terminal.error(in_words(*outlook));
-  if (terminal.ask("\nWrite it into " + printable(output) + "? [y/N] ")) return {};
+  if (plan.repairs()) terminal.error(lost_to_text(*opened.checkpoint, plan));
+  terminal.error(in_place ? steps_in_words(*outlook) : in_words(*outlook));
+  const std::string question = in_place ? "\nReplace .metadata in " +
+                                              printable(context.options.checkpoint) +
+                                              " (undo takes it back)? [y/N] "
+                                        : "\nWrite it into " + printable(output) + "? [y/N] ";
+  if (terminal.ask(question)) return {};
   return fail(ErrorKind::kCancelled, "nothing was written");
 }
+
+}  // namespace
 
 // Nothing that is wrong may be made to look right.
 Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
@@ -80,6 +93,8 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
                   "), and in other tiles nobody could tell any more: " + findings.front().cause,
               {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
 }
+
+namespace {
 
 void print_written(Context& context, const RepairResult& result,
                    const std::vector<Finding>& remaining) {
@@ -98,14 +113,19 @@ void print_written(Context& context, const RepairResult& result,
       other_ranks_to_text(result) + left_out_to_text(result) + "  checkpoint   " +
       printable(result.output) + "\n  certificate  " + printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
-                       printable(result.output));
+                       printable(result.output) +
+                       (context.options.in_place
+                            ? "\nTake it back:  shardwright undo " + printable(result.output)
+                            : ""));
 }
 
 }  // namespace
 
-int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix) {
   const Options& options = context.options;
+  if (auto sound = refuse_broken(verbs::reasons_in(plan), options.checkpoint); !sound)
+    return fail_with(context, sound.error());
   ApplyOptions wanted{options.out, options.in_place};
   wanted.suffix = suffix;
   wanted.checkpoint = options.checkpoint;
@@ -119,7 +139,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
     return fail_with(context, agreed.error());
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::take(opened, plan, wanted, &context.progress);
+    return verbs::repair(opened, plan, wanted, &context.progress);
   }();
   if (!result) return fail_with(context, result.error());
   print_device_use(context, result->device);
@@ -136,28 +156,28 @@ int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& pla
   return code_of_result(context, *opened.checkpoint, *remaining);
 }
 
-int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan plan) {
+int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {
+  if (auto sound = refuse_broken(verbs::reasons_in(plan), context.options.checkpoint); !sound)
+    return fail_with(context, sound.error());
   auto outlook = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::look_ahead(opened, plan, context.options.memory, &context.progress);
   }();
   if (!outlook) return fail_with(context, outlook.error());
   if (context.options.json) {
-    if (plan.checkpoint.empty()) plan.checkpoint = context.options.checkpoint;
-    if (plan.fingerprint.empty()) plan.fingerprint = fingerprint(*opened.checkpoint);
-    context.terminal.out_line(verbs::outlook_to_json(plan, *outlook));
+    context.terminal.out_line(verbs::outlook_to_json(*opened.checkpoint, plan, *outlook));
   } else {
     context.terminal.out(in_words(*outlook));
     context.terminal.say("\nNothing was written. Carry it out:  " +
                          command_line("repair", context.options));
   }
-  return kClean;
+  return plan.undecided.empty() ? kClean : kFindings;
 }
 
 namespace {
 
 // What is broken is refused, and the steps are carried out else.
-int write_result(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+int write_result(Context& context, const verbs::Opened& opened, const Plan& plan,
                  const std::string& suffix) {
   auto wrong = [&] {
     ProgressLine line(context.terminal, context.progress);

@@ -16,7 +16,6 @@
 #include "core/report/listing.h"
 #include "core/report/text.h"
 #include "core/rules/check.h"
-#include "core/transform/steps_json.h"
 #include "core/verbs/check_context.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/verbs.h"
@@ -66,12 +65,16 @@ int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
 
-// Executes the steps of a plan; the default output is "<checkpoint><suffix>".
-int run_steps(Context& context, const verbs::Opened& opened, const StepPlan& plan,
+// Carries out a plan with steps; without --out into "<checkpoint><suffix>".
+int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix);
 
-// Prints a plan of steps without executing it.
-int print_steps_plan(Context& context, const verbs::Opened& opened, StepPlan plan);
+// Says what a plan with steps comes to.
+int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan);
+
+// What of a checkpoint is wrong and would be carried over into new tiles: an error, where anything
+// is.
+Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
 
 // Fails for several processes, which cannot ask on a terminal.
 Status needs_yes();

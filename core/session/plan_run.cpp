@@ -95,6 +95,7 @@ Result<Change> run_load_plan(const Snapshot& before, const Command& command, Pro
   if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
   SHW_TRY(Plan plan, verbs::read_plan(opened_in(before), path));
+  SHW_CHECK(verbs::check_is_shown(plan));
   return take_plan(before, std::move(plan), "loaded from " + path, path);
 }
 

@@ -26,6 +26,7 @@ TargetTensor metadata_copy_of(const TargetTensor& tensor) {
   out.shape = tensor.shape;
   out.path = tensor.path;
   out.before = tensor.before;
+  out.padding = tensor.padding;
   out.is_moved = true;
   return out;
 }
@@ -166,6 +167,7 @@ Status apply(TargetState& all, const SplitStep& step) {
     part.path.clear();
     part.before = {};
     part.shape[dim] = size;
+    if (i != 0) part.padding = 0;
     BoxMapping move{rows_of(tensor.shape, dim, begin, size), Extents(tensor.shape.size(), 0),
                     same_order(tensor.shape.size())};
     if (step.drop_dim) {
@@ -197,6 +199,7 @@ Status begin_concat(const ConcatStep& step, const TargetTensor& first, std::size
   into.fqn = step.into;
   into.path.clear();
   into.before = {};
+  into.padding = 0;
   if (!step.new_dim) {
     SHW_TRY(dim, dim_of(first, step.dim));
     into.shape[dim] = 0;
@@ -231,6 +234,7 @@ Status add_to_concat(const ConcatStep& step, const TargetTensor& tensor, std::si
   if (!end) return bad_step(tensor.fqn, "they are too many rows together");
   move.to[dim] = into.shape[dim];
   into.shape[dim] = *end;
+  into.padding += tensor.padding;
   append_mapped(tensor, {&move, 1}, TilesGo::kAlong, into);
   return {};
 }

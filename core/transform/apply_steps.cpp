@@ -87,7 +87,7 @@ Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
   const bool may_be_empty = has_nameless(all.source());
   for (std::size_t i = 0, count = 1; i < steps.size(); i += count) {
     if (is_cancelled(progress)) return cancelled_error();
-    all.step = i + 1;
+    all.step = all.steps_before + i + 1;
     const std::optional<PadRun> pads = pads_from(steps, i);
     count = pads ? pads->count : 1;
     Status taken = pads ? apply(all, pads->step)
@@ -95,8 +95,9 @@ Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
     if (taken) taken = check_names_differ(all, may_be_empty);
     if (taken) continue;
     Error error = std::move(taken).error();
-    const std::string which = count == 1 ? fmt::format("step {}", i + 1)
-                                         : fmt::format("steps {} to {}", i + 1, i + count);
+    const std::string which = count == 1
+                                  ? fmt::format("step {}", all.step)
+                                  : fmt::format("steps {} to {}", all.step, all.step + count - 1);
     error.message = fmt::format("{} ({}): {}", which, name(steps[i]), error.message);
     return tl::unexpected<Error>(std::move(error));
   }

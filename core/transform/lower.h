@@ -33,6 +33,11 @@ struct LoweredTarget {
 Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
                                    Progress* progress = nullptr);
 
+// What `.metadata` is to say where every item stays where it lies. kUnsupported with the first
+// tensor of which bytes would have to move or to be written.
+Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
+                                 Progress* progress = nullptr);
+
 // Tensors with elements that are not their own, with boxes of their new places.
 std::vector<std::pair<std::string, Loss>> losses_after(const TargetState& all);
 

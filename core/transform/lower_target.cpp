@@ -55,18 +55,31 @@ std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& te
 
 class Lowering {
  public:
-  Lowering(const TargetState& all, const WantedForm& form, Progress* progress)
-      : all_(all), form_(form), progress_(progress), values_(all.source(), progress) {
+  enum class Where : std::uint8_t { kNewFolder, kInPlace };
+
+  Lowering(const TargetState& all, const WantedForm& form, Where where, Progress* progress)
+      : all_(all),
+        form_(form),
+        in_place_(where == Where::kInPlace),
+        progress_(progress),
+        values_(all.source(), progress) {
     const Format& source = all.source().format();
     keeps_ = source.writer == form.format->writer && source.rewrite == Rewrite::kIndex;
     for (const auto& input : all.inputs) lowered_.inputs.push_back(input.get());
+  }
+
+  Status lay_out() {
+    auto laid_out = form_.format->writer->lay_out(lowered_.outputs);
+    if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
+    lowered_.laid_out = std::move(*laid_out);
+    return {};
   }
 
   Status describe() {
     Outputs& outputs = lowered_.outputs;
     const Provenance& provenance = all_.source().provenance();
     outputs.source = &all_.source();
-    outputs.all_new = true;
+    outputs.all_new = !in_place_;
     outputs.shard_bytes = form_.shard_bytes;
     if (!provenance.path_class.empty()) outputs.checkpoint_id = form_.out;
     outputs.save_id = provenance.save_id;
@@ -88,9 +101,6 @@ class Lowering {
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
     add_losses();
-    auto laid_out = form_.format->writer->lay_out(outputs);
-    if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
-    lowered_.laid_out = std::move(*laid_out);
     return {};
   }
 
@@ -162,7 +172,10 @@ class Lowering {
       const Part* whole_tile = index.parts_of_tile(tile.box, parts);
       if (keeps_ && whole_tile != nullptr)
         made.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
-      if (made.kept) {
+      if (in_place_) {
+        if (!made.kept && is_empty(tile.box)) made.kept = empty_chunk(tensor, tile.box);
+        if (!made.kept) return moves(tensor);
+      } else if (made.kept) {
         SHW_CHECK(check_is_there({0, *made.kept}));
       } else {
         SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
@@ -178,6 +191,21 @@ class Lowering {
       lowered_.outputs.reordered.push_back(out.fqn);
     }
     return {};
+  }
+
+  // The saved chunk that holds no element at that place either.
+  std::optional<ChunkId> empty_chunk(const TargetTensor& tensor, const Box& tile) const {
+    if (!tensor.before) return std::nullopt;
+    for (ChunkId chunk : all_.source().chunks(*tensor.before)) {
+      if (box_of(all_.source(), chunk) == tile) return chunk;
+    }
+    return std::nullopt;
+  }
+  static Status moves(const TargetTensor& tensor) {
+    return cannot_make_target(
+        tensor.fqn, tensor.loss.boxes.empty()
+                        ? "bytes of it would have to move or to be written"
+                        : "elements of it are lost, and what fills them has to be written");
   }
 
   // What they are taken from will be read. A tensor has chunks to itself, or nearly.
@@ -247,6 +275,7 @@ class Lowering {
 
   const TargetState& all_;
   const WantedForm& form_;
+  const bool in_place_;
   Progress* progress_;
   CarriedValues values_;
   bool keeps_ = false;
@@ -280,10 +309,20 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
   }
   SHW_CHECK(check_none_is_nowhere(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
-  Lowering lowering(all, form, progress);
+  Lowering lowering(all, form, Lowering::Where::kNewFolder, progress);
   SHW_CHECK(lowering.describe());
+  SHW_CHECK(lowering.lay_out());
   SHW_CHECK(lowering.make_program());
   return lowering.take();
+}
+
+Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
+                                 Progress* progress) {
+  SHW_CHECK(check_none_is_nowhere(all));
+  if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
+  Lowering lowering(all, form, Lowering::Where::kInPlace, progress);
+  SHW_CHECK(lowering.describe());
+  return std::move(lowering.take().outputs);
 }
 
 }  // namespace shw

@@ -1,20 +1,12 @@
 #include "core/transform/steps_json.h"
 
-#include <fmt/core.h>
-
-#include <set>
-
-#include "core/base/hash.h"
-#include "core/base/json.h"
-#include "core/transform/json.h"
-
 namespace shw {
 namespace {
 
 using StepJson = nlohmann::ordered_json;
 
-// Far more than anybody writes by hand, and little enough to be held.
-constexpr std::size_t kMostSteps = 100'000, kMostNumbers = 1 << 20;
+// Far more numbers than a person writes by hand, and few enough to be held.
+constexpr std::size_t kMostNumbers = 1 << 20;
 
 // ---- writing
 
@@ -315,138 +307,20 @@ constexpr StepReader kStepReaders[] = {
     {"restore", read_restore},
 };
 
-void read_steps(EditedJson& in, const StepJson& json, StepPlan& plan) {
-  const StepJson& list = in.list(json, "steps");
-  if (list.size() > kMostSteps) return in.complain("there are more steps than anybody takes");
-  for (const StepJson& one : list) {
-    in.at(fmt::format("step {}: ", plan.steps.size() + 1));
-    std::string word = in.text(one, "step");
-    const auto* reader = std::find_if(std::begin(kStepReaders), std::end(kStepReaders),
-                                      [&](const StepReader& row) { return row.word == word; });
-    if (in.ok() && reader == std::end(kStepReaders))
-      in.complain("there is no step \"" + word + "\"");
-    if (!in.ok()) return;
-    plan.steps.push_back(reader->read(in, one));
-    if (!in.ok()) return;
-  }
-  in.at("");
-}
+}  // namespace
 
-StepJson json_of_plan(const StepPlan& plan) {
-  StepJson out = {{"schema", "shardwright/1"},
-                  {"plan", 2},
-                  {"checkpoint", plan.checkpoint},
-                  {"fingerprint", plan.fingerprint}};
-  if (!plan.inputs.empty()) out["inputs"] = StepJson::array();
-  for (const StepPlan::Input& input : plan.inputs)
-    out["inputs"].push_back({{"checkpoint", input.checkpoint}, {"fingerprint", input.fingerprint}});
-  out["steps"] = StepJson::array();
-  for (const Step& step : plan.steps) {
-    StepJson one = {{"step", name(step)}};
-    std::visit(StepWriter{one}, step);
-    out["steps"].push_back(std::move(one));
-  }
-  StepJson target = StepJson::object();
-  if (!plan.format.empty()) target["format"] = plan.format;
-  if (plan.shard_bytes != 0) target["shard_bytes"] = plan.shard_bytes;
-  if (plan.weights_only) target["weights_only"] = true;
-  if (!target.empty()) out["target"] = std::move(target);
-  write_names_as_text(out);
+nlohmann::ordered_json json_of_step(const Step& step) {
+  StepJson out = {{"step", name(step)}};
+  std::visit(StepWriter{out}, step);
   return out;
 }
 
-void read_target(EditedJson& in, const StepJson& json, StepPlan& plan) {
-  if (!EditedJson::has(json, "target")) return;
-  const StepJson& target = json["target"];
-  in.only(target, {"format", "shard_bytes", "weights_only"});
-  if (EditedJson::has(target, "format")) plan.format = in.text(target, "format");
-  if (EditedJson::has(target, "shard_bytes"))
-    plan.shard_bytes = in.number<std::uint64_t>(target, "shard_bytes");
-  if (EditedJson::has(target, "weights_only"))
-    plan.weights_only = in.boolean(target, "weights_only");
-}
-
-}  // namespace
-
-std::string hash_of(const StepPlan& plan) {
-  StepPlan named_nowhere = plan;
-  named_nowhere.checkpoint.clear();
-  std::string text =
-      json_of_plan(named_nowhere).dump(-1, ' ', false, StepJson::error_handler_t::replace);
-  return to_hex(shw::hash_of(std::as_bytes(std::span(text))));
-}
-
-std::string steps_to_json(const StepPlan& plan) {
-  StepJson out = json_of_plan(plan);
-  out["hash"] = hash_of(plan);
-  return out.dump(1, ' ', false, StepJson::error_handler_t::replace);
-}
-
-namespace {
-
-// Notes what a tree of the text would pass over: a key that is there twice (the first one), and
-// what is nested too deep.
-struct PassedOver {
-  bool too_deep = false;
-  std::string twice = {};
-  std::vector<std::set<std::string>> open = {};  // the keys of each object that is being read
-
-  bool keeps(int depth, StepJson::parse_event_t event, const StepJson& value) {
-    using Event = StepJson::parse_event_t;
-    too_deep = too_deep || depth >= 32;
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end) open.pop_back();
-    if (event == Event::key && !open.back().insert(value.get<std::string>()).second &&
-        twice.empty())
-      twice = value.get<std::string>();
-    return !too_deep;
-  }
-};
-
-}  // namespace
-
-// Nothing of it is kept: the tree of a plan of millions of tiles would take gigabytes.
-bool is_step_plan(std::string_view json) {
-  bool has_steps = false;
-  auto keeps = [&](int depth, StepJson::parse_event_t event, const StepJson& value) {
-    const bool is_key = depth == 1 && event == StepJson::parse_event_t::key;
-    has_steps = has_steps || (is_key && value == "steps");
-    return !is_key;
-  };
-  return parse_json<StepJson>(json.begin(), json.end(), keeps).tree.is_object() && has_steps;
-}
-
-Result<StepPlan> steps_from_json(std::string_view json, const std::string& source) {
-  PassedOver passed;
-  auto keeps = [&](int depth, StepJson::parse_event_t event, const StepJson& value) {
-    return passed.keeps(depth, event, value);
-  };
-  const StepJson parsed = parse_json<StepJson>(json.begin(), json.end(), keeps).tree;
-  EditedJson in;
-  StepPlan plan;
-  if (parsed.is_discarded() || passed.too_deep) {
-    in.complain("it is no JSON");
-  } else if (!passed.twice.empty()) {
-    in.complain("\"" + passed.twice + "\" is there twice");
-  } else {
-    in.only(parsed, {"schema", "plan", "checkpoint", "fingerprint", "inputs", "steps", "target",
-                     "hash", "explain"});
-    if (in.ok() && in.text(parsed, "schema") != "shardwright/1")
-      in.complain("\"schema\" is another one");
-    if (EditedJson::has(parsed, "checkpoint")) plan.checkpoint = in.text(parsed, "checkpoint");
-    if (EditedJson::has(parsed, "fingerprint")) plan.fingerprint = in.text(parsed, "fingerprint");
-    if (EditedJson::has(parsed, "inputs")) {
-      for (const StepJson& one : in.list(parsed, "inputs")) {
-        in.only(one, {"checkpoint", "fingerprint"});
-        if (!in.ok()) break;
-        plan.inputs.push_back({in.text(one, "checkpoint"), in.text(one, "fingerprint")});
-      }
-    }
-    read_target(in, parsed, plan);
-    read_steps(in, parsed, plan);
-  }
-  if (in.ok()) return plan;
-  return fail(ErrorKind::kDamaged, "is no plan that can be used: " + in.error(), {source});
+Step read_step(EditedJson& in, const nlohmann::ordered_json& json) {
+  const std::string word = in.text(json, "step");
+  const auto* reader = std::find_if(std::begin(kStepReaders), std::end(kStepReaders),
+                                    [&](const StepReader& row) { return row.word == word; });
+  if (in.ok() && reader == std::end(kStepReaders)) in.complain("there is no step \"" + word + "\"");
+  return in.ok() ? reader->read(in, json) : Step{};
 }
 
 }  // namespace shw

@@ -26,7 +26,7 @@ namespace shw {
 // --- where elements come from
 
 struct FromChunk {
-  std::uint32_t input = 0;  // in Arrangement::inputs
+  std::uint32_t input = 0;  // in TargetState::inputs
   ChunkId chunk{};
 };
 // A row-major payload in a file of input 0 that no record names.
@@ -44,7 +44,7 @@ struct FromConstant {
 // Factors of blocks of a quantised weight: element i of the part has the one at
 // (first[e] + i[order[e]]) / block[e] in every dim e of the tensor of factors.
 struct Scaling {
-  std::uint32_t factors = 0;  // in Arrangement::factors
+  std::uint32_t factors = 0;  // in TargetState::factors
   Extents first, block, order;
 };
 
@@ -95,14 +95,15 @@ struct TargetTensor {
   std::vector<PathPart> path = {};
   std::optional<TensorId> before = {};  // of input 0: the one that it was, and nothing else
   Loss loss = {};
-  bool is_cast = false;   // values were rounded on the way
-  bool is_moved = false;  // elements lie at other indices than in what they were
+  bool is_cast = false;      // values were rounded on the way
+  bool is_moved = false;     // elements lie at other indices than in what they were
+  std::int64_t padding = 0;  // TensorCertificate::padding: what a repair cut off its end
 };
 
 // How a tensor is cut where its tiles are not named one by one.
 struct WholeTiling {};
 struct MeshTiling {
-  std::uint32_t mesh = 0;  // in Arrangement::meshes
+  std::uint32_t mesh = 0;  // in TargetState::meshes
   std::vector<Placement> placements;
   std::size_t step = 0;  // that asked for it, from 1: what is wrong with it is found later
 };
@@ -118,9 +119,10 @@ struct TargetEntry {
 };
 
 struct TargetNonTensorEntry {
-  std::size_t object = 0;  // in objects() of input 0
+  std::size_t object = 0;  // in objects() of input 0: whose value it has
   std::string fqn;
   std::vector<PathPart> path;
+  std::size_t own = object;  // whose place it has: another one where a repair replaced its value
 };
 
 struct TargetState {
@@ -137,6 +139,7 @@ struct TargetState {
   std::map<std::string, Loss> losses = {};  // of input 0, by FQN: what earlier repairs filled
   std::int64_t trimmed = 0;                 // elements that no tensor holds any more
   std::size_t step = 0;                     // that is being taken, from 1
+  std::size_t steps_before = 0;             // steps of the plan before those that are taken
   std::optional<EntryNames> names = {};     // while steps are taken (named_entries.h)
 
   const Checkpoint& source() const { return *inputs.front(); }

@@ -104,7 +104,7 @@ struct Filling {
 };
 
 void add_fills(const Filling& filling, const MissingChunks& missing, const MissingChunks& more,
-               StepPlan& plan) {
+               Plan& plan) {
   std::map<std::string, FillStep> alike;  // one step for all tensors filled from one checkpoint
   for (const auto& [tensor, boxes] : missing) {
     FillStep step;
@@ -127,17 +127,17 @@ void add_fills(const Filling& filling, const MissingChunks& missing, const Missi
 
 }  // namespace
 
-Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
-                                                           const std::string& fill,
-                                                           Progress* progress) {
+Result<std::optional<Plan>> plan_dropping_missing_data(const Opened& opened,
+                                                       const std::string& fill,
+                                                       Progress* progress) {
   const Checkpoint& c = *opened.checkpoint;
-  if (fill.empty() || c.directory() == nullptr) return std::optional<StepPlan>();
+  if (fill.empty() || c.directory() == nullptr) return std::optional<Plan>();
   const MissingChunks missing = missing_chunks_of(c);
   const std::vector<std::string> entries = missing_entries_of(c);
-  if (missing.empty() && entries.empty()) return std::optional<StepPlan>();
+  if (missing.empty() && entries.empty()) return std::optional<Plan>();
   PlanOptions options;
   SHW_CHECK(choose_fill(fill, options, progress));
-  StepPlan plan;
+  Plan plan;
   plan.checkpoint = c.directory()->name();
   plan.fingerprint = fingerprint(c);
   Filling filling{c, options, {}, {}};
@@ -149,7 +149,7 @@ Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
   add_fills(filling, missing, lost_by_other_moments(c, missing, progress), plan);
   if (!entries.empty()) plan.steps.emplace_back(DropStep{entries});
   resolve_missing(c, plan.steps);
-  return std::optional<StepPlan>(std::move(plan));
+  return std::optional<Plan>(std::move(plan));
 }
 
 }  // namespace shw::verbs

@@ -7,7 +7,6 @@
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
-#include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
 
 namespace shw::verbs {
@@ -15,8 +14,7 @@ namespace shw::verbs {
 // nullopt if no data is missing or no fill is given; findings then report the missing files. If a
 // moment loses elements, those of the other moment are dropped too; non-tensor entries cannot be
 // filled and are left out.
-Result<std::optional<StepPlan>> plan_dropping_missing_data(const Opened& opened,
-                                                           const std::string& fill,
-                                                           Progress* progress);
+Result<std::optional<Plan>> plan_dropping_missing_data(const Opened& opened,
+                                                       const std::string& fill, Progress* progress);
 
 }  // namespace shw::verbs

@@ -36,6 +36,10 @@ std::string command_line(std::string_view verb, const VerbOptions& options) {
     add("--policy", options.policy);
   }
   if (is_one_of(verb, kPlanning) && !planned) add("--fill", options.fill);
+  if (verb == "plan" || verb == "repair") {
+    for (const std::string& one : options.then) add("--then", one);
+    if (!options.then.empty()) add("--placements", options.placements);
+  }
   if (verb == "repair") {
     add("--plan", options.plan);
     add("--out", options.out);

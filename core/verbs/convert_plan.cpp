@@ -303,7 +303,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   ConvertPlan out;
   const Checkpoint& checkpoint = *opened.checkpoint;
   Converting converting{checkpoint, said, out};
-  StepPlan& plan = out.plan;
+  Plan& plan = out.plan;
   const auto& directory = checkpoint.directory();
   plan.checkpoint = directory == nullptr ? std::string() : directory->name();
   plan.fingerprint = fingerprint(checkpoint);
@@ -323,7 +323,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   return out;
 }
 
-Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& said) {
+Result<Plan> plan_convert(const Opened& opened, const VerbOptions& said) {
   SHW_TRY(ConvertPlan made, plan_of_convert(opened, said, nullptr));
   return std::move(made.plan);
 }

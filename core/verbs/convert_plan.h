@@ -9,7 +9,7 @@
 namespace shw::verbs {
 
 struct ConvertPlan {
-  StepPlan plan;
+  Plan plan;
   std::vector<std::string> notes = {};  // a line each: what is left out, cast, and stays
   bool is_empty = false;                // VerbOptions::only fits nothing
 };

@@ -12,15 +12,16 @@
 namespace shw {
 
 struct VerbOptions {
-  std::string checkpoint;      // a folder, its .metadata, or a .safetensors file
-  std::string spec;            // --spec FILE
-  std::string against;         // --against CHECKPOINT
-  std::string mesh;            // --mesh dp=4,tp=2
-  std::optional<Depth> depth;  // --depth, --data; nullopt: default by checkpoint size
-  std::string fill;            // --fill zero | cast | from:CHECKPOINT; empty: as advised
-  std::string plan;            // --plan FILE; empty: made from findings
-  std::string out;             // --out FOLDER; empty: beside the checkpoint
-  bool in_place = false;       // --in-place
+  std::string checkpoint;              // a folder, its .metadata, or a .safetensors file
+  std::string spec;                    // --spec FILE
+  std::string against;                 // --against CHECKPOINT
+  std::string mesh;                    // --mesh dp=4,tp=2
+  std::optional<Depth> depth;          // --depth, --data; nullopt: default by checkpoint size
+  std::string fill;                    // --fill zero | cast | from:CHECKPOINT; empty: as advised
+  std::string plan;                    // --plan FILE; empty: made from findings
+  std::string out;                     // --out FOLDER; empty: beside the checkpoint
+  bool in_place = false;               // --in-place
+  std::vector<std::string> then = {};  // --then STEP: what follows, in the same pass
   std::vector<std::string> leave_out = {};  // --leave-out PATTERN: entries not to copy
   bool weights_only = false;                // --weights-only: tensors of the model alone
   std::vector<std::string> strip = {};      // --strip PREFIX, or "wrappers"

@@ -60,8 +60,17 @@ Status save_plan(Store& store, const Opened& opened, const VerbOptions& verb_opt
   return folder->sync();
 }
 
+Status check_is_shown(const Plan& plan) {
+  if (!plan.transforms()) return {};
+  return fail(ErrorKind::kUnsupported,
+              "the plan has steps beyond a repair, which this window does not show", {},
+              "carry it out with `shardwright repair --plan FILE`");
+}
+
 Result<Plan> read_plan_text(const Opened& opened, std::string_view json) {
-  return plan_from_json(*opened.checkpoint, json, "the text");
+  SHW_TRY(Plan plan, plan_from_json(*opened.checkpoint, json, "the text"));
+  SHW_CHECK(check_is_shown(plan));
+  return plan;
 }
 
 RepairTarget look_at_target(const Store& store, const Opened& opened,

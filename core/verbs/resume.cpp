@@ -11,7 +11,6 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
 #include "core/repair/run/request.h"
-#include "core/verbs/transforms.h"
 
 namespace shw::verbs {
 namespace {
@@ -34,25 +33,8 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   return apply_plan(order.store, *checkpoint, plan, options, progress);
 }
 
-Result<RepairResult> resume_steps(ResumeOrder order, Progress* progress) {
-  SHW_TRY(RepairRequest request, request_from_json(order.request, kStepsVerb, order.partial));
-  SHW_TRY(StepPlan plan, steps_from_json(request.plan, order.partial));
-  VerbOptions verb_options;
-  verb_options.checkpoint = as_typed(order.store, request.said, request.checkpoint);
-  SHW_TRY(Opened opened, open(verb_options, progress));
-  ApplyOptions options;
-  options.out = order.out;
-  options.checkpoint = verb_options.checkpoint;
-  options.partial = order.partial;
-  options.memory = order.memory;
-  options.device = order.device;
-  options.team = order.team;
-  options.integrity = request.integrity;
-  return take(order.store, opened, plan, options, progress);
-}
-
-// The verbs that create a folder.
-constexpr ResumeRow kRows[] = {{"repair", resume_repair}, {kStepsVerb, resume_steps}};
+// Every verb that makes a new folder.
+constexpr ResumeRow kRows[] = {{"repair", resume_repair}};
 
 tl::unexpected<Error> nothing_to_resume(const std::string& folder) {
   return fail(ErrorKind::kUsage, "nothing that was killed is left there", {folder},

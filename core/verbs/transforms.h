@@ -1,4 +1,4 @@
-// Verbs reshard, convert, and plans of steps: requests become steps, which are then executed.
+// reshard, convert, and --then: what a person asks for becomes steps of a plan.
 #pragma once
 
 #include <map>
@@ -8,7 +8,6 @@
 
 #include "core/exec/forecast.h"
 #include "core/repair/run/outlook.h"
-#include "core/transform/steps_json.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -17,14 +16,18 @@ class Store;
 
 namespace shw::verbs {
 
-// Cuts every tensor anew for the options' mesh and placements (a file). Formats with whole tensors
-// are written as DCP, which has tiles.
-Result<StepPlan> plan_reshard(const Opened& opened, const VerbOptions& verb_options);
-// Writes the same tensors in the format of option `to`.
-Result<StepPlan> plan_convert(const Opened& opened, const VerbOptions& verb_options);
-// Reads a plan of steps; empty if the file is a repair plan. Relative paths in it are relative to
-// the file.
-Result<std::optional<StepPlan>> read_step_plan(const std::string& path);
+// Every tensor cut anew for options.mesh, as options.placements (a file) has it. What holds whole
+// tensors is written as DCP, which has tiles.
+Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options);
+// The same tensors in the format options.to.
+Result<Plan> plan_convert(const Opened& opened, const VerbOptions& options);
+// What --then asks for, one after the other: "reshard:MESH", "convert:FORMAT", "cast:DTYPE" (every
+// floating-point tensor), "drop:PATTERN", or a step as JSON. Added behind what the plan does
+// already. What comes back are remarks for a person.
+Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptions& options,
+                                           Plan& plan, Progress* progress = nullptr);
+// One for this checkpoint that does nothing yet.
+Plan plan_for(const Opened& opened);
 
 // Preview of a run before anything is written: steps in words, bytes, jobs. Every refusal happens
 // here.
@@ -40,27 +43,22 @@ struct StepOutlook {
   std::string program_hash;
   Forecast forecast;
 };
-// The plan with its preview as "explain", as printed by `plan --plan`.
-std::string outlook_to_json(const StepPlan& plan, const StepOutlook& outlook);
-// The same for a repair plan, with the reasons that prevent it, if any.
+// The plan with what it comes to under "explain", as `plan --plan` prints it.
+std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
+                            const StepOutlook& outlook);
+// The same of a repair, beside its plan. What keeps it from being carried out stands there too.
 std::string outlook_to_json(const Checkpoint& checkpoint, const Plan& plan,
                             const Result<RepairOutlook>& outlook);
-// `memory`: limit of the run.
-Result<StepOutlook> look_ahead(const Opened& opened, const StepPlan& plan, std::uint64_t memory,
+// `memory`: what the run may take.
+Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint64_t memory,
                                Progress* progress);
 
-// "verb" in the requests of these runs.
-inline constexpr const char* kStepsVerb = "steps";
-Result<RepairResult> take(Store& store, const Opened& opened, const StepPlan& plan,
-                          const ApplyOptions& options, Progress* progress);
-// Only for local files.
-Result<RepairResult> take(const Opened& opened, const StepPlan& plan, const ApplyOptions& options,
-                          Progress* progress);
-
-// Findings that should be repaired first, because they could no longer be recognised in new
-// tiles.
+// Findings that speak against carrying a checkpoint over as it is: in new tiles nobody could tell
+// them any more.
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
                                                      std::optional<Depth> depth, Progress* progress,
                                                      Team* team = nullptr);
+// The same of what a plan leaves as it was.
+std::vector<Finding> reasons_in(const Plan& plan);
 
 }  // namespace shw::verbs

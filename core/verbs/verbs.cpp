@@ -129,7 +129,7 @@ namespace {
 
 // Noted in the plan before writing, and later in the certificate.
 Status note_other_ranks(const Checkpoint& checkpoint, Plan& plan, Progress* progress, Team* team) {
-  if (plan.empty() || checkpoint.directory() == nullptr) return {};
+  if (!plan.repairs() || checkpoint.directory() == nullptr) return {};
   SHW_TRY(plan.of_other_ranks, entries_of_other_ranks(checkpoint, progress, team));
   plan.lossless = plan.lossless && plan.of_other_ranks.empty();
   return {};
@@ -153,7 +153,9 @@ Result<Plan> read_plan(const Opened& opened, const std::string& path, Progress* 
   SHW_TRY(auto source, open_file(path, path));
   SHW_TRY(Bytes bytes, read_whole(*source));
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  SHW_TRY(Plan made, plan_from_json(*opened.checkpoint, text, path));
+  SHW_TRY(const std::string file, posix_store().resolved(path));
+  SHW_TRY(Plan made,
+          plan_from_json(*opened.checkpoint, text, path, file.substr(0, file.rfind('/') + 1)));
   SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));
   return made;
 }

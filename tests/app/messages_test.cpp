@@ -74,7 +74,7 @@ TEST_CASE("a plan that fills from a checkpoint names that one where it is damage
   REQUIRE(saved.run("repair lossy --yes --out from").code == 0);
   REQUIRE(saved.run("plan lossy --fill from:from --json > plan.json").code == 0);
   std::ifstream plan(saved.scratch / "plan.json");
-  REQUIRE(contains({std::istreambuf_iterator<char>(plan), {}}, "fill_source"));
+  REQUIRE(contains({std::istreambuf_iterator<char>(plan), {}}, "fill_checkpoint"));
   write_words(saved.scratch / "from/.metadata", "garbage");
   Run run = saved.run("repair lossy --plan plan.json --yes");
   CHECK(run.code == 2);

@@ -400,7 +400,7 @@ TEST_CASE("plan, repair and verify hang together, and the repaired one is clean"
   Scratch scratch;
   Run plan = shardwright({"plan", broken + "/ckpt", "--spec", wanted, "--json"});
   CHECK(plan.code == 0);
-  CHECK(parsed(plan.out)["operations"].size() >= 1);
+  CHECK(parsed(plan.out)["steps"].size() >= 1);
   std::ofstream(scratch / "plan.json") << plan.out;
   std::string out = scratch / "mended";
   Run repair = shardwright({"repair", broken + "/ckpt", "--plan", scratch / "plan.json", "--out",

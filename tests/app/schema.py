@@ -114,7 +114,7 @@ def transforms(folder, scratch):
     steps.write_text(json.dumps({"schema": "shardwright/1", "steps": [
         {"step": "retile", "tensors": ["*"], "tiles": []}], "target": {"format": "dcp"}}))
     code, text = run("plan", folder, "--plan", str(steps))
-    judge("steps" if code == 0 else "error", ["plan"], code, text, (0, 2, 3))
+    judge("plan" if code == 0 else "error", ["plan"], code, text, (0, 2, 3))
     steps.write_text('{"schema": "shardwright/1", "steps": [{"step": "dorp", "tensors": ["*"]}]}')
     ask("error", ["plan", folder, "--plan", str(steps)], (2,))
 

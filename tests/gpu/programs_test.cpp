@@ -10,10 +10,10 @@
 #include "core/formats/items.h"
 #include "core/formats/table.h"
 #include "core/memory_sink.h"
+#include "core/repair/plan/plan.h"
 #include "core/tensor/statistics.h"
 #include "core/transform/lower.h"
 #include "core/transform/random_steps.h"
-#include "core/transform/steps_json.h"
 #include "gpu/cuda_executor.h"
 #include "rig/streams.h"
 #include "rig_executor.h"
@@ -96,7 +96,7 @@ PlainCheckpoint wide_tensors(Dice& dice) {
 struct DrawnProgram {
   MemoryStore store{};
   PlainCheckpoint wanted;  // after the steps
-  StepPlan plan;
+  Plan plan;
 };
 
 DrawnProgram drawn_program(unsigned seed) {
@@ -122,9 +122,9 @@ LoweredProgram lowered_program(const DrawnProgram& drawn) {
   for (const FormatRow& row : formats())
     if (row.format->name == "dcp") dcp = row.format;
   auto all = apply_steps(target_state_of(open_in(drawn.store, "/ck")), drawn.plan.steps);
-  if (!all) FAIL(all.error().message << "\n" << steps_to_json(drawn.plan));
+  if (!all) FAIL(all.error().message << "\n" << plan_to_json(drawn.plan));
   auto lowered = lower_target(*all, {dcp, 0, "/out"});
-  if (!lowered) FAIL(lowered.error().message << "\n" << steps_to_json(drawn.plan));
+  if (!lowered) FAIL(lowered.error().message << "\n" << plan_to_json(drawn.plan));
   return {std::move(*all), std::move(*lowered)};
 }
 

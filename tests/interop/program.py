@@ -74,7 +74,8 @@ def must_be_mended(checkpoint, *arguments):
 
 
 def plan_operations(checkpoint, *arguments):
-    return shardwright("plan", checkpoint, "--json", *arguments).must_exit(0, 1).json["operations"]
+    steps = shardwright("plan", checkpoint, "--json", *arguments).must_exit(0, 1).json["steps"]
+    return [{**step, "kind": step["does"]} for step in steps if step["step"] == "repair"]
 
 
 def repair(checkpoint, *arguments, codes=(0,)):

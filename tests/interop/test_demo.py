@@ -17,7 +17,7 @@ def run(checks, other, scratch):
         expect_equal(rules(answer), ["placement-axis-moved"], "rules")
     with checks.that("plan, repair and verify of the demo hang together, and it is clean then"):
         plan = program.shardwright("plan", step, "--spec", spec, "--json").must_exit(0)
-        expect_equal(len(plan.json["operations"]), 1, "operations")
+        expect_equal(len(plan.json["steps"]), 1, "operations")
         (scratch / "plan.json").write_text(plan.stdout)
         out = scratch / "repaired"
         program.repair(step, "--plan", scratch / "plan.json", "--out", out)

@@ -57,8 +57,10 @@ Status give_new_name(const Checkpoint& checkpoint, const PlannedTensor& planned,
   return {};
 }
 
+}  // namespace
+
 // What was reordered before stays so; a permutation of blocks adds its tensors.
-std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Plan& plan) {
+std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& plan) {
   std::vector<std::string> all = checkpoint.provenance().reordered;
   for (const Operation& operation : plan.operations) {
     // Gate and up of one rank part ways even where every tile is only relabelled.
@@ -76,6 +78,8 @@ std::vector<std::string> reordered_after(const Checkpoint& checkpoint, const Pla
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
+
+namespace {
 
 Status add_objects(const Checkpoint& checkpoint, const Plan& plan, Outputs& outputs) {
   std::vector<std::size_t> items = items_after(checkpoint, plan);
@@ -133,6 +137,15 @@ void add_only_in_planner(const Provenance& provenance, Outputs& outputs) {
   }
 }
 
+}  // namespace
+
+void add_left_records(const Checkpoint& checkpoint, Outputs& outputs) {
+  add_strays(checkpoint, outputs);
+  add_only_in_planner(checkpoint.provenance(), outputs);
+}
+
+namespace {
+
 void add_filled(FilledRecord filled, Outputs& outputs) {
   for (const FilledTensor& tensor : filled.tensors) outputs.filled.push_back(tensor.fqn);
   outputs.filled_text = [filled = std::move(filled)](const std::vector<std::string>& fqns) {
@@ -162,7 +175,7 @@ Result<Outputs> outputs_after(const Checkpoint& checkpoint, const Plan& plan,
   const Provenance& provenance = checkpoint.provenance();
   if (!provenance.path_class.empty()) outputs.checkpoint_id = checkpoint_id;
   outputs.save_id = provenance.save_id;
-  outputs.reordered = reordered_after(checkpoint, plan);
+  outputs.reordered = reordered_by(checkpoint, plan);
   outputs.attributes = other_attributes(checkpoint);
   add_filled(filled_after(checkpoint, plan), outputs);
   auto planned = planned_by_id(plan);
@@ -189,8 +202,7 @@ Result<Outputs> outputs_after(const Checkpoint& checkpoint, const Plan& plan,
     outputs.tensors.push_back(std::move(tensor));
   }
   SHW_CHECK(add_objects(checkpoint, plan, outputs));
-  add_strays(checkpoint, outputs);
-  add_only_in_planner(provenance, outputs);
+  add_left_records(checkpoint, outputs);
   return outputs;
 }
 

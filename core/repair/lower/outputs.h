@@ -16,6 +16,13 @@ namespace shw {
 Result<Outputs> outputs_after(const Checkpoint& checkpoint, const Plan& plan,
                               const std::string& checkpoint_id);
 
+// What an index says beside its entries, where its files stay: records that belong to no entry, and
+// names that were never saved.
+void add_left_records(const Checkpoint& checkpoint, Outputs& outputs);
+
+// Provenance::reordered after what findings ask for.
+std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& plan);
+
 // Indices in plan.tensors, by tensor.
 std::unordered_map<std::uint32_t, std::size_t> planned_by_id(const Plan& plan);
 

@@ -9,6 +9,9 @@
 
 namespace shw {
 
+// Of what plan_to_json() writes. 1 had what findings ask for, 2 steps.
+inline constexpr int kPlanVersion = 3;
+
 // Of a finding in a plan, by Severity.
 inline constexpr std::string_view kSeverities[] = {"info", "warning", "error"};
 

@@ -36,10 +36,16 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                        const PlanOptions& options, const Progress* progress = nullptr);
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan);
-// Of what it does: "hash" of its JSON.
+// Of what it does, wherever the checkpoint lies: "hash" of its JSON.
 std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan);
-// Refuses a plan that was made for another checkpoint (other shapes, chunks or items).
+// Refuses a plan that was made for another checkpoint (other shapes, chunks or items). `folder`:
+// where relative paths of its inputs begin.
 Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
-                            const std::string& source);
+                            const std::string& source, const std::string& folder = {});
+
+// The same of a plan of steps alone, which may be for any checkpoint.
+std::string plan_to_json(const Plan& plan);
+std::string plan_hash(const Plan& plan);
+Result<Plan> plan_from_json(std::string_view json, const std::string& source);
 
 }  // namespace shw

@@ -1,20 +1,26 @@
 // A plan as JSON; plan_json_read.cpp reads it.
 //
-//   {"schema": "shardwright/1", "plan": 1, "checkpoint", "fingerprint", "lossless",
-//    "operations": [{"kind", "rule", "subjects", "text", "tiles", "bytes_moved", "elements_lost",
-//                    "lossless"}],
-//    "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
-//                 "new_fqn", where it is renamed,
-//                 "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
-//               "item" with a "side": its bytes lie there, and not where the record says
-//    "objects": [{"object", "fqn", "new_fqn"}], entries that are no tensors and are renamed along
-//    "fill_source": {"checkpoint", "fingerprint"}, where something is filled from another one
+//   {"schema": "shardwright/1", "plan": 3, "checkpoint", "fingerprint",
+//    "lossless": of a plan that findings alone ask for,
+//    "inputs": [{"checkpoint", "fingerprint"}], others that elements are taken from
+//    "steps": [{"step": "repair", "does": "relabel", "rule", "subjects", "text", "tiles",
+//               "bytes_moved", "elements_lost", "lossless"}, what findings ask for, then
+//              {"step": "cast", "tensors": ["*.weight"], "dtype": "bfloat16"}, as steps_json.cpp],
+//    "target": {"format", "shard_bytes", "weights_only",
+//      what the steps "repair" leave, before the others are taken:
+//      "tensors": [{"tensor", "fqn", "shape", "lost": [box], "lost_elements", "fill", "fill_from",
+//                   "fill_checkpoint", "new_fqn", where it is renamed,
+//                   "chunks": [{"offsets", "sizes", "writer", "item" | "pieces", "side"}]}],
+//                 "item" with a "side": its bytes lie there, and not where the record says
+//      "objects": [{"object", "fqn", "new_fqn"}], entries that are not tensors and are renamed
+//      "entries": [{"fqn", "entry", "from", "item_of"}]}, and those that say what others say
 //    "undecided": [{"rule", "severity", "subjects", "cause", "evidence"}],
 //    "hash": of what the plan does, wherever the checkpoint lies; not asked for when it is read}
 #include <fmt/format.h>
-#include <cmath>
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +28,7 @@
 #include "core/repair/plan/json.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
-#include "core/transform/json.h"
+#include "core/transform/steps_json.h"
 
 namespace shw {
 namespace {
@@ -73,6 +79,11 @@ Json json_of(const PlannedChunk& chunk) {
   return out;
 }
 
+std::string folder_of_source(const std::shared_ptr<const Checkpoint>& checkpoint) {
+  const bool lies_there = checkpoint != nullptr && checkpoint->directory() != nullptr;
+  return lies_there ? checkpoint->directory()->name() : std::string();
+}
+
 Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   Json out = {{"tensor", index_of(tensor.tensor)},
               {"fqn", checkpoint.fqn(tensor.tensor)},
@@ -82,6 +93,8 @@ Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tens
   if (tensor.lost_elements != 0) {
     out["fill"] = name(tensor.fill);
     if (tensor.fill != Fill::kZero) out["fill_from"] = tensor.fill_from;
+    if (tensor.fill == Fill::kReference)
+      out["fill_checkpoint"] = folder_of_source(tensor.fill_source);
   }
   if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
   out["chunks"] = Json::array();
@@ -100,11 +113,11 @@ std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// Where in the text of a plan its tensors stand, whose list is empty there.
+// Where in the text of a plan the tensors of its target stand, whose list is empty there.
 std::size_t place_of_tensors(std::string_view text, int indent) {
   // Within a string its quotes would be escaped.
   const std::string_view empty = indent >= 0 ? "\"tensors\": []" : "\"tensors\":[]";
-  return text.find(empty) + empty.size() - 1;
+  return text.find(empty, text.find("\"target\":")) + empty.size() - 1;
 }
 
 // Puts the tensors into the empty list that stands for them, one after the other: the tree of
@@ -112,7 +125,7 @@ std::size_t place_of_tensors(std::string_view text, int indent) {
 std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
                          int indent) {
   if (plan.tensors.empty()) return text;
-  const std::string margin(2 * static_cast<std::size_t>(indent), ' ');
+  const std::string margin(3 * static_cast<std::size_t>(indent), ' ');
   const std::size_t at = place_of_tensors(text, indent);
   const std::string rest = text.substr(at);
   text.resize(at);
@@ -124,7 +137,7 @@ std::string with_tensors(std::string text, const Checkpoint& checkpoint, const P
       if (one == '\n') text += margin;
     }
   }
-  text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+  text += "\n" + std::string(2 * static_cast<std::size_t>(indent), ' ');
   text += rest;
   return text;
 }
@@ -239,6 +252,10 @@ std::string hash_of_plan(const Json& frame, const Checkpoint& checkpoint, const 
 // Each tensor is put into words once, and hashed there.
 std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Plan& plan) {
   RunningHash hash = begun_hash(frame);
+  if (plan.tensors.empty()) {
+    frame["hash"] = hash.text();
+    return dumped(frame, -1);
+  }
   std::string text = dumped(frame, -1);
   const std::size_t at = place_of_tensors(text, -1);
   text.resize(at);
@@ -262,33 +279,68 @@ std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Pla
   return text;
 }
 
-// All of it but its tensors and its hash.
-Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
-  Json out = {{"schema", "shardwright/1"},     {"plan", 1},
-              {"checkpoint", plan.checkpoint}, {"fingerprint", fingerprint(checkpoint)},
-              {"lossless", plan.lossless},     {"operations", Json::array()},
-              {"tensors", Json::array()},      {"undecided", Json::array()}};
-  for (const Operation& operation : plan.operations)
-    out["operations"].push_back(json_of(operation));
+Json json_of_repair_step(const Operation& operation) {
+  Json out = {{"step", "repair"}, {"does", name(operation.kind)}};
+  Json rest = json_of(operation);
+  rest.erase("kind");
+  out.update(rest);
+  return out;
+}
+
+// What findings ask for, but for the chunks of tensors; then what is written.
+Json target_of(const Checkpoint* checkpoint, const Plan& plan) {
+  Json out = Json::object();
+  if (!plan.format.empty()) out["format"] = plan.format;
+  if (plan.shard_bytes != 0) out["shard_bytes"] = plan.shard_bytes;
+  if (plan.weights_only) out["weights_only"] = true;
+  if (!plan.tensors.empty()) out["tensors"] = Json::array();
   for (const PlannedEntry& entry : plan.entries) {
-    out["entries"].push_back({{"fqn", checkpoint.objects()[entry.object].fqn},
+    out["entries"].push_back({{"fqn", checkpoint->objects()[entry.object].fqn},
                               {"entry", entry.object},
-                              {"from", checkpoint.objects()[entry.item_of].fqn},
+                              {"from", checkpoint->objects()[entry.item_of].fqn},
                               {"item_of", entry.item_of}});
-  }
-  for (const PlannedTensor& tensor : plan.tensors) {
-    if (tensor.fill != Fill::kReference || tensor.fill_source->directory() == nullptr) continue;
-    out["fill_source"] = {{"checkpoint", tensor.fill_source->directory()->name()},
-                          {"fingerprint", fingerprint(*tensor.fill_source)}};
-    break;
   }
   for (const RenamedObject& object : plan.objects) {
     out["objects"].push_back({{"object", object.object},
-                              {"fqn", checkpoint.objects()[object.object].fqn},
+                              {"fqn", checkpoint->objects()[object.object].fqn},
                               {"new_fqn", object.fqn}});
   }
+  return out;
+}
+
+// Those that the plan names, and the one that its tensors are filled from.
+std::vector<PlanInput> inputs_of(const Plan& plan) {
+  std::vector<PlanInput> inputs = plan.inputs;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const std::string path =
+        tensor.fill == Fill::kReference ? folder_of_source(tensor.fill_source) : "";
+    const bool is_known =
+        path.empty() || std::any_of(inputs.begin(), inputs.end(), [&](const PlanInput& input) {
+          return input.checkpoint == path;
+        });
+    if (!is_known) inputs.push_back({path, fingerprint(*tensor.fill_source)});
+  }
+  return inputs;
+}
+
+// All of it but its tensors and its hash. `checkpoint`: null of steps alone.
+Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
+  Json out = {{"schema", "shardwright/1"},
+              {"plan", kPlanVersion},
+              {"checkpoint", plan.checkpoint},
+              {"fingerprint", checkpoint == nullptr ? plan.fingerprint : fingerprint(*checkpoint)}};
+  if (!plan.transforms()) out["lossless"] = plan.lossless;
+  for (const PlanInput& input : inputs_of(plan))
+    out["inputs"].push_back({{"checkpoint", input.checkpoint}, {"fingerprint", input.fingerprint}});
+  out["steps"] = Json::array();
+  for (const Operation& operation : plan.operations)
+    out["steps"].push_back(json_of_repair_step(operation));
+  for (const Step& step : plan.steps) out["steps"].push_back(json_of_step(step));
+  Json target = target_of(checkpoint, plan);
+  if (!target.empty()) out["target"] = std::move(target);
   if (!plan.of_other_ranks.empty()) out["of_other_ranks"] = plan.of_other_ranks;
   write_names_as_text(out);
+  out["undecided"] = Json::array();
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   return out;
 }
@@ -296,11 +348,11 @@ Json frame_of(const Checkpoint& checkpoint, const Plan& plan) {
 }  // namespace
 
 std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan) {
-  return hash_of_plan(frame_of(checkpoint, plan), checkpoint, plan);
+  return hash_of_plan(frame_of(&checkpoint, plan), checkpoint, plan);
 }
 
 std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
-  Json out = frame_of(checkpoint, plan);
+  Json out = frame_of(&checkpoint, plan);
   if (indent < 0) return text_in_one_line(std::move(out), checkpoint, plan);
   out["hash"] = hash_of_plan(out, checkpoint, plan);
   return with_tensors(dumped(out, indent), checkpoint, plan, indent);
@@ -308,6 +360,18 @@ std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
   return plan_text(checkpoint, plan, 1) + "\n";
+}
+
+std::string plan_hash(const Plan& plan) {
+  assert(!plan.repairs());
+  return begun_hash(frame_of(nullptr, plan)).text();
+}
+
+std::string plan_to_json(const Plan& plan) {
+  assert(!plan.repairs());
+  Json out = frame_of(nullptr, plan);
+  out["hash"] = begun_hash(out).text();
+  return dumped(out, 1);
 }
 
 }  // namespace shw

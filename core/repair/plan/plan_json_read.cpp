@@ -2,6 +2,7 @@
 // every number is checked here, and every tensor must pass the same proof as one that lower() made.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,18 +17,21 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/renamed.h"
-#include "core/transform/json.h"
+#include "core/transform/steps_json.h"
 
 namespace shw {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Far more steps than a person writes by hand, and few enough to be held.
+constexpr std::size_t kMostSteps = 100'000;
+constexpr int kDeepestPlan = 32;
+
 struct Reader : EditedJson {
   Reader(const Checkpoint& of, std::string from) : checkpoint(of), source(std::move(from)) {}
   const Checkpoint& checkpoint;
   std::string source;
-  std::shared_ptr<const Checkpoint> fill_source = nullptr;
 
   Status status() const {
     if (ok()) return {};
@@ -77,7 +81,7 @@ PlannedChunk read_chunk_plan(Reader& reader, const Json& json) {
   return chunk;
 }
 
-PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
+PlannedTensor read_tensor_plan(Reader& reader, const Json& json, std::string& fill_checkpoint) {
   PlannedTensor tensor;
   auto id = reader.number<std::uint32_t>(json, "tensor");
   if (id >= reader.checkpoint.tensor_count())
@@ -93,6 +97,7 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
       reader.complain("\"fill\" is none of zero, cast, from");
     tensor.fill = fill == "cast" ? Fill::kCast : fill == "from" ? Fill::kReference : Fill::kZero;
     if (tensor.fill != Fill::kZero) tensor.fill_from = reader.text(json, "fill_from");
+    if (tensor.fill == Fill::kReference) fill_checkpoint = reader.text(json, "fill_checkpoint");
   }
   for (const Json& chunk : reader.list(json, "chunks"))
     tensor.chunks.push_back(read_chunk_plan(reader, chunk));
@@ -100,15 +105,15 @@ PlannedTensor read_tensor_plan(Reader& reader, const Json& json) {
   return tensor;
 }
 
-Operation read_operation(Reader& reader, const Json& json) {
+Operation read_repair_step(EditedJson& reader, const Json& json) {
   Operation operation;
-  std::string kind = reader.text(json, "kind");
+  std::string kind = reader.text(json, "does");
   bool known = false;
   for (int i = 0; i <= static_cast<int>(OperationKind::kRewriteMetadata) && !known; ++i) {
     operation.kind = static_cast<OperationKind>(i);
     known = name(operation.kind) == kind;
   }
-  if (!known) reader.complain("\"kind\" is unknown");
+  if (!known) reader.complain("\"does\" names nothing that a repair does");
   operation.rule = reader.text(json, "rule");
   operation.subjects = reader.texts(json, "subjects");
   operation.text = reader.text(json, "text");
@@ -154,19 +159,6 @@ Finding read_finding(Reader& reader, const Json& json) {
   for (const auto& [key, value] : evidence.items())
     finding.evidence.emplace_back(key, read_evidence(reader, value));
   return finding;
-}
-
-// The checkpoint that fills what is lost, if it is still the one that the plan was made with.
-Status open_fill_source(Reader& reader, const Json& plan) {
-  if (!plan.contains("fill_source")) return {};
-  const Json& json = plan["fill_source"];
-  std::string path = reader.text(json, "checkpoint");
-  std::string expected = reader.text(json, "fingerprint");
-  SHW_CHECK(reader.status());
-  SHW_TRY(reader.fill_source, open_to_compare(path));
-  if (fingerprint(*reader.fill_source) == expected) return {};
-  return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
-              "make a new plan");
 }
 
 // A cast fills from a tensor of the same shape, or it fills nothing.
@@ -231,34 +223,77 @@ Status check_borrowed(const Checkpoint& checkpoint, const Plan& plan,
   return {};
 }
 
-// Tensors of a plan, taken while its text is parsed, and what the tree of the rest is without them:
-// that of millions of chunks would take gigabytes.
+// Tensors of a plan's target, taken while its text is parsed, and what the tree of the rest is
+// without them: that of millions of chunks would take gigabytes. Notes what that tree would pass
+// over: a key that is there twice, and what is nested too deep.
 struct ParsedTensors {
-  Reader reader;  // of these alone: what is said of them comes after what is wrong with the rest
+  Reader* reader;  // of these alone: what is said of them comes after what is wrong with the rest
   std::vector<PlannedTensor> tensors = {};
-  bool is_inside = false;
+  std::vector<std::string> fill_checkpoints = {};  // by tensor
+  bool in_target = false, is_inside = false, too_deep = false;
+  std::string twice = {};
+  std::vector<std::set<std::string>> open = {};  // keys of each object outside of tensors
 
   bool keeps(int depth, Json::parse_event_t event, const Json& parsed) {
     using Event = Json::parse_event_t;
-    if (depth == 1 && event == Event::key) is_inside = parsed == "tensors";
+    too_deep = too_deep || depth >= kDeepestPlan;
+    if (too_deep) return false;
+    if (!is_inside || depth <= 2) note_keys(event, parsed);
+    if (depth == 1 && event == Event::key) in_target = parsed == "target";
+    if (depth <= 2 && event == Event::key)
+      is_inside = depth == 2 && in_target && reader != nullptr && parsed == "tensors";
     const bool is_one =
-        is_inside && depth == 2 &&
+        is_inside && depth == 3 &&
         (event == Event::object_end || event == Event::array_end || event == Event::value);
     // The last one is the one that is wrong.
-    if (is_one && reader.ok()) tensors.push_back(read_tensor_plan(reader, parsed));
+    if (is_one && reader->ok())
+      tensors.push_back(read_tensor_plan(*reader, parsed, fill_checkpoints.emplace_back()));
     return !is_one;
+  }
+
+ private:
+  void note_keys(Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start) open.emplace_back();
+    if (event == Event::object_end && !open.empty()) open.pop_back();
+    if (event != Event::key || open.empty()) return;
+    const bool is_new = open.back().insert(parsed.get<std::string>()).second;
+    if (!is_new && twice.empty()) twice = parsed.get<std::string>();
   }
 };
 
-Status read_tensors(Reader& reader, const Json& json, ParsedTensors& parsed, Plan& plan) {
+// The checkpoints that tensors are filled from, if they are still those that the plan was made
+// with.
+Status open_fill_sources(ParsedTensors& parsed, const Plan& plan) {
+  std::map<std::string, std::shared_ptr<const Checkpoint>> opened;
+  for (std::size_t i = 0; i < parsed.tensors.size(); ++i) {
+    const std::string& path = parsed.fill_checkpoints[i];
+    if (parsed.tensors[i].fill != Fill::kReference || path.empty()) continue;
+    auto& source = opened[path];
+    const auto input = std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const auto& one) {
+      return one.checkpoint == path || one.original_path == path;
+    });
+    if (input == plan.inputs.end())
+      return fail(ErrorKind::kUsage, "is not among the \"inputs\" of the plan", {path},
+                  "name it there with the same words");
+    if (source == nullptr) {
+      SHW_TRY(source, open_to_compare(input->checkpoint));
+      if (!input->fingerprint.empty() && fingerprint(*source) != input->fingerprint)
+        return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
+                    "make a new plan");
+    }
+    parsed.tensors[i].fill_source = source;
+  }
+  return {};
+}
+
+Status read_tensors(Reader& reader, ParsedTensors& parsed, Plan& plan) {
   std::set<TensorId> seen;
-  static_cast<void>(reader.list(json, "tensors"));
-  SHW_CHECK(reader.status());
+  SHW_CHECK(open_fill_sources(parsed, plan));
   for (PlannedTensor& tensor : parsed.tensors) {
-    if (&tensor == &parsed.tensors.back()) SHW_CHECK(parsed.reader.status());
+    if (&tensor == &parsed.tensors.back()) SHW_CHECK(parsed.reader->status());
     if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is planned twice");
     SHW_CHECK(reader.status());
-    if (tensor.fill == Fill::kReference) tensor.fill_source = reader.fill_source;
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
     if (tensor.lost_elements != 0) SHW_CHECK(prove_used_once(reader.checkpoint, tensor));
     if (tensor.lost_elements == 0 && keeps_to_itself(reader.checkpoint, tensor))
@@ -271,63 +306,180 @@ Status read_tensors(Reader& reader, const Json& json, ParsedTensors& parsed, Pla
   return prove_exchanged(reader.checkpoint, plan);
 }
 
-// Entries that are no tensors and get other names.
-Status read_objects(Reader& reader, const Json& json, Plan& plan) {
-  if (!json.contains("objects")) return {};
-  for (const Json& one : reader.list(json, "objects"))
-    plan.objects.push_back(
-        {reader.number<std::uint32_t>(one, "object"), reader.text(one, "new_fqn")});
-  return reader.status();
+// Entries that are not tensors and get other names, or say what others say.
+Status read_objects(Reader& reader, const Json& target, Plan& plan) {
+  if (EditedJson::has(target, "objects")) {
+    for (const Json& one : reader.list(target, "objects"))
+      plan.objects.push_back(
+          {reader.number<std::uint32_t>(one, "object"), reader.text(one, "new_fqn")});
+  }
+  SHW_CHECK(reader.status());
+  SHW_CHECK(check_names(reader.checkpoint, plan));
+  if (!EditedJson::has(target, "entries")) return {};
+  for (const Json& one : reader.list(target, "entries"))
+    plan.entries.push_back(
+        {reader.number<std::size_t>(one, "entry"), reader.number<std::size_t>(one, "item_of")});
+  SHW_CHECK(reader.status());
+  SHW_CHECK(check_entries(reader.checkpoint, plan));
+  plan.lossless = plan.lossless && keeps_every_entry(plan);
+  return {};
 }
 
-}  // namespace
+void read_inputs(EditedJson& in, const Json& json, const std::string& folder, Plan& plan) {
+  if (!EditedJson::has(json, "inputs")) return;
+  for (const Json& one : in.list(json, "inputs")) {
+    in.only(one, {"checkpoint", "fingerprint"});
+    if (!in.ok()) return;
+    PlanInput input{in.text(one, "checkpoint"), in.text(one, "fingerprint")};
+    // What a plan names by a relative path lies beside the plan, wherever it is carried out from,
+    // and where somebody looks at the certificate later.
+    if (!folder.empty() && !input.checkpoint.starts_with('/')) {
+      input.original_path = input.checkpoint;
+      input.checkpoint = folder + input.checkpoint;
+    }
+    plan.inputs.push_back(std::move(input));
+  }
+}
 
-Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
-                            const std::string& source) {
-  ParsedTensors tensors{Reader{checkpoint, source}};
+void use_whole_paths(Plan& plan) {
+  for (const PlanInput& input : plan.inputs) {
+    if (input.original_path.empty()) continue;
+    for (Step& step : plan.steps) {
+      auto* fill = std::get_if<FillStep>(&step);
+      if (fill != nullptr && fill->from_checkpoint == input.original_path)
+        fill->from_checkpoint = input.checkpoint;
+    }
+  }
+}
+
+void read_steps(EditedJson& in, const Json& json, Plan& plan) {
+  const Json& list = in.list(json, "steps");
+  if (list.size() > kMostSteps) return in.complain("there are more steps than a plan may have");
+  std::size_t number = 0;
+  for (const Json& one : list) {
+    in.at("step " + std::to_string(++number) + ": ");
+    const bool is_repair = in.text(one, "step") == "repair";
+    if (is_repair && !plan.steps.empty())
+      in.complain(
+          "what repairs comes before all other steps, because it speaks of the checkpoint "
+          "as it was saved");
+    if (!in.ok()) return;
+    if (is_repair)
+      plan.operations.push_back(read_repair_step(in, one));
+    else
+      plan.steps.push_back(read_step(in, one));
+    if (!in.ok()) return;
+  }
+  in.at("");
+}
+
+void read_target(EditedJson& in, const Json& json, Plan& plan) {
+  if (!EditedJson::has(json, "target")) return;
+  const Json& target = json["target"];
+  in.only(target, {"format", "shard_bytes", "weights_only", "tensors", "objects", "entries"});
+  if (EditedJson::has(target, "format")) plan.format = in.text(target, "format");
+  if (EditedJson::has(target, "shard_bytes"))
+    plan.shard_bytes = in.number<std::uint64_t>(target, "shard_bytes");
+  if (EditedJson::has(target, "weights_only"))
+    plan.weights_only = in.boolean(target, "weights_only");
+  if (EditedJson::has(target, "tensors")) static_cast<void>(in.list(target, "tensors"));
+}
+
+// Refuses what was written before the two kinds of plan became one.
+Status check_version(EditedJson& in, const Json& json, const std::string& source) {
+  if (in.text(json, "schema") != "shardwright/1") in.complain("\"schema\" is another one");
+  const bool is_old = EditedJson::has(json, "operations");
+  const bool has_version = EditedJson::has(json, "plan");
+  if (!in.ok() || (!is_old && !has_version)) return {};
+  const auto version = has_version ? in.number<std::int64_t>(json, "plan") : 1;
+  if (!in.ok() || (!is_old && version == kPlanVersion)) return {};
+  return fail(ErrorKind::kUnsupported,
+              "is a plan of another version of shardwright, which this one does not read", {source},
+              "make it anew with `shardwright plan CHECKPOINT --json`; in a list of steps that you "
+              "wrote yourself, leave out \"plan\"");
+}
+
+// All that can be read without the checkpoint.
+Status read_frame(EditedJson& in, const Json& json, const std::string& source,
+                  const std::string& folder, Plan& plan) {
+  SHW_CHECK(check_version(in, json, source));
+  in.only(json, {"schema", "plan", "checkpoint", "fingerprint", "lossless", "inputs", "steps",
+                 "target", "of_other_ranks", "undecided", "hash", "explain", "path", "tool",
+                 "seconds", "remote", "format"});
+  if (EditedJson::has(json, "checkpoint")) plan.checkpoint = in.text(json, "checkpoint");
+  if (EditedJson::has(json, "fingerprint")) plan.fingerprint = in.text(json, "fingerprint");
+  read_inputs(in, json, folder, plan);
+  read_target(in, json, plan);
+  read_steps(in, json, plan);
+  use_whole_paths(plan);
+  return {};
+}
+
+// A plan speaks of chunks by their numbers: of no other checkpoint, and of no other state of it.
+Status check_fingerprint_of(Reader& reader, const Plan& plan, bool repairs) {
+  if (plan.fingerprint.empty() && repairs) reader.complain("\"fingerprint\" is missing");
+  SHW_CHECK(reader.status());
+  if (plan.fingerprint.empty() || plan.fingerprint == fingerprint(reader.checkpoint)) return {};
+  return fail(ErrorKind::kUsage,
+              "was made for another checkpoint: shapes, chunks or items are different now",
+              {reader.source}, "make a new plan");
+}
+
+// Null: the plan is one of steps alone.
+Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
+                            const std::string& source, const std::string& folder) {
+  static const Checkpoint kNoCheckpoint{};
+  Reader of_tensors{checkpoint == nullptr ? kNoCheckpoint : *checkpoint, source};
+  ParsedTensors tensors{checkpoint == nullptr ? nullptr : &of_tensors};
   auto keeps = [&](int depth, Json::parse_event_t event, Json& value) {
     return tensors.keeps(depth, event, value);
   };
   const auto read = parse_json<Json>(json.begin(), json.end(), keeps);
   const Json& parsed = read.tree;
-  if (parsed.is_discarded())
+  Reader reader{of_tensors.checkpoint, source};
+  if (tensors.too_deep)
+    reader.complain("it is nested more than " + std::to_string(kDeepestPlan) + " levels deep");
+  else if (parsed.is_discarded())
     return fail(ErrorKind::kDamaged, not_json_text(read), {source, not_json_at(read)});
-  Reader reader{checkpoint, source};
-  std::string schema = reader.text(parsed, "schema");
-  auto version = reader.number<std::int64_t>(parsed, "plan");
-  std::string made_for = reader.text(parsed, "fingerprint");
-  SHW_CHECK(reader.status());
-  if (schema != "shardwright/1" || version != 1)
-    return fail(ErrorKind::kUnsupported, "is a plan of another version", {source});
-  if (made_for != fingerprint(checkpoint)) {
-    return fail(ErrorKind::kUsage,
-                "was made for another checkpoint: shapes, chunks or items are different now",
-                {source}, "make a new plan");
-  }
+  if (!tensors.twice.empty()) reader.complain("\"" + tensors.twice + "\" is there twice");
   Plan plan;
-  plan.checkpoint = checkpoint.directory() == nullptr ? reader.text(parsed, "checkpoint")
-                                                      : checkpoint.directory()->name();
-  for (const Json& one : reader.list(parsed, "operations"))
-    plan.operations.push_back(read_operation(reader, one));
-  SHW_CHECK(open_fill_source(reader, parsed));
-  SHW_CHECK(read_tensors(reader, parsed, tensors, plan));
-  SHW_CHECK(read_objects(reader, parsed, plan));
-  SHW_CHECK(check_names(checkpoint, plan));
-  if (parsed.contains("entries")) {
-    for (const Json& one : reader.list(parsed, "entries"))
-      plan.entries.push_back(
-          {reader.number<std::size_t>(one, "entry"), reader.number<std::size_t>(one, "item_of")});
-    SHW_CHECK(reader.status());
-    SHW_CHECK(check_entries(checkpoint, plan));
-    plan.lossless = plan.lossless && keeps_every_entry(plan);
-  }
-  for (const Json& one : reader.list(parsed, "undecided"))
-    plan.undecided.push_back(read_finding(reader, one));
-  if (plan.operations.empty() && (!plan.tensors.empty() || !plan.entries.empty()))
-    reader.complain("tensors change, but no operation says why");
   SHW_CHECK(reader.status());
-  describe_again(checkpoint, plan);
+  SHW_CHECK(read_frame(reader, parsed, source, folder, plan));
+  SHW_CHECK(reader.status());
+  static const Json kNothing = Json::object();
+  const Json& target = EditedJson::has(parsed, "target") ? parsed["target"] : kNothing;
+  const bool changes = !tensors.tensors.empty() || target.contains("entries") ||
+                       target.contains("objects") || target.contains("tensors");
+  if (checkpoint == nullptr) {
+    if (changes || plan.repairs()) reader.complain("it repairs one checkpoint, which is not known");
+    SHW_CHECK(reader.status());
+    return plan;
+  }
+  SHW_CHECK(check_fingerprint_of(reader, plan, changes));
+  if (checkpoint->directory() != nullptr && (changes || plan.repairs()))
+    plan.checkpoint = checkpoint->directory()->name();
+  SHW_CHECK(read_tensors(reader, tensors, plan));
+  SHW_CHECK(read_objects(reader, target, plan));
+  if (parsed.contains("undecided")) {
+    for (const Json& one : reader.list(parsed, "undecided"))
+      plan.undecided.push_back(read_finding(reader, one));
+  }
+  if (!plan.repairs() && (!plan.tensors.empty() || !plan.entries.empty()))
+    reader.complain("tensors change, but no step \"repair\" says why");
+  SHW_CHECK(reader.status());
+  describe_again(*checkpoint, plan);
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> plan_from_json(const Checkpoint& checkpoint, std::string_view json,
+                            const std::string& source, const std::string& folder) {
+  return read_plan_json(&checkpoint, json, source, folder);
+}
+
+Result<Plan> plan_from_json(std::string_view json, const std::string& source) {
+  return read_plan_json(nullptr, json, source, {});
 }
 
 }  // namespace shw

@@ -1,6 +1,7 @@
-// The ordered operations that turn a checkpoint into the one wanted, with what each one loses; and
-// the same lowered to what every new chunk is made of. A plan is data: it can be printed, reviewed,
-// saved as JSON and given back.
+// The one kind of plan there is. What findings ask for stands there twice: as operations that say
+// what each one changes and loses, and as what every new chunk is made of. Then come the steps that
+// a person asks for, and the format to write. A plan is data: it can be printed, reviewed, edited,
+// saved as JSON and given back (plan_json.cpp has the grammar).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "core/model/checkpoint.h"
 #include "core/model/finding.h"
 #include "core/repair/plan/planned_chunks.h"
+#include "core/transform/steps.h"
 
 namespace shw {
 
@@ -75,8 +77,16 @@ struct PlannedEntry {
   std::size_t item_of = 0;  // whose item its record points to
 };
 
+// Another checkpoint that elements are taken from.
+struct PlanInput {
+  std::string checkpoint, fingerprint;  // fingerprint empty: in whatever state
+  std::string original_path = {};       // the relative path that the plan's file has for it
+};
+
 struct Plan {
-  std::string checkpoint;              // as opened
+  std::string checkpoint;        // as opened
+  std::string fingerprint = {};  // of it; empty: a plan for any checkpoint
+  std::vector<PlanInput> inputs = {};
   std::vector<Operation> operations;   // empty: nothing to do
   std::vector<PlannedTensor> tensors;  // those that change; all others keep their items
   std::vector<RenamedObject> objects = {};
@@ -84,8 +94,16 @@ struct Plan {
   // Of which other ranks, with indices of their own, saved something else: that stays behind.
   std::vector<std::string> of_other_ranks = {};
   std::vector<Finding> undecided;  // findings above info that nothing here mends, and why
-  bool lossless = true;
-  bool empty() const { return operations.empty(); }
+  bool lossless = true;            // of what findings ask for
+  // Taken one after the other of what the operations leave.
+  std::vector<Step> steps = {};
+  std::string format = {};        // that is written; empty: the one that was read
+  std::uint64_t shard_bytes = 0;  // Outputs::shard_bytes
+  bool weights_only = false;      // what a trainer keeps beside the weights is not copied along
+
+  bool repairs() const { return !operations.empty(); }
+  bool transforms() const { return !steps.empty() || !format.empty(); }
+  bool empty() const { return !repairs() && !transforms(); }
 };
 
 // The name of a planned tensor afterwards.

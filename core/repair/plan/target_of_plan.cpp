@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 // What the plan asks for, else what was opened; of that which is only read, torch's own.
-Result<const Format*> format_of(const Checkpoint& checkpoint, const StepPlan& plan) {
+Result<const Format*> format_of(const Checkpoint& checkpoint, const Plan& plan) {
   const Format& now = checkpoint.format();
   const Format* format = plan.format.empty() ? &now : format_named(plan.format);
   if (plan.format.empty() && now.writer == nullptr) format = format_named("dcp");
@@ -39,7 +39,7 @@ const Format* format_named(const std::string& name) {
 
 namespace {
 
-tl::unexpected<Error> of_input(const StepPlan::Input& input, Error error) {
+tl::unexpected<Error> of_input(const PlanInput& input, Error error) {
   if (!input.original_path.empty())
     error.advice +=
         fmt::format("{}the plan names it {}, which begins at the folder of the plan's file",
@@ -47,24 +47,44 @@ tl::unexpected<Error> of_input(const StepPlan::Input& input, Error error) {
   return tl::unexpected<Error>(std::move(error));
 }
 
+// What a repair fills from was opened when the plan was read.
+std::shared_ptr<const Checkpoint> fill_source_at(const Plan& plan, const std::string& path) {
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const auto& source = tensor.fill_source;
+    if (source != nullptr && source->directory() != nullptr && source->directory()->name() == path)
+      return source;
+  }
+  return nullptr;
+}
+
+Status open_inputs(const Plan& plan, TargetState& all, Progress* progress) {
+  for (const PlanInput& input : plan.inputs) {
+    auto other = fill_source_at(plan, input.checkpoint);
+    if (other == nullptr) {
+      auto opened = open_to_compare(input.checkpoint, progress);
+      if (!opened) return of_input(input, std::move(opened).error());
+      other = std::move(*opened);
+    }
+    SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
+    all.inputs.push_back(std::move(other));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
-                                    const StepPlan& plan, Progress* progress) {
+                                    const Plan& plan, Progress* progress) {
   SHW_CHECK(check_is_planned_for(*checkpoint, plan.fingerprint, plan.checkpoint));
-  TargetOfPlan arranged{target_state_of(checkpoint), {}, plan.steps};
-  resolve_missing(*checkpoint, arranged.steps);
-  for (const StepPlan::Input& input : plan.inputs) {
-    auto opened = open_to_compare(input.checkpoint, progress);
-    if (!opened) return of_input(input, std::move(opened).error());
-    auto other = std::move(*opened);
-    SHW_CHECK(check_is_planned_for(*other, input.fingerprint, input.checkpoint));
-    arranged.all.inputs.push_back(std::move(other));
-  }
-  SHW_TRY(arranged.all, apply_steps(std::move(arranged.all), arranged.steps, progress));
-  SHW_TRY(arranged.form.format, format_of(*checkpoint, plan));
-  arranged.form.shard_bytes = plan.shard_bytes;
-  return arranged;
+  TargetOfPlan target{target_state_of(checkpoint), {}, plan.steps};
+  resolve_missing(*checkpoint, target.steps);
+  SHW_CHECK(open_inputs(plan, target.all, progress));
+  SHW_CHECK(apply_repair(plan, target.all));
+  target.all.steps_before = plan.operations.size();
+  SHW_TRY(target.all, apply_steps(std::move(target.all), target.steps, progress));
+  SHW_TRY(target.form.format, format_of(*checkpoint, plan));
+  target.form.shard_bytes = plan.shard_bytes;
+  return target;
 }
 
 }  // namespace shw

@@ -1,5 +1,6 @@
-// A plan of steps on the checkpoint that it is for: where every element goes, and in which form it
-// is written. Who makes a result and who proves one later come by it in the same way.
+// A plan on the checkpoint that it is for: what findings ask for and then its steps, as where every
+// element of the result comes from, and in which form it is written. A run that makes a result and
+// a proof of it later both come by their target here.
 #pragma once
 
 #include <memory>
@@ -7,8 +8,8 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/repair/plan/plan_types.h"
 #include "core/transform/lower.h"
-#include "core/transform/steps_json.h"
 
 namespace shw {
 
@@ -19,7 +20,10 @@ struct TargetOfPlan {
 };
 // Opens what the plan takes from others. kUsage where one is not what the plan was made for.
 Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& checkpoint,
-                                    const StepPlan& plan, Progress* progress);
+                                    const Plan& plan, Progress* progress);
+
+// What the findings of a plan ask for, put in the place of what was saved (target_of_repair.cpp).
+Status apply_repair(const Plan& plan, TargetState& all);
 
 // By its name in formats(); null where there is none.
 const Format* format_named(const std::string& name);

@@ -52,10 +52,9 @@ struct AgainstSource {
 };
 
 // An error says why the plan cannot be followed on this source.
-Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const std::string& plan);
-Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std::string& plan,
+Result<ExpectedResult> expected_of_repair(const AgainstSource& against, Plan plan);
+Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const Plan& plan,
                                          Progress* progress);
-// Of either kind of plan.
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 

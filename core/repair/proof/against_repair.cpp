@@ -5,7 +5,6 @@
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/outputs.h"
 #include "core/repair/lower/saved_tiles.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/proof/against.h"
 #include "core/repair/proof/compare.h"
@@ -130,11 +129,10 @@ std::uint64_t AgainstSource::memory_of_side() const {
   return memory / (3 * worker_count());
 }
 
-Result<ExpectedResult> expected_of_repair(const AgainstSource& against, const std::string& plan) {
+Result<ExpectedResult> expected_of_repair(const AgainstSource& against, Plan plan) {
   const auto& source = against.source;
   auto again = std::make_shared<RepairedAgain>(against);
-  SHW_TRY(Plan read, plan_from_json(*source, plan, kCertificateFile));
-  again->plan = adapt_plan_to_format(*source, std::move(read));
+  again->plan = adapt_plan_to_format(*source, std::move(plan));
   ExpectedResult expected;
   expected.lost = filled_after(*source, again->plan);
   for (const PlannedTensor& tensor : again->plan.tensors) {

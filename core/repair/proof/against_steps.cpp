@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/repair/proof/against.h"
@@ -51,6 +52,14 @@ void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
   for (const Box& box : loss.boxes) filled.lost += volume(box.sizes).value_or(0);
   if (filled.lost != 0) expected.lost.tensors.push_back(std::move(filled));
   if (tensor.is_cast) expected.cast.insert(tensor.fqn);
+  if (tensor.padding != 0) expected.padding[tensor.fqn] = tensor.padding;
+}
+
+void note_replaced(const TargetState& all, ExpectedResult& expected) {
+  for (const TargetNonTensorEntry& object : all.objects) {
+    if (object.object != object.own)
+      expected.lost.entries.push_back({object.fqn, all.source().objects()[object.object].fqn});
+  }
 }
 
 // Holes have no origin: nothing may be called whole that has one.
@@ -83,17 +92,19 @@ Status describe(RelocatedTarget& again, ExpectedResult& expected) {
 
 }  // namespace
 
-Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const std::string& plan,
+Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const Plan& plan,
                                          Progress* progress) {
-  SHW_TRY(StepPlan read, steps_from_json(plan, kCertificateFile));
-  SHW_TRY(TargetOfPlan arranged, target_of_plan(against.source, read, progress));
+  SHW_TRY(TargetOfPlan arranged, target_of_plan(against.source, plan, progress));
   auto again = std::make_shared<RelocatedTarget>(std::move(arranged), against);
   ExpectedResult expected;
   expected.dropped = again->plan.all.dropped;
   expected.trimmed = again->plan.all.trimmed;
-  for (const StepPlan::Input& input : read.inputs) expected.others.push_back(input.checkpoint);
-  for (const Step& step : read.steps) expected.words.push_back(to_text(step));
-  if (!read.format.empty()) expected.words.push_back("written as " + read.format);
+  for (std::size_t i = 1; i < again->plan.all.inputs.size(); ++i)
+    expected.others.push_back(again->plan.all.inputs[i]->directory()->name());
+  for (const Operation& operation : plan.operations) expected.words.push_back(operation.text);
+  for (const Step& step : plan.steps) expected.words.push_back(to_text(step));
+  if (!plan.format.empty()) expected.words.push_back("written as " + plan.format);
+  note_replaced(again->plan.all, expected);
   SHW_CHECK(describe(*again, expected));
   expected.objects = [again] { return differing_target_entry(again->plan.all, again->result); };
   if (!expected.contradictions.empty()) return expected;
@@ -118,8 +129,9 @@ Result<ExpectedResult> expected_of(const Certificate& certificate, const Against
                 "it is not what this was made of, or not in that state any more: shapes, tiles or "
                 "places of items are others");
   }
-  if (is_step_plan(*plan)) return expected_of_steps(against, *plan, progress);
-  return expected_of_repair(against, *plan);
+  SHW_TRY(Plan read, plan_from_json(*against.source, *plan, kCertificateFile));
+  if (read.transforms()) return expected_of_steps(against, read, progress);
+  return expected_of_repair(against, std::move(read));
 }
 
 }  // namespace shw

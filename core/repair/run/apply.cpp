@@ -9,6 +9,7 @@
 #include "core/model/reachable.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/run/carry_out.h"
+#include "core/repair/run/with_steps.h"
 
 namespace shw {
 namespace {
@@ -41,7 +42,8 @@ Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
-  return check_is_there(checkpoint, plan);
+  // Steps may do without what is not there, and lowering them asks for the rest.
+  return plan.transforms() ? Status{} : check_is_there(checkpoint, plan);
 }
 
 // "<checkpoint>-repaired", "-repaired-b", "-repaired-c", ... A name that ends in a number is a step
@@ -120,6 +122,7 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
   }
   ApplyOptions settled = options;
   SHW_TRY(settled.out, check_out(store, *checkpoint.directory(), options));
+  if (plan.transforms()) return run_with_steps(store, checkpoint, plan, settled, progress);
   return repair_into_new_directory(store, checkpoint, plan, settled, progress);
 }
 

@@ -13,7 +13,10 @@
 // one beside it is ours. undo goes the other way and renames .metadata last.
 #include "core/repair/run/in_place.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <set>
 
 #include "core/facts/storage/integrity.h"
 #include "core/formats/hash_ranges.h"
@@ -32,7 +35,9 @@
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/carry_out.h"
 #include "core/repair/run/in_place_files.h"
+#include "core/repair/run/make_target.h"
 #include "core/repair/run/request.h"
+#include "core/repair/run/with_steps.h"
 
 namespace shw {
 namespace {
@@ -105,19 +110,44 @@ Status keep_old(WritableDirectory& files, const Directory& directory) {
   return keep(files, kMetadataFile, kHalf, kUndo);
 }
 
-Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint,
-                          const Plan& plan) {
+Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint, Outputs outputs) {
   const FormatWriter& writer = *checkpoint.format().writer;
-  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
   SHW_TRY(LaidOut laid_out, writer.lay_out(outputs));
   return writer.seal(std::move(outputs), laid_out,
                      [&](const std::string&) { return files.create(kNew); });
 }
 
+// With the new metadata in the place of those that are there.
+Result<std::shared_ptr<const Checkpoint>> open_new(const Checkpoint& checkpoint) {
+  return open_checkpoint(std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew));
+}
+
+// It is there as long as this is.
+std::shared_ptr<const Checkpoint> borrowed(const Checkpoint& checkpoint) {
+  return {std::shared_ptr<void>(), &checkpoint};
+}
+
+// Steps that move no byte.
+Result<Certificate> write_and_prove_steps(WritableDirectory& files, const Checkpoint& checkpoint,
+                                          const Plan& plan, const std::string& told,
+                                          Progress* progress) {
+  SHW_TRY(const TargetOfPlan target, target_of_plan(borrowed(checkpoint), plan, progress));
+  TargetRun run;
+  run.form = target.form;
+  run.form.out = files.path();
+  run.operations = plan.operations;
+  run.steps = words_of_steps(plan);
+  run.plan = told;
+  SHW_TRY(Outputs outputs, outputs_in_place(target.all, run.form, progress));
+  add_left_records(checkpoint, outputs);
+  SHW_CHECK(write_new_metadata(files, checkpoint, outputs));
+  SHW_TRY(auto result, open_new(checkpoint));
+  return certify_in_place(target.all, run, outputs, *result, files, progress);
+}
+
 Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
                               const std::string& told, Progress* progress) {
-  auto overlay = std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew);
-  SHW_TRY(auto result, open_checkpoint(overlay));
+  SHW_TRY(auto result, open_new(checkpoint));
   SHW_CHECK(compare_metadata(checkpoint, plan, *result));
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
   ChecksumMismatches mismatches;
@@ -131,6 +161,14 @@ Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
   certificate.lossless = certificate.lossless && !has_damage(certificate);
   SHW_TRY(certificate.files, certify_files(*result, after, progress));
   return certificate;
+}
+
+Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& checkpoint,
+                                    const Plan& plan, const std::string& told, Progress* progress) {
+  if (plan.transforms()) return write_and_prove_steps(files, checkpoint, plan, told, progress);
+  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
+  SHW_CHECK(write_new_metadata(files, checkpoint, std::move(outputs)));
+  return prove_new(checkpoint, plan, told, progress);
 }
 
 // What takes the place of .metadata, or tells of it, is for no other eyes than it was.
@@ -159,8 +197,7 @@ Result<Certificate> prepare(const Store& store, WritableDirectory& files,
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   if (kept != old_metadata)
     return fail(ErrorKind::kIo, "changed while it was being repaired", {kMetadataFile});
-  SHW_CHECK(write_new_metadata(files, checkpoint, plan));
-  SHW_TRY(Certificate certificate, prove_new(checkpoint, plan, told, progress));
+  SHW_TRY(Certificate certificate, write_and_prove(files, checkpoint, plan, told, progress));
   SHW_CHECK(write_text(files, kNewCertificate, certificate_to_json(certificate)));
   SHW_CHECK(limit_new_files(store, files));
   SHW_CHECK(files.sync());
@@ -227,6 +264,55 @@ tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
   return tl::unexpected<Error>(std::move(error));
 }
 
+constexpr const char* kIntoNewFolder = "repair into a new directory instead";
+
+// lost.json speaks of what earlier repairs filled by its name and boxes, and is not written anew.
+Status check_not_filled(const TargetState& all) {
+  std::set<std::string_view> as_they_were;
+  for (const TargetEntry& entry : all.tensors) {
+    if (entry.made == nullptr) as_they_were.insert(entry.fqn);
+  }
+  for (const auto& [fqn, loss] : all.losses) {
+    if (as_they_were.contains(fqn)) continue;
+    return cannot_make_target(
+        fqn, "an earlier repair filled elements of it, so it is not changed in place",
+        kIntoNewFolder);
+  }
+  return {};
+}
+
+Status check_moves_nothing(const Checkpoint& checkpoint, const Plan& plan) {
+  SHW_TRY(const TargetOfPlan target, target_of_plan(borrowed(checkpoint), plan, nullptr));
+  SHW_CHECK(check_not_filled(target.all));
+  auto outputs = outputs_in_place(target.all, target.form, nullptr);
+  return outputs ? Status{} : Status(tl::unexpected<Error>(std::move(outputs).error()));
+}
+
+// The first of the steps after which a byte would have to move is named.
+Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
+  if (!plan.format.empty() && plan.format != checkpoint.format().name) {
+    return fail(ErrorKind::kUnsupported,
+                "in place the format stays, and the plan asks for " + plan.format, {},
+                kIntoNewFolder);
+  }
+  Status whole = check_moves_nothing(checkpoint, plan);
+  if (whole) return whole;
+  Plan begun = plan;
+  begun.steps.clear();
+  for (const Step& step : plan.steps) {
+    begun.steps.push_back(step);
+    Status moved = check_moves_nothing(checkpoint, begun);
+    if (moved) continue;
+    Error error = std::move(moved).error();
+    error.message =
+        fmt::format("step {} ({}) is not taken in place: {}",
+                    plan.operations.size() + begun.steps.size(), name(step), error.message);
+    if (error.advice.empty()) error.advice = kIntoNewFolder;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  return whole;
+}
+
 }  // namespace
 
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
@@ -241,6 +327,7 @@ Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
                 "lists the hash of .metadata, which would be another one afterwards",
                 {kIntegrityFile}, "repair into a new directory, with --integrity");
   }
+  if (plan.transforms()) return check_steps_in_place(checkpoint, plan);
   FilledReport earlier = filled_in(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
     // lost.json speaks of it as it is, and is not written anew here.

@@ -16,6 +16,7 @@
 #include "core/formats/replicas.h"
 #include "core/formats/table.h"
 #include "core/io/rights.h"
+#include "core/repair/proof/agreement.h"
 #include "core/repair/proof/ambiguous_elements.h"
 #include "core/repair/proof/certify.h"
 #include "core/repair/proof/checksum_mismatches.h"
@@ -64,12 +65,18 @@ struct ProvingTarget {
   const TargetState& all;
   const TargetRun& run;
   const MadePlaces& places;
-  const std::vector<std::string>& neighbours;  // files that do not come along
+  const std::vector<std::string> neighbours;  // files that do not come along
   const WrittenFolder& written;
   Progress* progress;
   ChecksumMismatches& mismatches;
+  bool in_place = false;  // the files of the result are those of the source
   const Checkpoint& result = written.result;
 };
+
+bool is_same_place(const ProvingTarget& proving, const ItemPlace& before, const ItemPlace& now) {
+  return before.offset == now.offset && before.length == now.length &&
+         proving.all.source().file(before.file).path == proving.result.file(now.file).path;
+}
 
 Result<WrittenTensor> written_of(const ProvingTarget& proving, const TargetEntry& entry) {
   return written_tensor(proving.all, entry, proving.run.form, proving.result);
@@ -102,12 +109,21 @@ std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoi
 Result<Hash128> prove_kept(const TileTask& task, const ProvingTarget& proving,
                            PassesOfBoth& passes) {
   const Checkpoint& source = proving.all.source();
+  // In place a tile without elements stays as it is too, and is made of nothing.
+  if (proving.in_place && is_empty(box_of(proving.result, task.chunk))) {
+    if (!proving.result.item(task.chunk)) return kNoHash;
+    SHW_TRY(VerifiedItem held, passes.result.hold(task.chunk, proving.progress));
+    return held.hash;
+  }
   auto before = task.kept ? source.item(*task.kept) : std::nullopt;
   auto now = proving.result.item(task.chunk);
   if (before && now) {
     SHW_TRY(VerifiedItem held, passes.result.hold(task.chunk, proving.progress));
-    SHW_TRY(Hash128 wanted,
-            hash_kept(source, *before, proving.written.copied_items, passes.source, nullptr));
+    Hash128 wanted = held.hash;
+    if (!proving.in_place || !is_same_place(proving, *before, *now)) {
+      SHW_TRY(wanted,
+              hash_kept(source, *before, proving.written.copied_items, passes.source, nullptr));
+    }
     if (wanted == held.hash) {
       proving.mismatches.add(task.chunk, std::move(held.mismatch));
       return wanted;
@@ -185,29 +201,41 @@ Result<ItemHashes> prove_tiles(const ProvingTarget& proving) {
   return hashes;
 }
 
-// Entries that earlier repairs put in place of their own values stay told, under their names of
-// now.
+// Whether every value of an entry that another entry's replaces is still there under some name.
+bool keeps_every_value(const TargetState& all) {
+  std::set<std::size_t> replaced, used;
+  for (const TargetNonTensorEntry& object : all.objects) {
+    if (object.object != object.own) replaced.insert(object.own);
+    used.insert(object.object);
+  }
+  return std::includes(used.begin(), used.end(), replaced.begin(), replaced.end());
+}
+
+// Entries that hold another one's value stay listed, under their names of now: those that this
+// repair replaces, and those that earlier ones did.
 Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) {
   const Checkpoint& source = proving.all.source();
   const FilledReport earlier = filled_in(source);
-  if (earlier.entries.empty()) return {};
-  std::multimap<std::string_view, const TargetNonTensorEntry*> by_old_name;
-  for (const TargetNonTensorEntry& object : proving.all.objects)
-    by_old_name.emplace(source.objects()[object.object].fqn, &object);
-  const EntryItems items(proving.result);
-  for (const FilledEntry& entry : earlier.entries) {
-    const auto [first, last] = by_old_name.equal_range(entry.fqn);
-    for (auto it = first; it != last; ++it) {
-      const std::string& fqn = it->second->fqn;
-      if (!items.has(fqn))
-        return fail(ErrorKind::kUnsupported,
-                    "an earlier repair replaced it, and this format has no place to say so",
-                    Place{.file = {}, .tensor = fqn}, "leave it out, or write DCP");
-      SHW_TRY(std::string item, items.hash(fqn));
-      certificate.entries.push_back({fqn, entry.from, std::move(item)});
+  std::map<std::string_view, std::string_view> replaced_before;  // by name in the source: with what
+  for (const FilledEntry& entry : earlier.entries) replaced_before.emplace(entry.fqn, entry.from);
+  std::optional<EntryItems> items;
+  for (const TargetNonTensorEntry& object : proving.all.objects) {
+    std::string from = source.objects()[object.object].fqn;
+    if (object.object == object.own) {
+      auto before = replaced_before.find(from);
+      if (before == replaced_before.end()) continue;
+      from = before->second;
       certificate.lossless = false;
     }
+    if (!items) items.emplace(proving.result);
+    if (!items->has(object.fqn))
+      return fail(ErrorKind::kUnsupported,
+                  "a repair replaced it, and this format has no place to say so",
+                  Place{.file = {}, .tensor = object.fqn}, "leave it out, or write DCP");
+    SHW_TRY(std::string item, items->hash(object.fqn));
+    certificate.entries.push_back({object.fqn, from, std::move(item)});
   }
+  certificate.lossless = certificate.lossless && keeps_every_value(proving.all);
   return {};
 }
 
@@ -243,6 +271,7 @@ Result<Certificate> certify_target(const ProvingTarget& proving, const ItemHashe
   Certificate certificate;
   certificate.source = proving.all.source().directory()->name();
   certificate.version = kProgramVersion;
+  certificate.operations = proving.run.operations;
   certificate.steps = proving.run.steps;
   certificate.dropped = proving.all.dropped;
   certificate.trimmed = proving.all.trimmed;
@@ -263,6 +292,7 @@ Result<Certificate> certify_target(const ProvingTarget& proving, const ItemHashe
     tensor.fill_from = loss.fill_from;
     tensor.fill_checkpoint = loss.fill_checkpoint;
     tensor.is_cast = written.tensor.is_cast;
+    tensor.padding = written.tensor.padding;
     if (written.tensor.before) {
       std::string_view before = proving.all.source().fqn(*written.tensor.before);
       if (before != entry.fqn) tensor.renamed_from = before;
@@ -308,6 +338,25 @@ Status prove_target(const ProvingTarget& proving, RepairResult& told) {
 }
 
 }  // namespace
+
+Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& run,
+                                     const Outputs& outputs, const Checkpoint& result,
+                                     WritableDirectory& files, Progress* progress) {
+  const CopyHasher none_passed;
+  const WrittenFolder written{result, files, {}, none_passed};
+  const MadePlaces places(outputs, {});
+  ChecksumMismatches doubts;
+  const ProvingTarget proving{all, run, places, {}, written, progress, doubts, true};
+  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(result), true);
+  SHW_TRY(const ItemHashes hashes, prove_tiles(proving));
+  SHW_TRY(auto differs, differing_target_entry(all, result));
+  if (differs) return tl::unexpected<Error>(std::move(*differs));
+  SHW_TRY(Certificate certificate, certify_target(proving, hashes));
+  SHW_TRY(certificate.objects, certify_objects(result, progress));
+  certificate.lossless = certificate.lossless && !has_damage(certificate);
+  SHW_TRY(certificate.files, certify_files(result, hashes, progress));
+  return certificate;
+}
 
 Result<RepairResult> make_target(Store& store, const TargetState& all, const TargetRun& wanted,
                                  Progress* progress) {

@@ -69,7 +69,7 @@ std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source
 struct Choosing {
   const Checkpoint& source;
   bool stays = false;         // the format
-  bool weights_only = false;  // FolderRun of StepPlan::weights_only
+  bool weights_only = false;  // FolderRun of Plan::weights_only
   bool has_parts = false;     // the result has folders, as the source
   std::set<std::string, std::less<>> with_weights = {};
 

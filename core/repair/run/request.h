@@ -13,7 +13,7 @@ namespace shw {
 struct RepairRequest {
   std::string checkpoint;  // its path, resolved
   std::string said;        // as the person wrote it: how the result names it
-  std::string plan;        // JSON, for plan_from_json() or steps_from_json()
+  std::string plan;        // JSON, for plan_from_json()
   bool integrity = false;  // ApplyOptions::integrity
 };
 

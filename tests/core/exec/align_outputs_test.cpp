@@ -91,11 +91,11 @@ Result<RepairResult> make_of(Store& store, std::shared_ptr<const Checkpoint> sou
   run.form = {&format_named(wanted.format), 0, wanted.out};
   for (const Step& step : wanted.steps) run.steps.push_back(to_text(step));
   run.steps.push_back("written as " + wanted.format);
-  StepPlan plan;
+  Plan plan;
   plan.steps = wanted.steps;
   plan.format = wanted.format;
   plan.fingerprint = fingerprint(all.source());
-  run.plan = keep_plan(steps_to_json(plan));
+  run.plan = keep_plan(plan_to_json(plan));
   tbb::task_arena arena(wanted.threads);
   return arena.execute([&] { return make_target(store, all, run, nullptr); });
 }

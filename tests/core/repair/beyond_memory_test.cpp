@@ -52,22 +52,22 @@ const Format& format_called(std::string_view name) {
 }
 
 // What safetensors cannot say is left out; a folder of it takes several files.
-StepPlan plan_of(Step step, const char* format) {
-  StepPlan plan;
+Plan plan_of(Step step, const char* format) {
+  Plan plan;
   plan.steps = {DropStep{{"obj.*"}}, std::move(step)};
   plan.format = format;
   plan.shard_bytes = format_called(format).traits.one_piece ? 3000 : 0;
   return plan;
 }
 
-TargetRun run_of(const Checkpoint& source, StepPlan plan, const std::string& out,
+TargetRun run_of(const Checkpoint& source, Plan plan, const std::string& out,
                  std::uint64_t memory) {
   TargetRun run;
   run.form = {&format_called(plan.format), plan.shard_bytes, out};
   for (const Step& step : plan.steps) run.steps.push_back(to_text(step));
   run.steps.push_back("written as " + plan.format);
   plan.fingerprint = fingerprint(source);
-  run.plan = keep_plan(steps_to_json(plan));
+  run.plan = keep_plan(plan_to_json(plan));
   run.memory = memory;
   return run;
 }
@@ -108,7 +108,7 @@ TEST_CASE("what has no room in memory is decoded once, and comes to the same byt
     for (const Step& step : {in_rows(3), in_rows(1), in_columns()}) {
       CAPTURE(format);
       Compressed all;
-      const StepPlan plan = plan_of(step, format);
+      const Plan plan = plan_of(step, format);
       const TargetState arranged = test::taken(all.source, plan.steps);
       const auto run = [&](const char* out, std::uint64_t memory) {
         return make_target(all.store, arranged, run_of(*all.source, plan, out, memory), nullptr);
@@ -137,7 +137,7 @@ TEST_CASE("what has no room in memory is decoded once, and comes to the same byt
 TEST_CASE("a forecast says what is decoded on the disk, and a run takes no more") {
   for (const Step& step : {in_rows(3), in_columns()}) {
     Compressed all;
-    const StepPlan plan = plan_of(step, "dcp");
+    const Plan plan = plan_of(step, "dcp");
     const TargetState arranged = test::taken(all.source, plan.steps);
     const TargetRun run = run_of(*all.source, plan, "/out", kFewBytes);
     auto lowered = lower_target(arranged, run.form);
@@ -158,7 +158,7 @@ TEST_CASE("a forecast says what is decoded on the disk, and a run takes no more"
 TEST_CASE(
     "a disk that fails what is decoded leaves nothing but what is durable, whenever it does") {
   Compressed all;
-  const StepPlan plan = plan_of(in_columns(), "dcp");
+  const Plan plan = plan_of(in_columns(), "dcp");
   const TargetState arranged = test::taken(all.source, plan.steps);
   const TargetRun run = run_of(*all.source, plan, "/out", kFewBytes);
   for (const char* step : {"create", "write", "read"}) {
@@ -196,7 +196,7 @@ TEST_CASE(
 
 TEST_CASE("a run that was killed while it decoded is gone on with") {
   Compressed all;
-  const StepPlan plan = plan_of(in_rows(3), "dcp");
+  const Plan plan = plan_of(in_rows(3), "dcp");
   const TargetState arranged = test::taken(all.source, plan.steps);
   const auto run = [&](const std::string& out, std::uint64_t memory) {
     return run_of(*all.source, plan, out, memory);
@@ -231,7 +231,7 @@ TEST_CASE("a run that was killed while it decoded is gone on with") {
 TEST_CASE("workers that decode on the disk make what one makes") {
   Compressed all;
   for (const Step& step : {in_rows(4), in_columns()}) {
-    const StepPlan plan = plan_of(step, "dcp");
+    const Plan plan = plan_of(step, "dcp");
     const TargetState arranged = test::taken(all.source, plan.steps);
     MemoryStore& store = all.store;
     const std::string usual = "/usual" + std::to_string(store.names("/").size());

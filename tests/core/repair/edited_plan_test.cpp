@@ -97,19 +97,19 @@ TEST_CASE("the words of an edited plan are made anew where they do not fit its t
   };
   check(12, 96, 2);
   const PlanJson whole = plan.json;
-  for (PlanJson& operation : plan.json["operations"]) {
+  for (PlanJson& operation : plan.json["steps"]) {
     operation["elements_lost"] = 0;
     operation["lossless"] = true;
   }
   check(12, 96, 2);
   plan.json = whole;
-  plan.json["operations"][0]["bytes_moved"] = 1;
+  plan.json["steps"][0]["bytes_moved"] = 1;
   check(12, 96, 2);
   plan.json = whole;
-  plan.json["tensors"].erase(1);
+  plan.json["target"]["tensors"].erase(1);
   check(0, 96, 1);
   plan.json = whole;
-  plan.json["tensors"].erase(0);
+  plan.json["target"]["tensors"].erase(0);
   check(12, 0, 1);
 }
 
@@ -118,14 +118,14 @@ TEST_CASE("an edited plan that takes elements of another tensor and loses its ow
     EditedPlan plan(both ? std::vector<Diagnosis>{upside_down(0), upside_down(1)}
                          : std::vector<Diagnosis>{upside_down(0)});
     // Rows of x for rows of w.
-    PlanJson& piece = plan.json["tensors"][0]["chunks"][0]["pieces"][0];
+    PlanJson& piece = plan.json["target"]["tensors"][0]["chunks"][0]["pieces"][0];
     piece["chunk"] = piece["chunk"].get<int>() + 2;
     auto read = plan.read();
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().place.tensor == "w");
     // Rows of both that are exchanged are nobody's loss.
     if (!both) continue;
-    PlanJson& other = plan.json["tensors"][1]["chunks"][0]["pieces"][0];
+    PlanJson& other = plan.json["target"]["tensors"][1]["chunks"][0]["pieces"][0];
     other["chunk"] = other["chunk"].get<int>() - 2;
     CHECK(plan.read().has_value());
   }
@@ -134,7 +134,7 @@ TEST_CASE("an edited plan that takes elements of another tensor and loses its ow
 TEST_CASE("an edited plan that keeps an element in two places is refused") {
   EditedPlan plan({half_of(0, 0)});
   CHECK(plan.read().has_value());
-  PlanJson& tensor = plan.json["tensors"][0];
+  PlanJson& tensor = plan.json["target"]["tensors"][0];
   PlanJson& filled = tensor["chunks"][1];
   REQUIRE(filled["offsets"] == PlanJson({3, 0}));
   auto keep_a_row_of = [&](int chunk) {

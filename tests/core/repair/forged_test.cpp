@@ -117,7 +117,7 @@ TEST_CASE("a plan that loses nothing and takes elements twice is refused") {
   std::string text = plan_to_json(*checkpoint, plan_of_rows(*checkpoint, true));
   REQUIRE(plan_from_json(*checkpoint, text, "plan").has_value());
   auto json = nlohmann::json::parse(text);
-  auto& tensor = json["tensors"][0];
+  auto& tensor = json["target"]["tensors"][0];
   REQUIRE(tensor["lost_elements"] == 0);
   std::size_t moved = 0;
   for (auto& chunk : tensor["chunks"]) {
@@ -181,7 +181,7 @@ TEST_CASE("padding is cut off by a plan that comes back, and by none that takes 
   CHECK(told->outcome == Outcome::kBroken);
   CHECK(says(told->reasons, "padding"));
   auto json = nlohmann::json::parse(text);
-  for (auto& chunk : json["tensors"][0]["chunks"]) {
+  for (auto& chunk : json["target"]["tensors"][0]["chunks"]) {
     for (auto& piece : chunk["pieces"]) piece["chunk"] = 0;
   }
   CHECK_FALSE(error_of_plan(*checkpoint, json.dump()).empty());
@@ -196,7 +196,7 @@ TEST_CASE("a plan that cuts off rows that are no padding does not lose nothing")
   // Rows from the middle: the last ones are moved up.
   auto json = nlohmann::json::parse(text);
   std::size_t moved = 0;
-  for (auto& chunk : json["tensors"][0]["chunks"]) {
+  for (auto& chunk : json["target"]["tensors"][0]["chunks"]) {
     for (auto& piece : chunk["pieces"]) {
       if (piece["chunk"] != 1) continue;
       piece["offsets"][0] = 2;
@@ -273,9 +273,10 @@ TEST_CASE("a source whose entries cannot be read leaves a result undecided") {
   write_rows(folder / "ckpt", "step");
   auto checkpoint = opened(folder / "ckpt");
   REQUIRE(checkpoint->objects().size() == 1);
-  StepPlan steps;
+  Plan steps;
+  steps.format = "dcp";
   verbs::Opened source{checkpoint, nullptr, nullptr, {}};
-  auto made = verbs::take(source, steps, {folder / "stepped"}, nullptr);
+  auto made = verbs::repair(source, steps, {folder / "stepped"}, nullptr);
   REQUIRE(made.has_value());
   std::string out = repaired(folder, *checkpoint, plan_of_rows(*checkpoint, true));
   REQUIRE(verified_against(out, *checkpoint)->outcome == Outcome::kProved);

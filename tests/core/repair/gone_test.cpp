@@ -78,9 +78,9 @@ TEST_CASE("what lay in a file that is gone is given up by a step, counted, and a
     auto damaged = open_in(plan.store, "/ck");
     const bool is_settled = dice.pick(0, 1) == 0;
     if (is_settled) resolve_missing(*damaged, plan.steps);
-    auto read_again = steps_from_json(told(plan.steps), "plan.json");
+    auto read_again = plan_from_json(told(plan.steps), "plan.json");
     REQUIRE(read_again.has_value());
-    CHECK(steps_to_json(*read_again) == told(plan.steps));
+    CHECK(plan_to_json(*read_again) == told(plan.steps));
     const TargetState all = taken(damaged, plan.steps);
     auto made = made_of(plan, all);
     if (!made) FAIL(made.error().message << "\n" << told(plan.steps));
@@ -135,7 +135,7 @@ TEST_CASE("entries that are no tensors and are gone are left behind by the step 
   const std::string& advice = refused.error().advice;
   auto begin = advice.find('{');
   REQUIRE(begin != std::string::npos);
-  auto proposed = steps_from_json(
+  auto proposed = plan_from_json(
       R"({"schema": "shardwright/1", "steps": [)" + advice.substr(begin) + "]}", "advice");
   REQUIRE(proposed.has_value());
   REQUIRE(proposed->steps.size() == 1);

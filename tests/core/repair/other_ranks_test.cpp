@@ -99,7 +99,7 @@ TEST_CASE("a plan says beforehand what stays behind as its repair says afterward
     CHECK(again->lossless == plan->lossless);
     const std::string out = options.checkpoint + "-repaired";
     check_other_ranks(out, verbs::repair(*opened, *plan, {out}), lacks);
-    StepPlan steps;
+    Plan steps;
     steps.format = "dcp";
     steps.steps = {DropStep{{"w"}}};
     auto outlook = verbs::look_ahead(*opened, steps, kDefaultMemory, nullptr);
@@ -124,13 +124,13 @@ TEST_CASE("what other ranks had and did not come along is told by the answer and
     auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
     const std::string converted = folder + "-converted";
-    StepPlan steps;
+    Plan steps;
     steps.format = "dcp";
-    check_other_ranks(converted, verbs::take(*opened, steps, {converted}, nullptr), lacks);
+    check_other_ranks(converted, verbs::repair(*opened, steps, {converted}, nullptr), lacks);
     // Of what does not come along nothing is said to.
     steps.steps = {DropStep{{"seed"}}};
     std::erase(lacks, "seed");
-    auto dropped = verbs::take(*opened, steps, {folder + "-dropped"}, nullptr);
+    auto dropped = verbs::repair(*opened, steps, {folder + "-dropped"}, nullptr);
     REQUIRE(dropped.has_value());
     CHECK(dropped->of_other_ranks == lacks);
   }

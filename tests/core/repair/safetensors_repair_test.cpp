@@ -266,7 +266,7 @@ TEST_CASE("the sharded form is relabelled, permuted and masked, whoever holds wh
   }
 
   // Twelve rows, of which the shards are rows 1-2, 5-6 and 10-11: four gaps need files of their
-  // own beside those of the three survivors.
+  // own beside those of the three retained_chunks.
   PartlyLost lost{tensor, {12, 2}, {}, ""};
   auto chunks = checkpoint->chunks(tensor);
   const std::int64_t rows[] = {1, 5, 10};

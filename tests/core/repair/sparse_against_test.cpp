@@ -61,11 +61,11 @@ TEST_CASE("holes of a result and of its source cost nothing to compare and hide 
   };
   for (const auto& [name, steps] : runs) {
     CAPTURE(name);
-    StepPlan plan;
+    Plan plan;
     plan.steps = steps;
     plan.format = "dcp";
     auto source = opened(folder / "ckpt");
-    auto made = verbs::take({source, nullptr, nullptr, {}}, plan, {folder / name}, nullptr);
+    auto made = verbs::repair({source, nullptr, nullptr, {}}, plan, {folder / name}, nullptr);
     if (!made) FAIL(made.error().message);
     auto read = std::make_shared<std::atomic<std::uint64_t>>(0);
     auto counted = opened_counting(folder / "ckpt", read);
@@ -94,10 +94,10 @@ TEST_CASE("holes of a result and of its source cost nothing to compare and hide 
 TEST_CASE("an element of the source where the result has a hole is seen beside it") {
   TemporaryFolder folder;
   write_sparse(folder / "ckpt");
-  StepPlan plan;
+  Plan plan;
   plan.format = "dcp";
-  auto made =
-      verbs::take({opened(folder / "ckpt"), nullptr, nullptr, {}}, plan, {folder / "out"}, nullptr);
+  auto made = verbs::repair({opened(folder / "ckpt"), nullptr, nullptr, {}}, plan, {folder / "out"},
+                            nullptr);
   REQUIRE(made.has_value());
   put_byte(folder / "ckpt/model.safetensors", 104 + (30 << 20) + 3, 0x40);
   auto told = verified_against(folder / "out", *opened(folder / "ckpt"));

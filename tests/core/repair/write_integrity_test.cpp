@@ -67,11 +67,13 @@ TEST_CASE(
   VerbOptions verb_options;
   verb_options.mesh = "dp=3";
   options.out = folder / "resharded";
-  REQUIRE(verbs::take(source, verbs::plan_reshard(source, verb_options).value(), options, nullptr));
+  REQUIRE(
+      verbs::repair(source, verbs::plan_reshard(source, verb_options).value(), options, nullptr));
   expect_whole_list(options.out);
   verb_options.to = "safetensors";
   options.out = folder / "hf";
-  REQUIRE(verbs::take(source, verbs::plan_convert(source, verb_options).value(), options, nullptr));
+  REQUIRE(
+      verbs::repair(source, verbs::plan_convert(source, verb_options).value(), options, nullptr));
   expect_whole_list(options.out);
 
   // As any program that wrote one would be told.

@@ -7,12 +7,12 @@
 #include "core/formats/items.h"
 #include "core/formats/table.h"
 #include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/proof/certificate.h"
 #include "core/repair/proof/verify.h"
 #include "core/repair/run/make_target.h"
 #include "core/transform/random_steps.h"
-#include "core/transform/steps_json.h"
 
 namespace shw::test {
 
@@ -42,10 +42,10 @@ inline void draw_plan(Dice& dice, bool only_lossless, DrawnPlan& plan) {
 }
 
 inline std::string told(const std::vector<Step>& steps, const std::string& fingerprint = {}) {
-  StepPlan plan;
+  Plan plan;
   plan.steps = steps;
   plan.fingerprint = fingerprint;
-  return steps_to_json(plan);
+  return plan_to_json(plan);
 }
 
 inline TargetState taken(std::shared_ptr<const Checkpoint> checkpoint,

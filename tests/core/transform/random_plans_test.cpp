@@ -7,9 +7,9 @@
 #include "core/exec/write_blocks.h"
 #include "core/formats/items.h"
 #include "core/memory_sink.h"
+#include "core/repair/plan/plan.h"
 #include "core/transform/drawn_plan.h"
 #include "core/transform/lower.h"
-#include "core/transform/steps_json.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -125,14 +125,14 @@ TEST_CASE("steps that come back from JSON are the same steps") {
     Dice dice(static_cast<unsigned>(500 + i));
     DrawnPlan drawn;
     draw_plan(dice, false, drawn);
-    StepPlan plan;
+    Plan plan;
     plan.steps = drawn.steps;
     plan.format = "dcp";
-    std::string text = steps_to_json(plan);
-    auto back = steps_from_json(text, "plan.json");
+    std::string text = plan_to_json(plan);
+    auto back = plan_from_json(text, "plan.json");
     if (!back) FAIL(back.error().message << text);
-    CHECK(steps_to_json(*back) == text);
-    CHECK(hash_of(*back) == hash_of(plan));
+    CHECK(plan_to_json(*back) == text);
+    CHECK(plan_hash(*back) == plan_hash(plan));
   }
 }
 

@@ -5,11 +5,11 @@
 
 #include "core/formats/items.h"
 #include "core/formats/table.h"
+#include "core/repair/plan/plan.h"
 #include "core/repair/run/make_target.h"
 #include "core/transform/lower.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/random_steps.h"
-#include "core/transform/steps_json.h"
 #include "core/transform/tilings.h"
 
 using namespace shw;
@@ -290,16 +290,16 @@ TEST_CASE("a key that stands twice in a plan is named, wherever it is") {
       {R"([{"step": "mask", "tensors": ["a"], "boxes": [], "value": 1, "value": 2}])",
        R"([{"step": "mask", "tensors": ["a"], "boxes": [{"offsets": [0], "offsets": [1], "sizes": [1]}]}])",
        R"([{"step": "drop", "step": "drop", "tensors": ["a"]}])"}) {
-    auto read = steps_from_json(
+    auto read = plan_from_json(
         std::string(R"({"schema": "shardwright/1", "steps": )") + steps + "}", "plan.json");
     REQUIRE_FALSE(read.has_value());
     CHECK(says(read.error().message, "is there twice"));
   }
   const char* whole = R"({"schema": "shardwright/1", "steps": [], "steps": []})";
-  CHECK_FALSE(steps_from_json(whole, "plan.json").has_value());
+  CHECK_FALSE(plan_from_json(whole, "plan.json").has_value());
   const char* apart = R"({"schema": "shardwright/1", "steps": [{"step": "drop", "tensors": ["a"]},
                           {"step": "drop", "tensors": ["b"]}]})";
-  CHECK(steps_from_json(apart, "plan.json").has_value());
+  CHECK(plan_from_json(apart, "plan.json").has_value());
 }
 
 TEST_CASE("tiles can be taken for other boxes than those that were recorded") {
@@ -396,13 +396,13 @@ TEST_CASE(
     Dice dice(static_cast<unsigned>(40'000 + i));
     Saved saved(random_tensors(dice));
     PlainCheckpoint wanted = saved.tensors;
-    StepPlan plan;
+    Plan plan;
     StepDrawer drawer(wanted, dice, false);
     for (int k = 0; k < 2; ++k) {
       plan.steps.push_back(drawer.draw());
       std::visit(PlainSteps{wanted}, plan.steps.back());
     }
-    std::string text = steps_to_json(plan);
+    std::string text = plan_to_json(plan);
     for (std::int64_t edits = dice.pick(1, 3); edits > 0; --edits) {
       auto at = static_cast<std::size_t>(dice.pick(0, static_cast<std::int64_t>(text.size()) - 1));
       static constexpr std::string_view kOther = "0123456789-\"[]{},:.eE ntf\\";
@@ -413,7 +413,7 @@ TEST_CASE(
         text[at] = put;
       if (text.empty()) text = "x";
     }
-    auto edited = steps_from_json(text, "plan.json");
+    auto edited = plan_from_json(text, "plan.json");
     if (!edited) {
       CHECK(edited.error().place.file == "plan.json");
       ++refused;

@@ -57,11 +57,11 @@ struct Trained {
     if (!plan) FAIL(plan.error().message);
     REQUIRE(plan->has_value());
     // As somebody keeps it and reads it again.
-    auto again = steps_from_json(steps_to_json(**plan), "plan");
+    auto again = plan_from_json(plan_to_json(**plan), "plan");
     REQUIRE(again.has_value());
     ApplyOptions options;
     options.out = folder / "out";
-    auto result = verbs::take(source, *again, options, nullptr);
+    auto result = verbs::repair(source, *again, options, nullptr);
     if (!result) FAIL(result.error().message);
     CHECK_FALSE(result->lossless);
     auto certificate =

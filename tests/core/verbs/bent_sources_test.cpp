@@ -48,7 +48,7 @@ Result<RepairResult> made_of(const std::string& folder, const std::string& mesh,
   auto plan =
       mesh.empty() ? verbs::plan_convert(*opened, options) : verbs::plan_reshard(*opened, options);
   REQUIRE(plan.has_value());
-  return verbs::take(*opened, *plan, {folder + "-made"}, nullptr);
+  return verbs::repair(*opened, *plan, {folder + "-made"}, nullptr);
 }
 
 }  // namespace
@@ -106,10 +106,10 @@ TEST_CASE("steps leave no tensor out without a word whose file is gone and whose
   options.checkpoint = folder / "hf";
   auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  StepPlan plan;
+  Plan plan;
   plan.format = "dcp";
   plan.steps = {CastStep{{"*"}, Dtype::kBfloat16}};
-  auto taken = [&](const char* to) { return verbs::take(*opened, plan, {folder / to}, nullptr); };
+  auto taken = [&](const char* to) { return verbs::repair(*opened, plan, {folder / to}, nullptr); };
   auto refused = taken("no");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("gone.a and gone.b") != std::string::npos);
@@ -138,14 +138,14 @@ TEST_CASE("steps leave no file out without a word that cannot be read") {
     options.checkpoint = folder / "hf";
     auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
-    StepPlan plan;
+    Plan plan;
     plan.format = "dcp";
     const std::string out = folder / (is_there ? "of-damaged" : "of-gone");
-    auto refused = verbs::take(*opened, plan, {out}, nullptr);
+    auto refused = verbs::repair(*opened, plan, {out}, nullptr);
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().message.find(second) != std::string::npos);
     plan.steps = {DropStep{{second}}};
-    auto made = verbs::take(*opened, plan, {out}, nullptr);
+    auto made = verbs::repair(*opened, plan, {out}, nullptr);
     REQUIRE_MESSAGE(made.has_value(), made.error().message);
     CHECK_FALSE(made->lossless);
     CHECK(certificate_from_json(contents(out + "/certificate.json"), "")->dropped ==

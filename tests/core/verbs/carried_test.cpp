@@ -26,7 +26,7 @@ Result<RepairResult> carried(const std::string& from, const std::string& to,
   const VerbOptions options = to_format(from, to);
   SHW_TRY(auto opened, verbs::open(options));
   SHW_TRY(auto plan, verbs::plan_convert(opened, options));
-  return verbs::take(opened, plan, {out}, nullptr);
+  return verbs::repair(opened, plan, {out}, nullptr);
 }
 
 std::string floats(float first, int count) {
@@ -191,7 +191,7 @@ TEST_CASE("None stands in a list where torch saved no entry, and that is no othe
   REQUIRE(opened.has_value());
   auto plan = verbs::plan_convert(*opened, options);
   REQUIRE(plan.has_value());
-  REQUIRE(verbs::take(*opened, *plan, {folder / "dcp"}, nullptr).has_value());
+  REQUIRE(verbs::repair(*opened, *plan, {folder / "dcp"}, nullptr).has_value());
   auto made = carried(folder / "dcp", "torch", folder / "torch");
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
   auto proof = verify_repair(folder / "torch", nullptr);

@@ -67,7 +67,7 @@ Converted converted(VerbOptions said, const std::string& out) {
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   auto made = verbs::plan_of_convert(*opened, said, nullptr);
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
-  auto taken = verbs::take(*opened, made->plan, {out}, nullptr);
+  auto taken = verbs::repair(*opened, made->plan, {out}, nullptr);
   REQUIRE_MESSAGE(taken.has_value(), taken.error().message);
   auto result = open_checkpoint(out);
   REQUIRE_MESSAGE(result.has_value(), result.error().message);

@@ -27,7 +27,7 @@ struct ProvedResult {
     options.to = to;
     auto opened = verbs::open(options);
     REQUIRE(opened.has_value());
-    REQUIRE(verbs::take(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr));
+    REQUIRE(verbs::repair(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr));
   }
   std::string certified() const {
     for (const auto& entry : std::filesystem::directory_iterator(out)) {

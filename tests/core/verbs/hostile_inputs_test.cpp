@@ -44,8 +44,7 @@ const std::vector<Reader>& readers() {
        }},
       {"steps", "steps.json",
        [](const TemporaryFolder&, const std::string& path) {
-         auto steps = verbs::read_step_plan(path);
-         return steps.has_value() && steps->has_value();
+         return verbs::read_plan(sound_checkpoint(), path).has_value();
        }},
       {"placements", "placements.json",
        [](const TemporaryFolder&, const std::string& path) {

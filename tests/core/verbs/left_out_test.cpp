@@ -26,7 +26,7 @@ RepairResult converted(const std::string& from, const std::string& to, const std
   options.to = to;
   auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  auto made = verbs::take(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr);
+  auto made = verbs::repair(*opened, verbs::plan_convert(*opened, options).value(), {out}, nullptr);
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
   return *made;
 }

@@ -4,8 +4,8 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
+#include "core/repair/plan/plan.h"
 #include "core/temporary_folder.h"
-#include "core/transform/steps_json.h"
 #include "core/verbs/transforms.h"
 
 using namespace shw;
@@ -21,7 +21,7 @@ void check_is_cut(const std::string& from, const std::string& out) {
   options.mesh = "dp=2";
   auto opened = verbs::open(options);
   REQUIRE(opened.has_value());
-  auto made = verbs::take(*opened, verbs::plan_reshard(*opened, options).value(), {out}, nullptr);
+  auto made = verbs::repair(*opened, verbs::plan_reshard(*opened, options).value(), {out}, nullptr);
   REQUIRE_MESSAGE(made.has_value(), made.error().message);
   auto cut = open_checkpoint(out);
   REQUIRE(cut.has_value());
@@ -38,7 +38,7 @@ void check_is_cut(const std::string& from, const std::string& out) {
   put(from + ".json", R"({"*": ["Partial"]})");
   options.placements = from + ".json";
   auto refused =
-      verbs::take(*opened, verbs::plan_reshard(*opened, options).value(), {out + "-2"}, nullptr);
+      verbs::repair(*opened, verbs::plan_reshard(*opened, options).value(), {out + "-2"}, nullptr);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("Partial") != std::string::npos);
 }
@@ -70,11 +70,11 @@ TEST_CASE("a plan that cuts tensors is refused by name where the target holds th
   const ReshardStep whole{{"w"}, parse_mesh("dp=2").value(), {Placement{}}};
   const RetileStep tiles{{"w"}, {{{{0, 0}, {1, 3}}, 0}, {{{1, 0}, {1, 3}}, 1}}};
   auto taken = [&](Step step, const std::string& format) {
-    StepPlan plan;
+    Plan plan;
     plan.steps = {std::move(step)};
     plan.format = format;
     auto seen = verbs::look_ahead(*opened, plan, 1 << 20, nullptr);
-    auto made = verbs::take(*opened, plan, {folder / ("out-" + format)}, nullptr);
+    auto made = verbs::repair(*opened, plan, {folder / ("out-" + format)}, nullptr);
     CHECK(seen.has_value() == made.has_value());
     return made;
   };

@@ -116,8 +116,10 @@ TEST_CASE("the text of a plan in one line is that of its tree") {
     const Json tree = Json::parse(plan_to_json(*checkpoint, plan));
     CHECK(plan_text(*checkpoint, plan, -1) == tree.dump());
     CHECK(tree["hash"] == plan_hash(*checkpoint, plan));
-    REQUIRE(tree["tensors"].size() == plan.tensors.size());
+    CHECK(tree.contains("target") != plan.tensors.empty());
+    if (plan.tensors.empty()) continue;
+    REQUIRE(tree["target"]["tensors"].size() == plan.tensors.size());
     for (std::size_t t = 0; t < plan.tensors.size(); ++t)
-      CHECK(tree["tensors"][t]["chunks"].size() == plan.tensors[t].chunks.size());
+      CHECK(tree["target"]["tensors"][t]["chunks"].size() == plan.tensors[t].chunks.size());
   }
 }

@@ -148,11 +148,11 @@ std::string planted_repair(const TemporaryFolder& folder, const Checkpoint& chec
 std::string taken_steps(const TemporaryFolder& folder, const std::string& name,
                         const std::shared_ptr<const Checkpoint>& checkpoint,
                         std::vector<Step> steps, const std::string& format = "") {
-  StepPlan plan;
+  Plan plan;
   plan.steps = std::move(steps);
   plan.format = format;
   verbs::Opened source{checkpoint, nullptr, nullptr, {}};
-  auto made = verbs::take(source, plan, {folder / name}, nullptr);
+  auto made = verbs::repair(source, plan, {folder / name}, nullptr);
   if (!made) FAIL(made.error().message);
   return made->output;
 }
@@ -256,14 +256,14 @@ TEST_CASE("where elements come from another checkpoint too that one is named amo
   write_two_tensors(folder / "ckpt");
   write_two_tensors(folder / "other", 100);
   auto source = opened(folder / "ckpt");
-  StepPlan plan;
+  Plan plan;
   plan.inputs = {{folder / "other", ""}};
   FillStep fill{{"w"}};
   fill.boxes = {{{0, 0}, {1, 4}}};
   fill.from_checkpoint = folder / "other";
   plan.steps = {fill};
   verbs::Opened with_source{source, nullptr, nullptr, {}};
-  auto made = verbs::take(with_source, plan, {folder / "out"}, nullptr);
+  auto made = verbs::repair(with_source, plan, {folder / "out"}, nullptr);
   if (!made) FAIL(made.error().message);
   auto honest = verified_against(folder / "out", *source);
   REQUIRE(honest.has_value());
@@ -342,10 +342,10 @@ TEST_CASE("a certificate that claims more than its plan does is broken beside th
     lie.tensors[0].lost_boxes = {{{0, 0}, {6, 4}}};
   }));
   // Another plan on the same source: what lies there is not what it makes.
-  StepPlan plan = steps_from_json(honest.plan, "plan").value();
+  Plan plan = plan_from_json(honest.plan, "plan").value();
   plan.steps.emplace_back(PermuteBlocksStep{{"w"}, 0, {3, 3}, {1, 0}});
   CHECK(broken_as([&](Certificate& lie) {
-    lie.plan = steps_to_json(plan);
+    lie.plan = plan_to_json(plan);
     lie.steps.push_back(to_text(plan.steps.back()));
   }));
 }

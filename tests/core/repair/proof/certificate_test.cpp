@@ -56,12 +56,6 @@ VerifyReport verify_alone(const std::string& path) {
   return *report;
 }
 
-Certificate certificate_in_folder(const std::string& folder) {
-  auto certificate = certificate_from_json(contents(folder + "/certificate.json"), "certificate");
-  if (!certificate) FAIL(certificate.error().message);
-  return std::move(*certificate);
-}
-
 // A bit of the first element of a chunk.
 void flip_tile(const std::string& folder, std::string_view fqn, std::uint32_t chunk) {
   auto checkpoint = opened(folder);

@@ -1,0 +1,205 @@
+// What findings ask for as where every element comes from: items that stay, boxes of chunks,
+// payloads beside the checkpoint, and what fills the rest.
+#include <algorithm>
+#include <map>
+
+#include "core/base/checked.h"
+#include "core/formats/items.h"
+#include "core/model/state_path.h"
+#include "core/repair/lower/item_place.h"
+#include "core/repair/lower/lower.h"
+#include "core/repair/lower/moved_by.h"
+#include "core/repair/lower/outputs.h"
+#include "core/repair/plan/entries.h"
+#include "core/repair/plan/target_of_plan.h"
+#include "core/repair/run/lost.h"
+#include "core/tensor/cast.h"
+#include "core/tensor/strided_copy.h"
+#include "core/transform/packed_tensor.h"
+
+namespace shw {
+namespace {
+
+class RepairedTensors {
+ public:
+  explicit RepairedTensors(TargetState& all) : all_(all) {}
+
+  Result<TargetTensor> target_of_tensor(const PlannedTensor& planned) {
+    TargetTensor tensor;
+    tensor.fqn = fqn_after(source_, planned);
+    tensor.dtype = source_.dtype(planned.tensor);
+    tensor.requires_grad = source_.requires_grad(planned.tensor);
+    tensor.shape = planned.shape;
+    SHW_TRY(tensor.path, path_of_planned(planned, tensor.fqn));
+    tensor.before = planned.tensor;
+    tensor.padding = padding_left_out(source_, planned);
+    for (const PlannedChunk& chunk : planned.chunks) {
+      tensor.tiles.push_back({chunk.box, chunk.writer});
+      if (!is_empty(chunk.box)) SHW_CHECK(add_chunk(planned, chunk, tensor));
+    }
+    return tensor;
+  }
+
+ private:
+  Result<std::vector<PathPart>> path_of_planned(const PlannedTensor& planned,
+                                                const std::string& fqn) const {
+    const auto path = source_.path(planned.tensor);
+    if (planned.fqn.empty()) return std::vector<PathPart>(path.begin(), path.end());
+    auto renamed = path_after(path, source_.fqn(planned.tensor), fqn);
+    if (renamed) return std::move(*renamed);
+    return cannot_lower(source_, planned.tensor,
+                        "its path in the state dict cannot be said for the name " + fqn);
+  }
+
+  Status add_chunk(const PlannedTensor& planned, const PlannedChunk& chunk, TargetTensor& tensor) {
+    if (chunk.item) return add_item(planned, chunk, tensor);
+    for (const Piece& piece : chunk.pieces) {
+      Part part{{moved_by(chunk.box.offsets, piece.at), sizes_in_new(piece)},
+                FromChunk{0, piece.chunk},
+                piece.source.offsets};
+      part.order = piece.permutation.empty() ? same_order(piece.at.size()) : piece.permutation;
+      part.saved = tensor.dtype;
+      tensor.parts.push_back(std::move(part));
+    }
+    for (const ExternalPiece& side : chunk.external) {
+      add_payload({moved_by(chunk.box.offsets, side.at), side.sizes},
+                  {side.file, side.offset, side.length, side.sizes}, side.dtype, tensor);
+    }
+    SHW_TRY(const std::vector<Box> rest, rest_of(source_, planned, chunk));
+    for (const Box& box : rest)
+      SHW_CHECK(add_fill(planned, {moved_by(chunk.box.offsets, box.offsets), box.sizes}, tensor));
+    return {};
+  }
+
+  static void add_payload(const Box& box, FromFile payload, Dtype dtype, TargetTensor& tensor) {
+    const std::size_t ndim = box.sizes.size();
+    Part part{box, std::move(payload), Extents(ndim, 0), same_order(ndim), dtype};
+    if (dtype != tensor.dtype) part.casts = {tensor.dtype};
+    tensor.parts.push_back(std::move(part));
+  }
+
+  // The item of a chunk as it is, whatever its record says of its size and place.
+  Status add_item(const PlannedTensor& planned, const PlannedChunk& chunk,
+                  TargetTensor& tensor) const {
+    const auto place = place_elsewhere(source_, chunk);
+    const bool as_recorded = !place && same(chunk.box.sizes, source_.sizes(*chunk.item));
+    const std::size_t ndim = chunk.box.sizes.size();
+    if (as_recorded) {
+      tensor.parts.push_back(
+          {chunk.box, FromChunk{0, *chunk.item}, Extents(ndim, 0), same_order(ndim), tensor.dtype});
+      return {};
+    }
+    SHW_TRY(const ItemHeader header, place ? read_orphan_header(source_, *chunk.item, *place)
+                                           : read_item_header(source_, *chunk.item));
+    const auto bytes = checked_mul(static_cast<std::uint64_t>(volume(header.sizes).value_or(0)),
+                                   std::uint64_t{size_of(header.dtype)});
+    const bool is_plain = same(header.sizes, chunk.box.sizes) && !header.compressed &&
+                          !header.big_endian && !header.conjugate && !header.negative &&
+                          header.storage_offset == 0 && bytes && *bytes <= header.payload_length &&
+                          header.strides == row_major_strides(header.sizes);
+    if (!is_plain) {
+      return cannot_lower(source_, planned.tensor,
+                          "an item of it that is not where or what its record says cannot be read "
+                          "box by box: repair without further steps first");
+    }
+    const auto item = place ? place : source_.item(*chunk.item);
+    FromFile payload{source_.file(item->file).path, header.payload_offset, *bytes, header.sizes};
+    add_payload(chunk.box, std::move(payload), header.dtype, tensor);
+    return {};
+  }
+
+  Status add_fill(const PlannedTensor& planned, const Box& box, TargetTensor& tensor) {
+    if (planned.fill == Fill::kZero) {
+      tensor.parts.push_back({box, FromConstant{}, {}, {}, tensor.dtype});
+      return {};
+    }
+    const std::uint32_t input = planned.fill == Fill::kCast ? 0 : input_of(planned.fill_source);
+    auto from = all_.inputs[input]->find(planned.fill_from);
+    if (!from) return cannot_lower(source_, planned.tensor, "there is nothing to fill it from");
+    return fill_from(input, *from, box, tensor);
+  }
+
+  std::uint32_t input_of(const std::shared_ptr<const Checkpoint>& input) {
+    auto found = std::find(all_.inputs.begin(), all_.inputs.end(), input);
+    if (found == all_.inputs.end()) found = all_.inputs.insert(found, input);
+    return static_cast<std::uint32_t>(found - all_.inputs.begin());
+  }
+
+  // The same elements of another tensor; of those that it holds twice the last one counts.
+  Status fill_from(std::uint32_t input, TensorId from, const Box& box, TargetTensor& tensor) {
+    const Checkpoint& holder = *all_.inputs[input];
+    std::vector<Box> open{box};
+    auto chunks = holder.chunks(from);
+    for (std::uint32_t i = chunks.size(); i-- > 0 && !open.empty();) {
+      const Box saved = box_of(holder, chunks[i]);
+      if (saved.offsets.size() != box.offsets.size()) continue;
+      std::vector<Box> left;
+      for (const Box& part : open) {
+        auto common = part.sizes.empty() ? std::optional<Box>(part) : intersect(saved, part);
+        if (!common) {
+          left.push_back(part);
+          continue;
+        }
+        add_filled_part(input, holder.dtype(from), chunks[i], saved, *common, tensor);
+        if (part.sizes.empty()) continue;
+        for (Box& rest : subtract(part, *common)) left.push_back(std::move(rest));
+      }
+      open = std::move(left);
+    }
+    if (open.empty()) return {};
+    return cannot_make_target(tensor.fqn, "what it would be filled from has holes");
+  }
+
+  static void add_filled_part(std::uint32_t input, Dtype dtype, ChunkId chunk, const Box& saved,
+                              const Box& box, TargetTensor& tensor) {
+    Extents first = box.offsets;
+    for (std::size_t d = 0; d < first.size(); ++d) first[d] -= saved.offsets[d];
+    Part part{box, FromChunk{input, chunk}, std::move(first), same_order(box.sizes.size()), dtype};
+    if (dtype != tensor.dtype) part.casts = {tensor.dtype};
+    tensor.parts.push_back(std::move(part));
+  }
+
+  TargetState& all_;
+  const Checkpoint& source_ = all_.source();
+};
+
+Status apply_to_entries(const Plan& plan, TargetState& all) {
+  const Checkpoint& source = all.source();
+  for (const PlannedEntry& entry : plan.entries) all.objects[entry.object].object = entry.item_of;
+  for (const RenamedObject& renamed : plan.objects) {
+    TargetNonTensorEntry& object = all.objects[renamed.object];
+    auto path = path_after(object.path, object.fqn, renamed.fqn);
+    if (!path)
+      return cannot_make_target(
+          source.objects()[renamed.object].fqn,
+          "its path in the state dict cannot be said for the name " + renamed.fqn);
+    object.path = std::move(*path);
+    object.fqn = renamed.fqn;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status apply_repair(const Plan& plan, TargetState& all) {
+  if (plan.tensors.empty() && plan.objects.empty() && plan.entries.empty()) return {};
+  FilledRecord filled = filled_after(all.source(), plan);
+  std::map<std::string_view, FilledTensor*> losses;
+  for (FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
+  const std::vector<std::string> reordered = reordered_by(all.source(), plan);
+  RepairedTensors repaired(all);
+  for (const PlannedTensor& planned : plan.tensors) {
+    SHW_TRY(TargetTensor tensor, repaired.target_of_tensor(planned));
+    tensor.is_moved = std::binary_search(reordered.begin(), reordered.end(), tensor.fqn);
+    if (auto found = losses.find(tensor.fqn); found != losses.end()) {
+      FilledTensor& loss = *found->second;
+      tensor.loss = {std::move(loss.boxes), loss.fill, loss.fill_from, loss.fill_checkpoint};
+    }
+    TargetEntry& entry = all.tensors[index_of(planned.tensor)];
+    entry.fqn = tensor.fqn;
+    entry.made = std::make_shared<const PackedTensor>(std::move(tensor));
+  }
+  return apply_to_entries(plan, all);
+}
+
+}  // namespace shw

@@ -1,0 +1,179 @@
+// --then: what is done to a checkpoint after what findings ask for, in the same pass over its
+// bytes.
+#include <fmt/core.h>
+
+#include <map>
+
+#include "core/base/json.h"
+#include "core/formats/table.h"
+#include "core/io/read_whole.h"
+#include "core/io/source.h"
+#include "core/repair/plan/target_of_plan.h"
+#include "core/tensor/cast.h"
+#include "core/transform/packed_tensor.h"
+#include "core/transform/steps_json.h"
+#include "core/transform/tilings.h"
+#include "core/verbs/transforms.h"
+
+namespace shw::verbs {
+namespace {
+
+// As Hugging Face's libraries cut their files.
+constexpr std::uint64_t kShardBytes = 5'000'000'000;
+
+constexpr const char* kForms =
+    "write reshard:dp=8,tp=2, convert:dcp|safetensors|torch, cast:bfloat16, drop:PATTERN, or a "
+    "step "
+    "as JSON: '{\"step\": \"rename\", \"from\": \"a\", \"to\": \"b\"}'";
+
+// A tensor as the plan leaves it so far.
+struct LeftTensor {
+  std::string fqn;
+  std::size_t ndim = 0;
+  Dtype dtype = Dtype::kUnknown;
+};
+
+Result<std::vector<LeftTensor>> tensors_after(const Opened& opened, const Plan& plan,
+                                              Progress* progress) {
+  SHW_TRY(const TargetOfPlan target, target_of_plan(opened.checkpoint, plan, progress));
+  const Checkpoint& source = *opened.checkpoint;
+  std::vector<LeftTensor> left;
+  for (const TargetEntry& entry : target.all.tensors) {
+    if (entry.made == nullptr) {
+      left.push_back(
+          {entry.fqn, source.shape(entry.as_saved).size(), source.dtype(entry.as_saved)});
+      continue;
+    }
+    const TargetTensor tensor = entry.made->unpacked();
+    left.push_back({entry.fqn, tensor.shape.size(), tensor.dtype});
+  }
+  return left;
+}
+
+Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& mesh) {
+  if (options.placements.empty()) return PlacementRules{};
+  SHW_TRY(auto source, open_file(options.placements, options.placements));
+  SHW_TRY(const std::string text, read_whole_text(*source));
+  return placement_rules_from_json(text, options.placements, mesh);
+}
+
+// One step for all tensors of the same placements.
+void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
+                 const PlacementRules& rules, Plan& plan) {
+  std::map<std::string, std::size_t> step_of;  // by placements
+  for (const LeftTensor& tensor : tensors) {
+    auto placements = placements_of(rules, tensor.fqn, tensor.ndim, mesh);
+    auto [found, is_new] = step_of.try_emplace(to_text(placements), plan.steps.size());
+    if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
+    std::get<ReshardStep>(plan.steps[found->second]).tensors.push_back(tensor.fqn);
+  }
+}
+
+Status add_convert(const std::string& format_name, const VerbOptions& options, Plan& plan) {
+  const Format* format = format_named(format_name);
+  if (format == nullptr || format->writer == nullptr)
+    return fail(ErrorKind::kUsage, "there is no format \"" + format_name + "\" that can be written",
+                {}, "formats that are written: dcp, safetensors, torch");
+  plan.format = format_name;
+  plan.shard_bytes = options.shard_bytes;
+  if (format->traits.one_piece && plan.shard_bytes == 0) plan.shard_bytes = kShardBytes;
+  return {};
+}
+
+bool is_floating(Dtype dtype) {
+  for (Dtype one : {Dtype::kFloat64, Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16}) {
+    if (one == dtype) return true;
+  }
+  return false;
+}
+
+Status add_cast(const std::vector<LeftTensor>& tensors, const std::string& text, Plan& plan) {
+  const auto dtype = dtype_from_person(text);
+  if (!dtype || !can_cast(Dtype::kFloat32, *dtype))
+    return fail(ErrorKind::kUsage, "nothing is cast to \"" + text + "\"", {},
+                "float64, float32, bfloat16, float16, float8_e4m3fn or float8_e5m2");
+  CastStep step{{}, *dtype};
+  for (const LeftTensor& tensor : tensors) {
+    if (is_floating(tensor.dtype) && tensor.dtype != *dtype) step.tensors.push_back(tensor.fqn);
+  }
+  if (!step.tensors.empty()) plan.steps.emplace_back(std::move(step));
+  return {};
+}
+
+Status add_json(const std::string& text, Plan& plan) {
+  const auto read = parse_json<EditedJson::Json>(text);
+  if (read.tree.is_discarded()) return fail(ErrorKind::kUsage, not_json_text(read), {"--then"});
+  EditedJson in;
+  Step step = read_step(in, read.tree);
+  if (!in.ok()) return fail(ErrorKind::kUsage, in.error(), {"--then"}, kForms);
+  plan.steps.push_back(std::move(step));
+  return {};
+}
+
+// The format that the last conversion asks for, else the one that the plan has; null: what is read.
+const Format* last_format(const std::vector<std::string>& then, const Plan& plan) {
+  constexpr std::string_view kConvert = "convert:";
+  std::string name = plan.format;
+  for (const std::string& one : then) {
+    if (one.starts_with(kConvert)) name = one.substr(kConvert.size());
+  }
+  return name.empty() ? nullptr : format_named(name);
+}
+
+}  // namespace
+
+Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
+  if (options.mesh.empty())
+    return fail(ErrorKind::kUsage, "reshard needs a --mesh", {},
+                "write axes as name=size, outermost first: --mesh dp=8,tp=2");
+  SHW_TRY(const Mesh mesh, parse_mesh(options.mesh));
+  SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  std::vector<LeftTensor> tensors;
+  for (TensorId tensor : checkpoint.tensors())
+    tensors.push_back({std::string(checkpoint.fqn(tensor)), checkpoint.shape(tensor).size(),
+                       checkpoint.dtype(tensor)});
+  Plan plan = plan_for(opened);
+  // Where a tensor is one piece no tile of it could be told from another.
+  if (checkpoint.format().traits.one_piece) plan.format = "dcp";
+  add_reshard(tensors, mesh, rules, plan);
+  return plan;
+}
+
+Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptions& options,
+                                           Plan& plan, Progress* progress) {
+  std::vector<std::string> remarks;
+  const Format* written = last_format(options.then, plan);
+  const Format& saved = opened.checkpoint->format();
+  for (const std::string& one : options.then) {
+    const std::size_t colon = one.find(':');
+    const std::string verb = one.substr(0, colon);
+    const std::string what = colon == std::string::npos ? "" : one.substr(colon + 1);
+    if (one.starts_with('{')) {
+      SHW_CHECK(add_json(one, plan));
+    } else if (verb == "convert") {
+      SHW_CHECK(add_convert(what, options, plan));
+    } else if (verb == "drop" && !what.empty()) {
+      plan.steps.emplace_back(DropStep{{what}});
+    } else if (verb == "cast") {
+      SHW_TRY(const auto tensors, tensors_after(opened, plan, progress));
+      SHW_CHECK(add_cast(tensors, what, plan));
+    } else if (verb == "reshard") {
+      SHW_TRY(const Mesh mesh, parse_mesh(what));
+      SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
+      if (written != nullptr && written->traits.one_piece) {
+        remarks.push_back(
+            fmt::format("{} is left out: {} holds every tensor in one piece", one, written->title));
+        continue;
+      }
+      if (written == nullptr && saved.traits.one_piece) plan.format = "dcp";
+      SHW_TRY(const auto tensors, tensors_after(opened, plan, progress));
+      add_reshard(tensors, mesh, rules, plan);
+    } else {
+      return fail(ErrorKind::kUsage, "--then does not know \"" + one + "\"", {}, kForms);
+    }
+  }
+  return remarks;
+}
+
+}  // namespace shw::verbs
