@@ -19,7 +19,7 @@ namespace shw::verbs {
 namespace {
 
 // As Hugging Face's libraries cut their files.
-constexpr std::uint64_t kShardBytes = 5'000'000'000;
+constexpr std::uint64_t kThenShardBytes = 5'000'000'000;
 
 constexpr const char* kForms =
     "write reshard:dp=8,tp=2, convert:dcp|safetensors|torch, cast:bfloat16, drop:PATTERN, or a "
@@ -76,7 +76,7 @@ Status add_convert(const std::string& format_name, const VerbOptions& options, P
                 {}, "formats that are written: dcp, safetensors, torch");
   plan.format = format_name;
   plan.shard_bytes = options.shard_bytes;
-  if (format->traits.one_piece && plan.shard_bytes == 0) plan.shard_bytes = kShardBytes;
+  if (format->traits.one_piece && plan.shard_bytes == 0) plan.shard_bytes = kThenShardBytes;
   return {};
 }
 

@@ -71,7 +71,7 @@ Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId 
   return out;
 }
 
-Box rows_of(ExtentsView shape, std::int64_t first, std::int64_t count) {
+Box quant_rows(ExtentsView shape, std::int64_t first, std::int64_t count) {
   Box box = whole(copy_of(shape));
   if (!box.sizes.empty()) {
     box.offsets[0] = first;

@@ -18,7 +18,7 @@ Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId 
                                          const Box& box);
 
 // Rows [first, first + count) of the first dimension.
-Box rows_of(ExtentsView shape, std::int64_t first, std::int64_t count);
+Box quant_rows(ExtentsView shape, std::int64_t first, std::int64_t count);
 
 // Number `index` of a row of words of 32 bits that hold `bits` each, lowest bits first.
 inline std::uint32_t packed_number(const std::byte* words, std::size_t index, unsigned bits) {
