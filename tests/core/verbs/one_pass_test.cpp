@@ -38,7 +38,7 @@ void write_pass(const std::string& path) {
   Values half(12, 7);
   tensors.push_back({kMoment, {3, 4}, {{whole(Extents{3, 4}), {3, 4}, half, 1}}});
   write_checkpoint(path, tensors);
-  const Bytes side = floats(Values(24, 9));
+  const Bytes side = shw::floats(Values(24, 9));
   put(path + "/side_rank_1.bin",
       std::string(reinterpret_cast<const char*>(side.data()), side.size()));
 }
