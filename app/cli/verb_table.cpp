@@ -125,7 +125,7 @@ constexpr VerbRow kVerbs[] = {
      "left out, or copied with --copy. Relative paths need HDF5_EXTFILE_PREFIX='${ORIGIN}' "
      "in the environment of who reads it. Open it to read only: through it a writer changes "
      "the checkpoint."},
-    {"verifyM", "Aby", "Prove a repaired checkpoint against its certificate",
+    {"verify", "AbyM", "Prove a repaired checkpoint against its certificate",
      "shardwright verify step_9000-repaired\n"
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
      "Without the source: every tile, file, entry and dtype must be as it was certified. The "
