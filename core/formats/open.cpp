@@ -13,6 +13,7 @@
 #include "core/formats/folder_kind.h"
 #include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
+#include "core/formats/open_nested.h"
 #include "core/formats/run_folder.h"
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
@@ -307,6 +308,11 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   if (below != nullptr) return below;
   SHW_TRY(auto entries, look.entries());
   return refuse(directory, entries, rows, progress);
+}
+
+OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
+                             const std::string& path) {
+  return open_checkpoint(std::make_shared<OneFile>(directory, path), nullptr);
 }
 
 namespace {

@@ -130,7 +130,7 @@ std::string info_to_json(const Checkpoint& checkpoint) {
       {"tensors", filled.tensors.size()}, {"elements", lost}, {"entries", filled.entries.size()}};
   if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0) out["gone"] = gone;
   if (!index_only_tensors(checkpoint).empty())
-    out["index_only_tensors"] = index_only_tensors(checkpoint).size();
+    out["named_only"] = index_only_tensors(checkpoint).size();
   return dumped(out);
 }
 
@@ -157,7 +157,7 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
   bool all = tensors.size() == checkpoint.tensor_count();
   for (const UnclaimedStorageRecord& tensor :
        all ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{})
-    out["index_only_tensors"].push_back(
+    out["named_only"].push_back(
         {{"fqn", tensor.fqn}, {"file", checkpoint.file(tensor.item.file).path}});
   return dumped(out);
 }

@@ -59,8 +59,8 @@ std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::st
 }
 
 StepsOff same_steps_off(const PlanEdit& before, const Plan& plan) {
-  using Step = std::tuple<OperationKind, std::string, std::vector<std::string>>;
-  std::set<Step> off;
+  using StepKey = std::tuple<OperationKind, std::string, std::vector<std::string>>;
+  std::set<StepKey> off;
   for (std::size_t i = 0; i < before.off.size(); ++i) {
     const Operation& step = before.whole->operations[i];
     if (before.off[i]) off.insert({step.kind, step.rule, step.subjects});

@@ -13,6 +13,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
+#include "core/transform/steps.h"
 
 namespace shw {
 
@@ -151,5 +152,12 @@ class EditedJson {
  private:
   std::string error_, where_;
 };
+
+// --- steps as a person writes them down: {"step": "cast", "tensors": ["*.weight"], ...}
+
+// Names in it are not written as text yet (write_names_as_text).
+nlohmann::ordered_json json_of_step(const Step& step);
+// Complains of a key that the step does not have: no key is passed over.
+Step read_step(EditedJson& in, const nlohmann::ordered_json& json);
 
 }  // namespace shw

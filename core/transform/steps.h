@@ -1,5 +1,5 @@
 // What can be done to a checkpoint, one step after the other: plain values that a person reads,
-// writes and edits as JSON (steps_json.h). A step names tensors as they are called when its turn
+// writes and edits as JSON (json.h). A step names tensors as they are called when its turn
 // comes.
 #pragma once
 

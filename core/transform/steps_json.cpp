@@ -1,4 +1,4 @@
-#include "core/transform/steps_json.h"
+#include "core/transform/json.h"
 
 namespace shw {
 namespace {

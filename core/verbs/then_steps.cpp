@@ -11,7 +11,7 @@
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"
 #include "core/transform/packed_tensor.h"
-#include "core/transform/steps_json.h"
+#include "core/transform/json.h"
 #include "core/transform/tilings.h"
 #include "core/verbs/transforms.h"
 

@@ -13,6 +13,7 @@
 #include "core/facts/check_input.h"
 #include "core/facts/values/quant_forms.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/not_looked_at.h"
 #include "core/formats/joined_folders.h"
 #include "core/model/builder.h"
 #include "core/tensor/cast.h"
@@ -183,15 +184,10 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
 
 void report_not_decoded(CheckpointBuilder& builder, const DecodedWeights& found) {
   for (const auto& [why, names] : found.not_decoded) {
-    Finding finding;
-    finding.rule = "not-looked-at";
-    finding.severity = Severity::kInfo;
-    finding.subjects = names;
-    finding.cause =
-        fmt::format("{} {} as {} stored: {} {}.", plural(names.size(), "quantised weight"),
-                    names.size() == 1 ? "stays" : "stay", names.size() == 1 ? "it is" : "they are",
-                    some_of(names), why);
-    builder.add_finding(std::move(finding));
+    builder.add_finding(not_looked_at(
+        names, fmt::format("{} {} as {} stored: {} {}.", plural(names.size(), "quantised weight"),
+                           names.size() == 1 ? "stays" : "stay",
+                           names.size() == 1 ? "it is" : "they are", some_of(names), why)));
   }
 }
 

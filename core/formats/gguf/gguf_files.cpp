@@ -7,7 +7,6 @@
 #include "core/base/words.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/gguf/gguf_open.h"
 #include "core/formats/one_file.h"
 
 namespace shw {

@@ -11,6 +11,8 @@
 
 namespace shw {
 
+inline constexpr std::string_view kGgufSuffix = ".gguf";
+
 struct GgufFile {
   std::string path;
   Result<GgufHeader> header;

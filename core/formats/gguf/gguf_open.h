@@ -8,8 +8,6 @@
 
 namespace shw {
 
-inline constexpr std::string_view kGgufSuffix = ".gguf";
-
 extern const Format kGgufFormat;
 OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress* progress);
 

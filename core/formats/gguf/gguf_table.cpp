@@ -6,6 +6,7 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/gguf/gguf_header.h"
+#include "core/formats/gguf/gguf_files.h"
 #include "core/formats/gguf/gguf_open.h"
 
 namespace shw {

@@ -15,7 +15,6 @@
 #include "core/formats/common/zip.h"
 #include "core/formats/npz/npy_header.h"
 #include "core/formats/npz/npz_codec.h"
-#include "core/formats/npz/npz_table.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 

@@ -4,7 +4,6 @@
 
 namespace shw {
 
-extern const Format kNpzFormat;
 extern const FormatRow kNpzRow;
 
 }  // namespace shw

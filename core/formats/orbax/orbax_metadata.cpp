@@ -51,10 +51,24 @@ Result<OrbaxTree> parse_orbax_tree(BytesView json) {
     const std::string word =
         type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
     const bool is_array = word == "jax.Array" || word == "np.ndarray" || word == "scalar";
+    // Nodes without children, as optax's EmptyState: nothing was saved of them.
+    const bool is_empty = word == "Dict" || word == "List" || word == "Tuple" || word == "None";
     std::string name = leaf_name(leaf);
-    if (!name.empty()) (is_array ? tree.arrays : tree.others).push_back(std::move(name));
+    if (name.empty() || is_empty) continue;
+    const bool is_text = word == "string";
+    (is_array ? tree.arrays : is_text ? tree.texts : tree.others).push_back(std::move(name));
   }
   return tree;
+}
+
+std::map<std::string, std::string> parse_orbax_texts(BytesView json) {
+  std::map<std::string, std::string> texts;
+  const auto read = parsed(json);
+  if (!read.problem.empty() || !read.tree.is_object()) return texts;
+  for (const auto& [name, value] : read.tree.items()) {
+    if (value.is_string()) texts[name] = value.get<std::string>();
+  }
+  return texts;
 }
 
 bool is_uncommitted(BytesView json) {

@@ -7,6 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/not_looked_at.h"
 #include "core/formats/orbax/orbax_metadata.h"
 #include "core/formats/orbax/stored_keys.h"
 #include "core/formats/orbax/zarr_columns.h"
@@ -61,20 +62,48 @@ void check_tree(CheckpointBuilder& builder, const std::string& path, const Orbax
     builder.add_unclaimed_record({std::move(array), std::nullopt, {builder.file(path), 0, 0}});
 }
 
-// What is no array: texts of the tree.
+constexpr std::string_view kOrbaxTexts = "_strings.json";
+
+// "X", four bytes of length, UTF-8: pickle's opcode of a text.
+std::string opcodes_of_text(const std::string& text) {
+  std::string opcodes = "X";
+  for (int shift = 0; shift < 32; shift += 8)
+    opcodes += static_cast<char>(text.size() >> shift & 0xFF);
+  return opcodes + text;
+}
+
+// Texts of the tree become entries that are no tensors. One without a value is left to
+// report_others.
+void add_texts(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
+               const std::string& prefix, std::span<const Entry> entries, OrbaxTree& tree) {
+  if (tree.texts.empty()) return;
+  std::map<std::string, std::string> values;
+  if (has_file(entries, item + std::string(kOrbaxTexts))) {
+    if (auto json = small_file(folder, item + std::string(kOrbaxTexts)))
+      values = parse_orbax_texts(*json);
+  }
+  for (const std::string& name : tree.texts) {
+    const auto value = values.find(name);
+    if (value == values.end()) {
+      tree.others.push_back(name);
+      continue;
+    }
+    builder.add_object({.fqn = prefix + name,
+                        .item = {},
+                        .inlined = InlinedValue{opcodes_of_text(value->second), {}}});
+  }
+}
+
+// Leaves of other types than arrays and texts.
 void report_others(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
                    const std::string& prefix) {
   if (tree.others.empty()) return;
   std::vector<std::string> names;
   for (const std::string& one : tree.others) names.push_back(prefix + one);
-  Finding finding;
-  finding.rule = "not-looked-at";
-  finding.severity = Severity::kInfo;
-  finding.cause = fmt::format("{} of the tree {} no array and {} not read: {}.",
-                              plural(names.size(), "leaf"), names.size() == 1 ? "is" : "are",
-                              names.size() == 1 ? "was" : "were", some_of(names));
-  finding.subjects = {path};
-  builder.add_finding(std::move(finding));
+  builder.add_finding(not_looked_at(
+      {path}, fmt::format("{} of the tree {} no array and {} not read: {}.",
+                          plural(names.size(), "leaf"), names.size() == 1 ? "is" : "are",
+                          names.size() == 1 ? "was" : "were", some_of(names))));
 }
 
 Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
@@ -98,7 +127,10 @@ Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::
   SHW_TRY(store.keys, stored_keys(folder, item, entries, progress));
   SHW_TRY(auto there, add_zarr_arrays(builder, store, progress));
   if (tree) check_tree(builder, path, *tree, prefix, there);
-  if (tree) report_others(builder, path, *tree, prefix);
+  if (tree) {
+    add_texts(builder, folder, item, prefix, entries, *tree);
+    report_others(builder, path, *tree, prefix);
+  }
   return {};
 }
 

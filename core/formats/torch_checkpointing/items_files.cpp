@@ -4,8 +4,7 @@
 
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/torch_file_records.h"
-#include "core/formats/one_file.h"
-#include "core/formats/open.h"
+#include "core/formats/open_nested.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -46,7 +45,7 @@ void add_item(const std::string& item, const SavedItem* saved,
 // A file of safetensors has none but whole tensors, each at its place.
 Result<ItemTensors> read_safetensors_item(const std::shared_ptr<const Directory>& directory,
                                           const std::string& path, PickleNotes& notes) {
-  SHW_TRY(auto opened, open_checkpoint(std::make_shared<OneFile>(directory, path), nullptr));
+  SHW_TRY(auto opened, open_nested(directory, path));
   const Checkpoint& checkpoint = *opened;
   for (const Finding& finding : checkpoint.opening_findings()) notes.findings.push_back(finding);
   ItemTensors out;

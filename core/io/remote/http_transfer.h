@@ -4,8 +4,9 @@
 
 #include <string>
 
+#include "core/base/result.h"
 #include "core/io/remote/curl_library.h"
-#include "core/io/remote/http_client.h"
+#include "core/io/remote/http_request.h"
 
 namespace shw {
 

@@ -28,7 +28,7 @@
 #include "core/repair/plan/json.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
-#include "core/transform/steps_json.h"
+#include "core/transform/json.h"
 
 namespace shw {
 namespace {

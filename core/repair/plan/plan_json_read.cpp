@@ -17,7 +17,7 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/renamed.h"
-#include "core/transform/steps_json.h"
+#include "core/transform/json.h"
 
 namespace shw {
 namespace {

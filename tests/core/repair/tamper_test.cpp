@@ -362,8 +362,7 @@ TEST_CASE("a certificate that lies in good form is held against what lies beside
 TEST_CASE("a certificate without a hash of itself proves nothing") {
   Repaired made;
   SortedJson certificate = SortedJson::parse(contents(made.out + "/certificate.json"));
-  for (const char* key : {"content_hash", "objects", "files"}) certificate.erase(key);
-  for (SortedJson& tensor : certificate["tensors"]) tensor.erase("dtype");
+  certificate.erase("content_hash");
   put(made.out + "/certificate.json", certificate.dump());
   auto report = verify_repair(made.out);
   REQUIRE(report.has_value());

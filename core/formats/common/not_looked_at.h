@@ -1,0 +1,20 @@
+// A finding of what a checkpoint holds and this program does not read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/model/finding.h"
+
+namespace shw {
+
+inline Finding not_looked_at(std::vector<std::string> subjects, std::string cause) {
+  Finding finding;
+  finding.rule = "not-looked-at";
+  finding.severity = Severity::kInfo;
+  finding.subjects = std::move(subjects);
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+}  // namespace shw
