@@ -50,11 +50,16 @@ void browse_button(Frame& frame, UiState& state, Column& column, const std::stri
   column.y += frame.px(40);
 }
 
-// All supported formats, and what identifies a folder of each.
-void draw_formats(Frame& frame, Column& column) {
+// The supported formats that fit above `bottom`, and what identifies a folder of each.
+void draw_formats(Frame& frame, Column& column, float bottom) {
   float wide = std::floor((column.width() - frame.px(24)) / 2), line = frame.px(19);
   static const std::vector<verbs::KnownFormat> kKnown = verbs::known_formats();
-  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+  const float room = std::max(0.0f, bottom - frame.px(12) - column.y);
+  const auto fit = 2 * static_cast<std::size_t>(room / line);
+  // The last place says how many more there are.
+  const std::size_t shown =
+      kKnown.size() <= fit ? kKnown.size() : std::max<std::size_t>(fit, 1) - 1;
+  for (std::size_t i = 0; i < shown; ++i) {
     const verbs::KnownFormat& format = kKnown[i];
     const std::size_t row = i / 2;
     float x = column.left + (i % 2 == 0 ? 0 : wide + frame.px(24));
@@ -66,7 +71,11 @@ void draw_formats(Frame& frame, Column& column) {
       text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
                  format.sign);
   }
-  const std::size_t rows = (kKnown.size() + 1) / 2;
+  if (shown < kKnown.size() && fit > 0)
+    text_from(column.draw, frame.fonts.small, column.left + wide + frame.px(24),
+              column.y + line * static_cast<float>(shown / 2) + frame.px(9), frame.theme.quiet,
+              "and " + std::to_string(kKnown.size() - shown) + " more");
+  const std::size_t rows = (std::min(kKnown.size(), fit) + 1) / 2;
   column.y += line * static_cast<float>(rows) + frame.px(4);
 }
 
@@ -146,7 +155,7 @@ void draw_welcome(Frame& frame, UiState& state, Region region) {
   if (has_recent && region.max.y - column.y < frame.px(130)) return end_region();
   column.y += frame.px(6);
   head(frame, column, "WHAT IT READS");
-  draw_formats(frame, column);
+  draw_formats(frame, column, region.max.y);
   if (has_recent || region.max.y - column.y < frame.px(90)) return end_region();
   column.y += frame.px(6);
   head(frame, column, "FROM A TERMINAL");

@@ -168,7 +168,11 @@ void print_answer(Context& context, std::string text) {
     text = with_origin(std::move(text),
                        {resolved_path(context.options.checkpoint), context.format, took.count()});
   }
-  context.terminal.out_line(text);
+  // Of several checkpoints: printed as one list when all are through.
+  if (context.options.json && context.answers != nullptr)
+    context.answers->push_back(std::move(text));
+  else
+    context.terminal.out_line(text);
 }
 
 int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,

@@ -10,8 +10,8 @@
 #include "core/io/source.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"
-#include "core/transform/packed_tensor.h"
 #include "core/transform/json.h"
+#include "core/transform/packed_tensor.h"
 #include "core/transform/tilings.h"
 #include "core/verbs/transforms.h"
 

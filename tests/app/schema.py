@@ -69,7 +69,7 @@ def ask(kind, words, codes=(0,)):
 
 def repairs(folder, spec, scratch):
     out = str(scratch / "out")
-    ask("error", ["repair", folder, *spec], (3, 0))
+    ask("error", ["repair", folder, *spec], (3, 0, 2))
     done = ask("repair", ["repair", folder, *spec, "--out", out, "--yes"], (0, 1))
     if done and "certificate" in done:
         alone = ask("verify", ["verify", out], (0, 1, 2))

@@ -5,8 +5,8 @@
 #include "core/base/little_endian.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/gguf/gguf_header.h"
 #include "core/formats/gguf/gguf_files.h"
+#include "core/formats/gguf/gguf_header.h"
 #include "core/formats/gguf/gguf_open.h"
 
 namespace shw {

@@ -70,7 +70,7 @@ Result<NpzFile> read_npz_file(const Directory& directory, const std::string& pat
     if (!entry.name.ends_with(kNpySuffix)) continue;
     std::string name = stem_of(entry.name, kNpySuffix);
     auto at = archive.data_offset(entry);
-    auto bytes = at ? archive.source_of(entry) : tl::unexpected<Error>(std::move(at).error());
+    auto bytes = at ? archive.source_of(entry) : tl::unexpected<Error>(at.error());
     if (!bytes) {
       NpzArray& unread = file.arrays.emplace_back();
       unread.name = std::move(name);

@@ -16,6 +16,7 @@ parts() {
   /usr/bin/python3 -c 'import json, sys
 answer = json.load(open(sys.argv[1]))
 device = answer.pop("device")
+answer.pop("seconds")
 print(device["used"], "failed" if "failed" in device else "whole")
 print(json.dumps(answer, sort_keys=True))' "$1"
 }
