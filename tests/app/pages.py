@@ -65,6 +65,8 @@ def make(job):
     """The page, and what check says of the same."""
     name, words, out = job
     checked = run("check", *words, "--json")
+    if "error" in json.loads(checked.stdout):
+        return None  # one that is refused has no page
     done = run("report", *words, "--format", "html", "--out", str(out))
     if done.returncode != 0:
         problems.append(f"{name}: report exits {done.returncode}: {done.stderr[-300:]!r}")
