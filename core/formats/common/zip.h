@@ -26,6 +26,10 @@
 
 namespace shw {
 
+// A local header without its name, and what stands where a number of 32 bits is too small.
+inline constexpr std::size_t kZipLocalSize = 30;
+inline constexpr std::uint32_t kZipWide32 = 0xFFFFFFFFu;
+
 struct ZipEntry {
   std::string name;  // "archive/data/0"
   std::uint32_t crc = 0;

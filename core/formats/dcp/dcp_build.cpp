@@ -357,30 +357,9 @@ std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
   return ItemPlace{last_file_, *offset, *length};
 }
 
-// Falsy values mean none; values that are not iterable make torch fail.
 std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
-  constexpr const char* kUnreadable = "unreadable transform";
-  std::vector<std::string> transforms;
-  if (rows_.place(place) != nullptr) return transforms;
-  NodeId descriptors = tree_.attribute(place, "transform_descriptors");
-  const NodeKind kind = tree_.kind(descriptors);
-  if (kind == NodeKind::kAbsent || kind == NodeKind::kNone) return transforms;
-  if (auto text = tree_.text(descriptors)) {
-    if (!text->empty()) transforms.emplace_back(text->substr(0, 256));
-    return transforms;
-  }
-  const bool is_row = kind == NodeKind::kTuple || kind == NodeKind::kList ||
-                      kind == NodeKind::kDict || kind == NodeKind::kSet;
-  if (!is_row) {
-    if (tree_.integer(descriptors) != 0) transforms.emplace_back(kUnreadable);
-    return transforms;
-  }
-  for (NodeId item : tree_.items(descriptors)) {
-    if (transforms.size() == 16) break;  // torch has only one
-    auto text = tree_.text(item);
-    transforms.emplace_back(text ? text->substr(0, 256) : kUnreadable);
-  }
-  return transforms;
+  if (rows_.place(place) != nullptr) return {};
+  return dcp_transforms(tree_, tree_.attribute(place, "transform_descriptors"));
 }
 
 void Interpreter::read_storage(NodeId storage_data) {

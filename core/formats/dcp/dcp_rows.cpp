@@ -27,4 +27,27 @@ void NameTable::grow() {
   }
 }
 
+std::vector<std::string> dcp_transforms(const PickleTree& tree, NodeId descriptors) {
+  constexpr const char* kUnreadable = "unreadable transform";
+  std::vector<std::string> transforms;
+  const NodeKind kind = tree.kind(descriptors);
+  if (kind == NodeKind::kAbsent || kind == NodeKind::kNone) return transforms;
+  if (auto text = tree.text(descriptors)) {
+    if (!text->empty()) transforms.emplace_back(text->substr(0, 256));
+    return transforms;
+  }
+  const bool is_row = kind == NodeKind::kTuple || kind == NodeKind::kList ||
+                      kind == NodeKind::kDict || kind == NodeKind::kSet;
+  if (!is_row) {
+    if (tree.integer(descriptors) != 0) transforms.emplace_back(kUnreadable);
+    return transforms;
+  }
+  for (NodeId item : tree.items(descriptors)) {
+    if (transforms.size() == 16) break;  // torch has only one
+    auto text = tree.text(item);
+    transforms.emplace_back(text ? text->substr(0, 256) : kUnreadable);
+  }
+  return transforms;
+}
+
 }  // namespace shw

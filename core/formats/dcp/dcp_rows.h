@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,6 +64,10 @@ struct DcpRows {
   const DcpKeyRow* key(NodeId id) const { return find(keys, kKey, id); }
   const ItemPlace* place(NodeId id) const { return find(places, kPlace, id); }
 };
+
+// The names in a place's transform_descriptors. Falsy values mean none; values that are not
+// iterable make torch fail.
+std::vector<std::string> dcp_transforms(const PickleTree& tree, NodeId descriptors);
 
 // Fills the builder from a decoded pickle. `file_size` limits allocations. If `progress` is
 // cancelled, the result is incomplete and must be discarded.
