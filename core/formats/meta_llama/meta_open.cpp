@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "core/base/checked.h"
+#include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/pickle_notes.h"
@@ -14,6 +17,7 @@
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/rank_chunks.h"
+#include "core/io/read_whole.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -33,6 +37,8 @@ constexpr Format kMetaLlamaFormat = {
     .traits = {.writer_of_file = rank_of_meta_file},
 };
 constexpr std::uint32_t kMostMetaRanks = 1024;
+constexpr std::string_view kMetaParams = "params.json";
+constexpr std::uint64_t kMostMetaParams = 1 << 20;
 constexpr auto kMetaRows =
     std::to_array<std::string_view>({"wq", "wk", "wv", "wqkv", "w1", "w3", "output"});
 constexpr auto kMetaColumns = std::to_array<std::string_view>({"wo", "w2"});
@@ -83,6 +89,7 @@ class MetaReading {
     }
     if (pieces_.empty() && error_) return tl::unexpected<Error>(std::move(*error_));
     find_width();
+    find_ranks();
     for (const std::string& name : order_) add_tensor(name, pieces_.at(name));
     note_rules();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
@@ -129,13 +136,69 @@ class MetaReading {
     width_ = norm->second.front().tensor.sizes[0];
   }
 
+  // How many ranks there were, by the shapes of one rank's parts: files of higher numbers may be
+  // missing without a gap between those that are there.
+  void find_ranks() {
+    const std::uint32_t wanted = std::max(ranks_of_embedding(), ranks_of_heads());
+    for (; ranks_ < wanted; ++ranks_) builder_.file(meta_file_name(ranks_));
+    knows_ranks_ = wanted != 0;
+  }
+
+  // Llama 2 cuts the embedding's width; 0 where it does not say.
+  std::uint32_t ranks_of_embedding() const {
+    const SideTensor* embedding = first_of("tok_embeddings.weight");
+    if (embedding == nullptr || embedding->sizes.size() != 2 || !width_) return 0;
+    const std::int64_t columns = embedding->sizes[1];
+    return columns < *width_ ? times(*width_, columns) : 0;
+  }
+
+  // A rank's columns of wo are its heads, and params.json says how many there are; 0 where one of
+  // them does not say.
+  std::uint32_t ranks_of_heads() const {
+    const SideTensor* heads = first_of("layers.0.attention.wo.weight");
+    const auto all = heads_in_params();
+    if (heads == nullptr || heads->sizes.size() != 2 || !all) return 0;
+    return times(*all, heads->sizes[1]);
+  }
+
+  static std::uint32_t times(std::int64_t all, std::int64_t part) {
+    if (part <= 0 || all % part != 0 || all / part > kMostMetaRanks) return 0;
+    return static_cast<std::uint32_t>(all / part);
+  }
+
+  const SideTensor* first_of(const std::string& name) const {
+    auto found = pieces_.find(name);
+    return found == pieces_.end() ? nullptr : &found->second.front().tensor;
+  }
+
+  // Elements of all heads together.
+  std::optional<std::int64_t> heads_in_params() const {
+    if (directory_.stat(std::string(kMetaParams)).kind != EntryKind::kFile) return std::nullopt;
+    auto source = directory_.open(std::string(kMetaParams));
+    const auto text = source ? read_whole_text(**source, kMostMetaParams)
+                             : Result<std::string>(tl::unexpected<Error>(source.error()));
+    if (!text) return std::nullopt;
+    const auto read = parse_json<nlohmann::json>(*text);
+    if (!read.problem.empty() || !read.tree.is_object()) return std::nullopt;
+    auto number = [&](const char* key) -> std::int64_t {
+      const auto found = read.tree.find(key);
+      return found != read.tree.end() && found->is_number_integer() ? found->get<std::int64_t>()
+                                                                    : 0;
+    };
+    const std::int64_t width = number("dim"), heads = number("n_heads"), each = number("head_dim");
+    if (each > 0 && heads > 0) return checked_mul(heads, each);
+    // Without head_dim the heads share the width.
+    return width > 0 ? std::optional(width) : std::nullopt;
+  }
+
   void add_tensor(const std::string& name, std::vector<RankPiece>& pieces) {
     const SideTensor& first = pieces.front().tensor;
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
-    const TensorCut cut =
-        are_alike ? meta_cut(name, first.sizes, width_, ranks_) : TensorCut::kUnknown;
+    const TensorCut cut = ranks_ == 1 ? TensorCut::kReplicated
+                          : are_alike ? meta_cut(name, first.sizes, width_, ranks_)
+                                      : TensorCut::kUnknown;
     const auto all = part_of_cut(cut, first.sizes, 0, ranks_);
     if (cut == TensorCut::kUnknown || !all) {
       unknown_.push_back(name);
@@ -165,12 +228,14 @@ class MetaReading {
   }
 
   void note_rules() {
-    if (joined_ != 0)
+    if (joined_ != 0 && ranks_ > 1)
       note(files_.begin()->second,
            fmt::format("{} of {} ranks were joined along the axis that Llama cuts their layers "
-                       "along, by their names and shapes: the files do not say it. Whether a file "
-                       "of a higher number is missing is not known.",
-                       plural(joined_, "tensor"), ranks_));
+                       "along, by their names and shapes: the files do not say it.{}",
+                       plural(joined_, "tensor"), ranks_,
+                       knows_ranks_ ? ""
+                                    : " Whether a file of a higher number is missing is not "
+                                      "known."));
     if (!unknown_.empty())
       note(unknown_.front(),
            fmt::format("{} of a name that is not Llama's {} not joined: {}. Each rank's part is a "
@@ -190,14 +255,16 @@ class MetaReading {
   PickleNotes notes_;
   std::optional<Error> error_;
   std::size_t joined_ = 0;
+  bool knows_ranks_ = false;
 };
 
 // One of several, which may be the only one that is left.
 Result<bool> recognises_meta(const DirectoryLook& look) {
   SHW_TRY(auto entries, look.entries());
   const MetaFiles files = meta_files(entries);
-  return !files.empty() && files.rbegin()->first != 0 &&
-         look.entry("config.json").kind != EntryKind::kFile;
+  if (files.empty() || look.entry("config.json").kind == EntryKind::kFile) return false;
+  const bool has_params = look.entry(std::string(kMetaParams)).kind == EntryKind::kFile;
+  return files.rbegin()->first != 0 || has_params;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // A Llama in the form that Meta gives it to people: one torch.save file per tensor-parallel rank,
-// consolidated.00.pth, consolidated.01.pth, ... A file alone is a file of torch.save.
+// consolidated.00.pth, consolidated.01.pth, ... A file alone is of this form where params.json lies
+// beside it, and a file of torch.save elsewhere.
 #pragma once
 
 #include "core/formats/format_row.h"

@@ -62,6 +62,27 @@ TEST_CASE("meta llama: a rank's file that is missing is named") {
   }));
 }
 
+TEST_CASE("meta llama: params.json tells a rank's file of the highest number that is missing") {
+  auto is_missing = [](const std::string& params) {
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", {{"consolidated.00.pth", meta_rank('\1')}, {"params.json", bytes_of(params)}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    auto report = check(**opened, {});
+    REQUIRE(report.has_value());
+    return std::any_of(report->findings.begin(), report->findings.end(),
+                       [](const Finding& finding) {
+                         return finding.rule == "missing-file" &&
+                                finding.subjects.front() == "consolidated.01.pth";
+                       });
+  };
+  // wo has three columns.
+  CHECK(is_missing(R"({"dim": 6, "n_heads": 2})"));
+  CHECK(is_missing(R"({"dim": 4, "n_heads": 2, "head_dim": 3})"));
+  CHECK_FALSE(is_missing(R"({"dim": 3, "n_heads": 1})"));
+  CHECK_FALSE(is_missing(R"({"dim": 6, "n_heads": 1, "head_dim": 3})"));
+  CHECK_FALSE(is_missing("no JSON"));
+}
+
 TEST_CASE("meta llama: the embedding's axis follows from its width") {
   CHECK(meta_cut("tok_embeddings.weight", {32000, 2048}, 4096, 2) == TensorCut::kColumns);
   CHECK(meta_cut("tok_embeddings.weight", {64128, 4096}, 4096, 2) == TensorCut::kRows);
