@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
@@ -66,6 +67,10 @@ class ItemsReading {
       return;
     }
     is_read_ = true;
+    const bool is_sharded =
+        std::any_of(tensors->tensors.begin(), tensors->tensors.end(),
+                    [](const SideTensor& tensor) { return tensor.sharding.has_value(); });
+    if (metadata_ && !file.is_recorded && is_sharded) sharded_unrecorded_.insert(file.item);
     tensors_.add({file.item, file.rank, file.path, id, file.is_recorded}, std::move(*tensors));
   }
 
@@ -101,6 +106,12 @@ class ItemsReading {
     for (const std::string& problem : metadata_->problems)
       note(kItemsMetadata, Severity::kError, "In metadata.pkl " + problem + ".");
     for (const auto& [item, saved] : metadata_->items) note_item(item, saved);
+    for (const std::string& item : sharded_unrecorded_)
+      note(item, Severity::kWarning,
+           fmt::format("The files of item {} hold sharded tensors, and metadata.pkl has no record "
+                       "of it. An asynchronous saver writes the metadata of its first save into "
+                       "every later one. The item loads on the same ranks alone.",
+                       item));
   }
 
   // Version 0.1.0 moved a second save to one name into the first one.
@@ -151,6 +162,7 @@ class ItemsReading {
   PickleNotes notes_;
   std::optional<Error> error_;
   bool is_read_ = false;
+  std::set<std::string> sharded_unrecorded_;  // items
 };
 
 // Without metadata.pkl: a rank's file whose first record, the pickle, names DTensors.
