@@ -141,6 +141,11 @@ void move_apart(const std::byte* source, std::int64_t source_stride, std::byte* 
 
 }  // namespace
 
+bool is_plain_float(Dtype dtype) {
+  return dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 ||
+         dtype == Dtype::kBfloat16;
+}
+
 bool can_cast(Dtype from, Dtype to) {
   return from == to ? size_of(from) != 0
                     : access(from).widen != nullptr && access(to).narrow != nullptr;

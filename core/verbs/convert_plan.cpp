@@ -22,8 +22,6 @@
 namespace shw::verbs {
 namespace {
 
-// As Hugging Face's libraries cut them.
-constexpr std::uint64_t kShardBytes = 5'000'000'000;
 constexpr const char* kWrappers = "wrappers";  // of --strip: whatever wrappers there are
 
 using NameSet = std::set<std::string, std::less<>>;
@@ -59,7 +57,7 @@ struct Converting {
   const VerbOptions& said;
   ConvertPlan& out;
   NameSet gone = {};            // tensors and entries
-  NotWeights not_weights = {};  // where somebody asks for them
+  NotWeights not_weights = {};  // with --weights-only
 
   bool stays(std::string_view fqn) const {
     return !gone.contains(fqn) && !is_left_by(said.leave_out, std::string(fqn));
@@ -84,18 +82,11 @@ void drop_gone(Converting& converting) {
   if (!names.empty()) steps.emplace_back(DropStep{std::move(names)});
 }
 
-Result<Dtype> weights_dtype(const std::string& said) {
+Result<Dtype> weights_dtype(const std::string& option, const std::string& said) {
   const auto dtype = dtype_from_person(said);
-  for (Dtype known : {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat32, Dtype::kFloat64}) {
-    if (dtype == known) return known;
-  }
-  return fail(ErrorKind::kUsage, "--dtype " + said + " is not a dtype that weights are cast to", {},
+  if (dtype && is_plain_float(*dtype)) return *dtype;
+  return fail(ErrorKind::kUsage, option + said + " is not a dtype that weights are cast to", {},
               "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales beside the weights");
-}
-
-bool is_plain_float(Dtype dtype) {
-  return dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16 || dtype == Dtype::kFloat32 ||
-         dtype == Dtype::kFloat64;
 }
 
 // Scales and the like beside quantised weights.
@@ -119,41 +110,16 @@ NameSet companions_of_quantised(const Checkpoint& checkpoint) {
 
 Status cast_weights(Converting& converting) {
   if (converting.said.dtype.empty()) return {};
-  const Checkpoint& checkpoint = converting.checkpoint;
-  SHW_TRY(const Dtype to, weights_dtype(converting.said.dtype));
-  const NameSet companions = companions_of_quantised(checkpoint);
-  const NameSet others(converting.not_weights.names.begin(), converting.not_weights.names.end());
-  Patterns cast;
-  std::vector<std::string> in_float32, scales, quantised, states;
-  for (const std::string& fqn : converting.tensors_that_stay()) {
-    const Dtype from = checkpoint.dtype(*checkpoint.find(fqn));
-    if (from == to) continue;
-    if (!is_plain_float(from)) {
-      if (name(from).find("float") != std::string_view::npos) quantised.push_back(fqn);
-    } else if (others.contains(fqn)) {
-      states.push_back(fqn);
-    } else if (companions.contains(fqn)) {
-      scales.push_back(fqn);
-    } else if (from == Dtype::kFloat32 && stays_in_float32(fqn)) {
-      in_float32.push_back(fqn);
-    } else {
-      cast.push_back(fqn);
-    }
+  std::vector<CastCandidate> candidates;
+  for (std::string& fqn : converting.tensors_that_stay()) {
+    const Dtype dtype = converting.checkpoint.dtype(*converting.checkpoint.find(fqn));
+    candidates.push_back({std::move(fqn), dtype});
   }
-  std::vector<std::string> stay;
-  auto note = [&](const std::vector<std::string>& names, std::string_view why) {
-    if (!names.empty())
-      stay.push_back(
-          fmt::format("{} ({}: {})", plural(names.size(), "tensor"), why, some_of(names, 2)));
-  };
-  note(in_float32, "loaders keep them in float32");
-  note(scales, "scales of quantised weights");
-  note(quantised, "quantised, so that their scales are needed");
-  note(states, "not weights");
-  converting.out.notes.push_back(
-      fmt::format("cast: {} to {}{}{}", plural(cast.size(), "tensor"), name(to),
-                  stay.empty() ? "" : "; as they are: ", some_of(stay, 4)));
-  if (!cast.empty()) converting.out.plan.steps.emplace_back(CastStep{std::move(cast), to});
+  SHW_TRY(CastChoice choice,
+          choose_casts(converting.checkpoint, candidates, "--dtype ", converting.said.dtype));
+  converting.out.notes.push_back(std::move(choice.note));
+  if (!choice.tensors.empty())
+    converting.out.plan.steps.emplace_back(CastStep{std::move(choice.tensors), choice.to});
   return {};
 }
 
@@ -257,7 +223,7 @@ Status rename_all(Converting& converting) {
 // Said before anything is written: the file is whole, and yet its reader will not take it.
 void note_refused(Converting& converting, const Format* format, Progress* progress) {
   const Format* torch = format_named("torch");
-  if (torch == nullptr || format == nullptr || format->writer != torch->writer) return;
+  if (torch == nullptr || format->writer != torch->writer) return;
   std::vector<std::size_t> objects;
   for (std::size_t i = 0; i < converting.checkpoint.objects().size(); ++i) {
     if (converting.stays(converting.checkpoint.objects()[i].fqn)) objects.push_back(i);
@@ -280,9 +246,8 @@ void note_model_key(Converting& converting) {
 
 Status choose_entries(Converting& converting, Progress* progress) {
   const VerbOptions& said = converting.said;
-  if (said.weights_only || !said.dtype.empty())
-    converting.not_weights = entries_that_are_not_weights(converting.checkpoint);
   if (said.weights_only) {
+    converting.not_weights = entries_that_are_not_weights(converting.checkpoint);
     const NotWeights& left = converting.not_weights;
     converting.gone.insert(left.names.begin(), left.names.end());
     if (!left.names.empty()) converting.out.notes.push_back(in_words(left));
@@ -297,6 +262,45 @@ Status choose_entries(Converting& converting, Progress* progress) {
 }
 
 }  // namespace
+
+Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
+                                const std::vector<CastCandidate>& candidates,
+                                const std::string& option, const std::string& dtype) {
+  CastChoice choice;
+  SHW_TRY(choice.to, weights_dtype(option, dtype));
+  const NotWeights not_weights = entries_that_are_not_weights(checkpoint);
+  const NameSet others(not_weights.names.begin(), not_weights.names.end());
+  const NameSet companions = companions_of_quantised(checkpoint);
+  std::vector<std::string> in_float32, scales, quantised, states;
+  for (const CastCandidate& one : candidates) {
+    if (one.dtype == choice.to) continue;
+    if (!is_plain_float(one.dtype)) {
+      if (name(one.dtype).find("float") != std::string_view::npos) quantised.push_back(one.fqn);
+    } else if (others.contains(one.fqn)) {
+      states.push_back(one.fqn);
+    } else if (companions.contains(one.fqn)) {
+      scales.push_back(one.fqn);
+    } else if (one.dtype == Dtype::kFloat32 && stays_in_float32(one.fqn)) {
+      in_float32.push_back(one.fqn);
+    } else {
+      choice.tensors.push_back(one.fqn);
+    }
+  }
+  std::vector<std::string> stay;
+  auto note = [&](const std::vector<std::string>& names, std::string_view why) {
+    if (!names.empty())
+      stay.push_back(
+          fmt::format("{} ({}: {})", plural(names.size(), "tensor"), why, some_of(names, 2)));
+  };
+  note(in_float32, "loaders keep them in float32");
+  note(scales, "scales of quantised weights");
+  note(quantised, "quantised, so that their scales are needed");
+  note(states, "not weights");
+  choice.note =
+      fmt::format("cast: {} to {}{}{}", plural(choice.tensors.size(), "tensor"), name(choice.to),
+                  stay.empty() ? "" : "; as they are: ", some_of(stay, 4));
+  return choice;
+}
 
 Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
                                     Progress* progress) {
@@ -314,12 +318,8 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   SHW_CHECK(cast_weights(converting));
   SHW_CHECK(rename_all(converting));
   note_model_key(converting);
-  plan.format = said.to;
-  plan.shard_bytes = said.shard_bytes;
-  const Format* format = format_named(said.to);
-  if (format != nullptr && format->traits.one_piece && plan.shard_bytes == 0)
-    plan.shard_bytes = kShardBytes;
-  note_refused(converting, format, progress);
+  SHW_CHECK(write_as(said.to, said.shard_bytes, plan));
+  note_refused(converting, format_named(said.to), progress);
   return out;
 }
 

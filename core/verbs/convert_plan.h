@@ -16,4 +16,21 @@ struct ConvertPlan {
 Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
                                     Progress* progress);
 
+// A tensor as steps before a cast leave it.
+struct CastCandidate {
+  std::string fqn;
+  Dtype dtype = Dtype::kUnknown;
+};
+// Which of them a cast of the weights changes. States of an optimizer, scales, what is quantised
+// and what loaders keep in float32 stay; `note` says how many and why.
+struct CastChoice {
+  Dtype to = Dtype::kUnknown;
+  std::vector<std::string> tensors = {};
+  std::string note = {};
+};
+// kUsage where `dtype` is none that weights are cast to. `option`: what asks for it.
+Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
+                                const std::vector<CastCandidate>& candidates,
+                                const std::string& option, const std::string& dtype);
+
 }  // namespace shw::verbs

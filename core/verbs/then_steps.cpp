@@ -9,22 +9,18 @@
 #include "core/io/read_whole.h"
 #include "core/io/source.h"
 #include "core/repair/plan/target_of_plan.h"
-#include "core/tensor/cast.h"
 #include "core/transform/json.h"
 #include "core/transform/packed_tensor.h"
 #include "core/transform/tilings.h"
+#include "core/verbs/convert_plan.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::verbs {
 namespace {
 
-// As Hugging Face's libraries cut their files.
-constexpr std::uint64_t kThenShardBytes = 5'000'000'000;
-
 constexpr const char* kForms =
-    "write reshard:dp=8,tp=2, convert:dcp|safetensors|torch, cast:bfloat16, drop:PATTERN, or a "
-    "step "
-    "as JSON: '{\"step\": \"rename\", \"from\": \"a\", \"to\": \"b\"}'";
+    "write reshard:dp=8,tp=2, convert:dcp|safetensors|torch, cast:bfloat16, drop:PATTERN, or "
+    "a step as JSON: '{\"step\": \"rename\", \"from\": \"a\", \"to\": \"b\"}'";
 
 // A tensor as the plan leaves it so far.
 struct LeftTensor {
@@ -69,35 +65,15 @@ void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
   }
 }
 
-Status add_convert(const std::string& format_name, const VerbOptions& options, Plan& plan) {
-  const Format* format = format_named(format_name);
-  if (format == nullptr || format->writer == nullptr)
-    return fail(ErrorKind::kUsage, "there is no format \"" + format_name + "\" that can be written",
-                {}, "formats that are written: dcp, safetensors, torch");
-  plan.format = format_name;
-  plan.shard_bytes = options.shard_bytes;
-  if (format->traits.one_piece && plan.shard_bytes == 0) plan.shard_bytes = kThenShardBytes;
-  return {};
-}
-
-bool is_floating(Dtype dtype) {
-  for (Dtype one : {Dtype::kFloat64, Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16}) {
-    if (one == dtype) return true;
-  }
-  return false;
-}
-
-Status add_cast(const std::vector<LeftTensor>& tensors, const std::string& text, Plan& plan) {
-  const auto dtype = dtype_from_person(text);
-  if (!dtype || !can_cast(Dtype::kFloat32, *dtype))
-    return fail(ErrorKind::kUsage, "nothing is cast to \"" + text + "\"", {},
-                "float64, float32, bfloat16, float16, float8_e4m3fn or float8_e5m2");
-  CastStep step{{}, *dtype};
-  for (const LeftTensor& tensor : tensors) {
-    if (is_floating(tensor.dtype) && tensor.dtype != *dtype) step.tensors.push_back(tensor.fqn);
-  }
-  if (!step.tensors.empty()) plan.steps.emplace_back(std::move(step));
-  return {};
+// The weights alone: the states of an optimizer, its step among them, stay as they are.
+Result<std::string> add_cast(const Opened& opened, const std::vector<LeftTensor>& tensors,
+                             const std::string& dtype, Plan& plan) {
+  std::vector<CastCandidate> candidates;
+  for (const LeftTensor& tensor : tensors) candidates.push_back({tensor.fqn, tensor.dtype});
+  SHW_TRY(CastChoice choice, choose_casts(*opened.checkpoint, candidates, "--then cast:", dtype));
+  if (!choice.tensors.empty())
+    plan.steps.emplace_back(CastStep{std::move(choice.tensors), choice.to});
+  return std::move(choice.note);
 }
 
 Status add_json(const std::string& text, Plan& plan) {
@@ -152,12 +128,13 @@ Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptio
     if (one.starts_with('{')) {
       SHW_CHECK(add_json(one, plan));
     } else if (verb == "convert") {
-      SHW_CHECK(add_convert(what, options, plan));
+      SHW_CHECK(write_as(what, options.shard_bytes, plan));
     } else if (verb == "drop" && !what.empty()) {
       plan.steps.emplace_back(DropStep{{what}});
     } else if (verb == "cast") {
       SHW_TRY(const auto tensors, tensors_after(opened, plan, progress));
-      SHW_CHECK(add_cast(tensors, what, plan));
+      SHW_TRY(std::string note, add_cast(opened, tensors, what, plan));
+      remarks.push_back(std::move(note));
     } else if (verb == "reshard") {
       SHW_TRY(const Mesh mesh, parse_mesh(what));
       SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));

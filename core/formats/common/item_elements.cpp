@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/item_reader.h"
+#include "core/tensor/cast.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -16,8 +17,7 @@ constexpr std::uint64_t kMaxRepeats = 16;
 constexpr std::uint64_t kSmall = 1 << 20;
 
 bool is_floating(Dtype dtype) {
-  return is_complex(dtype) || dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 ||
-         dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
+  return is_complex(dtype) || is_plain_float(dtype);
 }
 
 // Complex numbers consist of two parts, each with its own byte order and sign.

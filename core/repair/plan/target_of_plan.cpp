@@ -9,14 +9,13 @@
 namespace shw {
 namespace {
 
+constexpr std::uint64_t kHubShardBytes = 5'000'000'000;
+
 // What the plan asks for, else what was opened; of that which is only read, torch's own.
 Result<const Format*> format_of(const Checkpoint& checkpoint, const Plan& plan) {
   const Format& now = checkpoint.format();
-  const Format* format = plan.format.empty() ? &now : format_named(plan.format);
-  if (plan.format.empty() && now.writer == nullptr) format = format_named("dcp");
-  if (format != nullptr && format->writer != nullptr) return format;
-  return fail(ErrorKind::kUsage, "there is no format \"" + plan.format + "\" that can be written",
-              {}, "formats that are written: dcp, safetensors, torch");
+  if (!plan.format.empty()) return format_to_write(plan.format);
+  return now.writer != nullptr ? &now : format_named("dcp");
 }
 
 Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& expected,
@@ -35,6 +34,27 @@ const Format* format_named(const std::string& name) {
     if (row.format->name == name) return row.format;
   }
   return nullptr;
+}
+
+Result<const Format*> format_to_write(const std::string& name) {
+  const Format* format = format_named(name);
+  if (format != nullptr && format->writer != nullptr) return format;
+  std::string written;
+  for (const FormatRow& row : formats()) {
+    const Format& one = *row.format;
+    if (one.writer != nullptr && written.find(one.name) == std::string::npos)
+      written += (written.empty() ? "" : ", ") + std::string(one.name);
+  }
+  return fail(ErrorKind::kUsage, "there is no format \"" + name + "\" that can be written", {},
+              "formats that are written: " + written);
+}
+
+Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan) {
+  SHW_TRY(const Format* written, format_to_write(format));
+  plan.format = format;
+  plan.shard_bytes = shard_bytes;
+  if (written->traits.one_piece && shard_bytes == 0) plan.shard_bytes = kHubShardBytes;
+  return {};
 }
 
 namespace {

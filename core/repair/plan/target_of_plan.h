@@ -27,5 +27,10 @@ Status apply_repair(const Plan& plan, TargetState& all);
 
 // By its name in formats(); null where there is none.
 const Format* format_named(const std::string& name);
+// The same of one that can be written; kUsage names those that can.
+Result<const Format*> format_to_write(const std::string& name);
+// The plan's result is written in this format, in files of `shard_bytes` at most; 0: as Hugging
+// Face's libraries cut them, where the format holds every tensor in one piece.
+Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan);
 
 }  // namespace shw

@@ -205,6 +205,21 @@ TEST_CASE("one pass: steps of all kinds follow a repair") {
   check_one_pass(one, {R"({"step": "rename", "from": "w", "to": "model.w"})", "drop:x*"});
 }
 
+TEST_CASE("one pass: a cast changes the weights and leaves the optimizer's states") {
+  TemporaryFolder folder;
+  write_pass(folder / "ckpt");
+  const verbs::Opened source = opened_pass(folder / "ckpt");
+  VerbOptions said;
+  said.then = {"cast:bfloat16"};
+  Plan plan = verbs::plan_for(source);
+  auto added = verbs::add_steps(source, said, plan);
+  if (!added) FAIL(added.error().message);
+  REQUIRE(plan.steps.size() == 1);
+  CHECK(std::get<CastStep>(plan.steps[0]).tensors == Patterns{"w", "x"});
+  REQUIRE(added->size() == 1);
+  CHECK(added->front().find("not weights") != std::string::npos);
+}
+
 TEST_CASE("one pass: what --then does not know is a usage error that says what there is") {
   TemporaryFolder folder;
   write_pass(folder / "ckpt");
