@@ -188,3 +188,26 @@ TEST_CASE("a message without its name is silent beside the same one with it") {
   REQUIRE(parsed.messages.size() == 1);
   CHECK(parsed.messages[0].name == "a.b");
 }
+
+TEST_CASE("explain: a key alone at the end of a server's line is read as a KeyError") {
+  for (const char* text :
+       {"ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.up_proj.weight.absmax'",
+        "'layers.0.mlp.up_proj.weight.absmax'"}) {
+    const ErrorText read = parse_error_text(text);
+    REQUIRE(read.messages.size() == 1);
+    CHECK(read.messages[0].name == "layers.0.mlp.up_proj.weight.absmax");
+  }
+  CHECK(parse_error_text("it said 'layers.0.mlp.weight'").messages.empty());
+}
+
+TEST_CASE("explain: the class of an exception is no tensor") {
+  for (const char* text :
+       {"megatron.core.dist_checkpointing.core.CheckpointingException: Unexpected keys (not "
+        "requested by the model): ['decoder.final_norm.weight']",
+        "tensorflow.python.framework.errors_impl.NotFoundError: Key decoder.final_norm.weight not "
+        "found in checkpoint"}) {
+    const ErrorText read = parse_error_text(text);
+    REQUIRE(read.messages.size() == 1);
+    CHECK(read.messages[0].name == "decoder.final_norm.weight");
+  }
+}
