@@ -21,8 +21,10 @@
 namespace shw {
 namespace {
 
+// Raw elements, told apart by their address: what they are was computed.
+const Codec kDecodedCodec{"dequantised", kRawCodec.reader, true};
 constexpr Format kDecodedFormat = {
-    .name = "dequantised", .title = "dequantised weights", .codec = &kRawCodec};
+    .name = "dequantised", .title = "dequantised weights", .codec = &kDecodedCodec};
 constexpr std::int64_t kDecodedAtOnce = std::int64_t{4} << 20;  // elements
 constexpr std::string_view kModelConfig = "config.json";
 constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
@@ -193,6 +195,12 @@ void report_not_decoded(CheckpointBuilder& builder, const DecodedWeights& found)
 
 }  // namespace
 
+bool is_rounded_in_decoding(const Checkpoint& checkpoint, TensorId tensor) {
+  const auto chunks = checkpoint.chunks(tensor);
+  return !chunks.empty() && &checkpoint.codec(chunks[0]) == &kDecodedCodec &&
+         checkpoint.dtype(tensor) != Dtype::kFloat32;
+}
+
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress) {
   if (checkpoint->directory() == nullptr)
@@ -218,7 +226,9 @@ Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Chec
     const auto elements = checked_volume(weight.shape);
     const auto bytes =
         elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
-    if (!bytes) continue;
+    if (!bytes)
+      return fail(ErrorKind::kDamaged, weight.fqn + " would have too many elements when decoded",
+                  {checkpoint->directory()->name()});
     const std::string path = fmt::format("dequantised weight {}", builder.chunk_count());
     builder.add_tensor(weight.fqn, dtype, weight.shape);
     builder.add_chunk(Extents(weight.shape.size(), 0), weight.shape,

@@ -17,4 +17,8 @@ namespace shw {
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress);
 
+// A weight of dequantised() whose numbers, which are computed in float32, were rounded to the dtype
+// that it has.
+bool is_rounded_in_decoding(const Checkpoint& checkpoint, TensorId tensor);
+
 }  // namespace shw

@@ -101,9 +101,9 @@ void report_others(CheckpointBuilder& builder, const std::string& path, const Or
   std::vector<std::string> names;
   for (const std::string& one : tree.others) names.push_back(prefix + one);
   builder.add_finding(not_looked_at(
-      {path}, fmt::format("{} of the tree {} no array and {} not read: {}.",
-                          plural(names.size(), "leaf"), names.size() == 1 ? "is" : "are",
-                          names.size() == 1 ? "was" : "were", some_of(names))));
+      {path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
+                          plural(names.size(), "entry"), names.size() == 1 ? "is" : "are",
+                          some_of(names))));
 }
 
 Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,

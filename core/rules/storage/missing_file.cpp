@@ -115,12 +115,25 @@ std::string writers_of_missing_text(const Checkpoint& checkpoint,
                      missing_data.size() == 1 ? "rank" : "ranks", some_of(ranks, 16), all.size());
 }
 
-void describe_missing_data(const Checkpoint& checkpoint, const MissingData& missing_data,
+// Of files of which no record says what they held. Where each rank's file is its own record, their
+// parts are holes now.
+std::string unrecorded_text(const Facts& facts) {
+  const bool has_holes =
+      std::any_of(facts.tilings.begin(), facts.tilings.end(),
+                  [](const TensorTiling& tensor) { return !tensor.defects.gaps.empty(); });
+  return has_holes
+             ? "no record says what was in it. Elements that lie in no tile (coverage-gap) may "
+               "be its own."
+             : "nothing that is recorded was in it, but a load may ask for it.";
+}
+
+void describe_missing_data(const Facts& facts, const MissingData& missing_data,
                            const std::vector<std::string>& states, Finding& finding) {
+  const Checkpoint& checkpoint = facts.checkpoint;
   std::string what = missing_data_text(missing_data);
-  finding.cause = some_of(states) + ": " +
-                  (what.empty() ? "nothing that is recorded was in it, but a load may ask for it."
-                                : what + " cannot be read, and a load stops there.");
+  finding.cause =
+      some_of(states) + ": " +
+      (what.empty() ? unrecorded_text(facts) : what + " cannot be read, and a load stops there.");
   if (!missing_data.named.empty() && !checkpoint.format().traits.has_index)
     finding.cause += " Of a tensor that is gone with its file only the name is known.";
   finding.evidence = {{"files", capped(states)},
@@ -160,7 +173,7 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  describe_missing_data(checkpoint, data_lost_with(facts, missing), states, finding);
+  describe_missing_data(facts, data_lost_with(facts, missing), states, finding);
   finding.cause += writers_of_missing_text(checkpoint, missing);
   findings.push_back(std::move(finding));
 }

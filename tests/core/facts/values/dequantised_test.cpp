@@ -8,6 +8,7 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
+#include "core/transform/target_state.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -37,6 +38,28 @@ TEST_CASE("dequantised: every form reads as its formula makes it") {
       CHECK((values->bytes == expected.bytes));
     }
   }
+}
+
+TEST_CASE("dequantised: what decoding rounded counts as cast, and all else does not") {
+  std::size_t rounded = 0;
+  for (const std::string name : {"fp8_block", "mxfp4", "gptq", "nf4"}) {
+    CAPTURE(name);
+    auto stored = open_checkpoint(std::string(SHW_TEST_DATA) + "/quantised/" + name + "/ckpt");
+    REQUIRE(stored.has_value());
+    auto checkpoint = dequantised(*stored, nullptr);
+    REQUIRE(checkpoint.has_value());
+    const Checkpoint& c = **checkpoint;
+    const TargetState all = target_state_of(*checkpoint);
+    for (TensorId tensor : c.tensors()) {
+      const bool was_stored = (*stored)->find(c.fqn(tensor)).has_value() &&
+                              (*stored)->dtype(*(*stored)->find(c.fqn(tensor))) == c.dtype(tensor);
+      auto target = target_tensor(all, 0, tensor);
+      REQUIRE(target.has_value());
+      CHECK(target->is_cast == (!was_stored && c.dtype(tensor) != Dtype::kFloat32));
+      rounded += target->is_cast ? 1 : 0;
+    }
+  }
+  CHECK(rounded > 0);
 }
 
 TEST_CASE("dequantised: a checkpoint without quantised weights is refused") {

@@ -65,7 +65,7 @@ TEST_CASE("meta llama: a rank's file that is missing is named") {
 TEST_CASE("meta llama: params.json tells a rank's file of the highest number that is missing") {
   auto is_missing = [](const std::string& params) {
     auto opened = open_checkpoint(memory_directory(
-        "ckpt", {{"consolidated.00.pth", meta_rank('\1')}, {"params.json", bytes_of(params)}}));
+        "ckpt", {{"consolidated.00.pth", meta_rank('\1')}, {"params.json", to_bytes(params)}}));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     auto report = check(**opened, {});
     REQUIRE(report.has_value());
