@@ -18,7 +18,7 @@ from ._verbs import convert, diff, hash, repair, reshard, stats, verify  # noqa:
 from ._version import __version__
 
 __all__ = ["Cancelled", "Checkpoint", "Finding", "Report", "ShardwrightError", "Tensor", "convert",
-           "diff", "hash", "open", "program", "repair", "reshard", "run", "spec_of", "stats",
+           "diff", "hash", "hash_of", "open", "program", "repair", "reshard", "run", "spec_of", "stats",
            "verify", "__version__"]
 
 
@@ -30,3 +30,12 @@ def spec_of(model, path=None, **options):
     """
     from . import _spec
     return _spec.export_spec(model, path, **options)
+
+
+def hash_of(state, group=None):
+    """The hashes that `hash` gives of files, of a live state dict: sharded tensors are not gathered.
+
+    Needs torch. All ranks call it; see `shardwright._live.hash_of`.
+    """
+    from . import _live
+    return _live.hash_of(state, group)

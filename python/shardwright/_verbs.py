@@ -1,6 +1,7 @@
 """The verbs of the program as functions. Their keyword arguments are its options:
 `shard_size="5G"` is `--shard-size 5G`."""
 
+from ._hashes import Hashes
 from ._program import option_words, run
 from ._report import Report
 
@@ -25,9 +26,10 @@ def stats(checkpoint, *names, progress=None, **options):
 
 
 def hash(checkpoint, *names, progress=None, **options):  # noqa: A001
-    """Name to hash, equal for the same elements in any chunks and format."""
+    """Name to hash, equal for the same elements in any chunks and format; `.total` is one of all."""
     answer = run("hash", _path(checkpoint), *names, *option_words(options), progress=progress)
-    return {name: row.get("hash") for name, row in answer["tensors"].items()}
+    return Hashes({name: row.get("hash") for name, row in answer["tensors"].items()},
+                  total=answer.get("total"))
 
 
 def diff(first, second, *, progress=None, **options):
