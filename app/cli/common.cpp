@@ -162,12 +162,14 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
 
 }  // namespace
 
+std::string with_origin_of(const Context& context, std::string json) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
+  return with_origin(std::move(json),
+                     {resolved_path(context.options.checkpoint), context.format, took.count()});
+}
+
 void print_answer(Context& context, std::string text) {
-  if (context.options.json) {
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
-    text = with_origin(std::move(text),
-                       {resolved_path(context.options.checkpoint), context.format, took.count()});
-  }
+  if (context.options.json) text = with_origin_of(context, std::move(text));
   // Of several checkpoints: printed as one list when all are through.
   if (context.options.json && context.answers != nullptr)
     context.answers->push_back(std::move(text));

@@ -145,6 +145,7 @@ int run_report(Context& context) {
   if (!statistics) return fail_report(context, statistics.error());
   std::string text = verbs::report(*opened, options, *found, plan ? &*plan : nullptr, format,
                                    asked->context(options.checkpoint), *statistics);
+  if (format == verbs::PageFormat::kJson) text = with_origin_of(context, std::move(text));
   // A page that was cut short is none.
   if (is_cancelled(&context.progress)) return fail_report(context, cancelled_error().value());
   if (options.out.empty()) {

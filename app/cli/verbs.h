@@ -79,8 +79,10 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 // Fails for several processes, which cannot ask on a terminal.
 Status needs_yes();
 
-// Prints the answer of a verb. With --json it also has path, tool, format and seconds, and joins
-// the others (Context::answers).
+// The answer with path, tool, format and seconds.
+std::string with_origin_of(const Context& context, std::string json);
+// Prints the answer of a verb. With --json it has its origin too, and joins the others
+// (Context::answers).
 void print_answer(Context& context, std::string text);
 // The exit code of `check`.
 int code_of_check(const CheckReport& report, const verbs::CheckAsked& asked,
