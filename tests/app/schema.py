@@ -4,7 +4,8 @@
 
 The validator is Debian's python3-jsonschema: not ours, so that it shares no mistake with us. Each
 answer is held against the part of the schema that its verb promises, with the exit code that goes
-with it; and each kind of answer, with a key taken away or misspelt, must fail.
+with it; and each kind of answer, with a key taken away or misspelt, must fail. The causes of findings
+are held to a length that can be read at one glance.
 """
 
 import concurrent.futures
@@ -12,6 +13,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +43,16 @@ def refuse_constant(name):
     raise ValueError(name + " is no JSON")
 
 
+def judge_cause(where, finding):
+    """At most three sentences of at most 40 words, lists in parentheses left out."""
+    text = finding.get("cause", "") if isinstance(finding, dict) else ""
+    sentences = re.split(r"(?<=[.?!])\s+(?=[A-Z`])", re.sub(r"\([^()]*\)", "", text))
+    longest = max(len(sentence.split()) for sentence in sentences)
+    if len(sentences) > 3 or longest > 40:
+        problems.append(f"{where}: {finding['rule']}: the cause has {len(sentences)} sentences, "
+                        f"the longest of {longest} words: {text}")
+
+
 def judge(kind, words, code, text, codes):
     where = " ".join(words)
     try:
@@ -57,6 +69,8 @@ def judge(kind, words, code, text, codes):
     for validator in (kinds[kind], whole):
         for error in list(validator.iter_errors(answer))[:3]:
             problems.append(f"{where}: {kind}: {error.json_path}: {error.message[:300]}")
+    for finding in answer.get("findings", []) if isinstance(answer, dict) else []:
+        judge_cause(where, finding)
     if isinstance(answer, dict):
         examples.setdefault(kind, answer)
     return answer

@@ -177,9 +177,10 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
   }
   finding.cause = fmt::format(
-      "{} lie in {} boxes, and {} neighbouring ranks offered each of them: if those were {} ranks, "
-      "every box is the part of one of them, the parts of the others are gone, and what is there "
-      "is put together from several.",
+      "{} lie in {} boxes, and {} neighbouring ranks offered each box. If those were {} ranks, "
+      "every "
+      "box is the part of one of them, and the parts of the others are missing. What is there is "
+      "then put together from several ranks.",
       which, found.boxes, found.replicas, axis);
   finding.evidence = {{"boxes", found.boxes},
                       {"ranks that offered each", found.replicas},

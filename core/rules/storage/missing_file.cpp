@@ -80,9 +80,9 @@ std::string missing_data_text(const MissingData& missing_data) {
   std::vector<std::string> parts;
   if (missing_data.tiles != 0)
     parts.push_back(
-        plural(missing_data.tiles, "tile") + " of " +
-        plural(missing_data.tensors.size(), "tensor") + " (" + some_of(missing_data.lines) + "), " +
-        plural(static_cast<std::uint64_t>(missing_data.elements), "element") + " in all,");
+        fmt::format("{} of {} ({} in all)", plural(missing_data.tiles, "tile"),
+                    plural(missing_data.tensors.size(), "tensor"),
+                    plural(static_cast<std::uint64_t>(missing_data.elements), "element")));
   if (!missing_data.objects.empty())
     parts.push_back(plural(missing_data.objects.size(), "object") + " (" +
                     some_of(missing_data.objects) + ")");
@@ -92,7 +92,20 @@ std::string missing_data_text(const MissingData& missing_data) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  if (text.empty()) return text;
+  text += " cannot be read, and a load stops there.";
+  if (!missing_data.lines.empty()) text += " Unreadable are " + some_of(missing_data.lines) + ".";
   return text;
+}
+
+// "a.pt is a directory", or "a.pt, b.pt, c.pt and 2 more are not there".
+std::string states_text(const std::vector<std::string>& files,
+                        const std::vector<std::string>& states) {
+  const std::string missing(state_of(EntryKind::kMissing));
+  const bool all_missing = std::all_of(states.begin(), states.end(), [&](const std::string& state) {
+    return state.ends_with(" " + missing);
+  });
+  return all_missing && files.size() > 1 ? some_of(files) + " are not there" : some_of(states);
 }
 
 // " They are the files of ranks 2 and 3 of 4.", if every name contains the writer's rank.
@@ -132,8 +145,7 @@ void describe_missing_data(const Facts& facts, const MissingData& missing_data,
   const Checkpoint& checkpoint = facts.checkpoint;
   std::string what = missing_data_text(missing_data);
   finding.cause =
-      some_of(states) + ": " +
-      (what.empty() ? unrecorded_text(facts) : what + " cannot be read, and a load stops there.");
+      states_text(finding.subjects, states) + ": " + (what.empty() ? unrecorded_text(facts) : what);
   if (!missing_data.named.empty() && !checkpoint.format().traits.has_index)
     finding.cause += " Of a tensor that is gone with its file only the name is known.";
   finding.evidence = {{"files", capped(states)},

@@ -86,8 +86,8 @@ void report_solved(const Checkpoint& checkpoint, const Solved& solved,
   Finding finding = shared_finding(checkpoint, ranges);
   finding.cause = "The records of two tiles name the same bytes (" +
                   words_of(checkpoint, *ranges.front()) + (ranges.size() > 1 ? ", ..." : "") +
-                  "), and what belongs to one of them lies where no record points (" +
-                  some_of(homes) + "): it loads the other one's elements, without a word.";
+                  "). No record points at the bytes that belong to one of them (" + some_of(homes) +
+                  "). It loads the other tile's elements, without a message.";
   finding.evidence.emplace_back("homes", capped(homes));
   finding.remedy = Remedy{"relabel", true,
                           "Let " + plural(solved.size(), "record") +

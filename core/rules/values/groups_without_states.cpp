@@ -75,7 +75,7 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
   finding.link = "pytorch #192224";
   finding.subjects = names;
   finding.cause = fmt::format(
-      "{} {} in {}param_groups and {} no state ({}), beside {} that have: {} never got a gradient, "
+      "{} {} in {}param_groups and {} no state ({}); {} have one. Either {} never got a gradient, "
       "or {} states were left out of the save. torch stops at {} in a strict load where {}.",
       plural(names.size(), "parameter"), is_one ? "is" : "are", optimizer.prefix,
       is_one ? "has" : "have", some_of(names), human_count(with), is_one ? "it" : "they",

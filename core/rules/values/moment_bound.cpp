@@ -77,26 +77,25 @@ std::string another_reason(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
   if (found.known == 0)
-    return "than betas of 0.9 and 0.999 allow, and no betas were saved beside them: with others, "
-           "or with an optimizer that is Adam in name alone, it may be in order";
+    return "than betas of 0.9 and 0.999 allow. No betas were saved beside them: other betas, or "
+           "an optimizer that only has Adam's names, may explain it";
   if (found.adams == 0)
-    return "than Adam leaves them with the betas that were saved beside them, and nothing there "
-           "says that it was Adam: AdaBelief, ADOPT and others keep their moments under the same "
-           "names, and with them it may be in order";
+    return "than Adam leaves them with the betas that were saved. Nothing says that it was Adam: "
+           "AdaBelief, ADOPT and others keep their moments under the same names";
   if (found.certain == 0)
-    return "than the betas allow that were saved beside them, and no further than another beta1 "
-           "would: one that rose or went up and down during the run leads there";
+    return "than the betas allow that were saved, and no further than another beta1 would. A "
+           "beta1 that rose or went up and down during the run may explain it";
   bool nearly_all = broken * 10 >= found.pairs * 9 && found.looked_at >= 64;
   if (!nearly_all) return "";
   // ADOPT and LaProp divide a gradient by the root before averaging. Measured: of ADOPT's 9 pairs
   // above the bound 4 exceed it in sum, of LaProp's all, of exchanged rows none.
   if (found.as_whole * 4 >= broken)
     return "than Adam leaves them, " + human_count(static_cast<std::uint64_t>(found.as_whole)) +
-           " of them as a whole: optimizers that divide gradients before they average them (ADOPT, "
+           " of them as a whole. Optimizers that divide gradients before they average them (ADOPT, "
            "LaProp) do that";
   if (found.pairs >= 8 && found.worst <= moment_constant(0.9, 0.999))
-    return "than the betas allow that were saved beside them, and no further than 0.9 and 0.999 "
-           "would: the betas were probably changed during the run";
+    return "than the betas allow that were saved, and no further than 0.9 and 0.999 would. The "
+           "betas were probably changed during the run";
   return "";
 }
 
@@ -137,8 +136,8 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
   std::string reason = another_reason(found);
   if (!reason.empty()) {
     finding.severity = Severity::kInfo;
-    finding.cause = of_whom + " are further apart " + reason + " (" + found.how.front() +
-                    "). Else rows were mixed up.";
+    finding.cause = of_whom + " are further apart " + reason + ". Otherwise rows were mixed up (" +
+                    found.how.front() + ").";
   } else {
     finding.severity = Severity::kWarning;
     finding.cause = of_whom + " cannot belong to each other (" + found.how.front() +
