@@ -42,7 +42,8 @@ int check_one(Context& context) {
                         context.team);
   }();
   if (!judged) return fail_with(context, judged.error());
-  const CheckContext beside = asked->context(options.checkpoint);
+  CheckContext beside = asked->context(options.checkpoint);
+  beside.checkpoint = opened->checkpoint.get();
   if (options.json) {
     print_answer(context, check_to_json(*report, beside));
   } else {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/checked.h"
 
@@ -25,6 +26,18 @@ std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor, const L
                         static_cast<std::int64_t>(tile.length)};
   return std::string(checkpoint.fqn(tensor)) + " offsets " + to_text(tile.box.offsets) + " sizes " +
          to_text(tile.box.sizes) + ": " + place_text(checkpoint, place);
+}
+
+std::vector<std::string> ranks_of_files(const Checkpoint& checkpoint,
+                                        const std::vector<bool>& files) {
+  std::set<std::uint32_t> ranks;
+  for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
+    const FileRow& file = checkpoint.file(FileId{f});
+    if (files[f] && file.rank) ranks.insert(*file.rank);
+  }
+  std::vector<std::string> texts;
+  for (std::uint32_t rank : ranks) texts.push_back(fmt::format("{}", rank));
+  return texts;
 }
 
 void add_subject(std::vector<std::string>& subjects, std::string_view subject) {

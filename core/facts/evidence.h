@@ -22,6 +22,10 @@ std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId ch
 // "fc.weight offsets [4, 0] sizes [4, 8]: __1_0.distcp [0, 1024)": a chunk to be listed again.
 std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor, const ListedAgain& tile);
 
+// Ranks that wrote the files, as text, each once; empty if the names of the files do not say.
+std::vector<std::string> ranks_of_files(const Checkpoint& checkpoint,
+                                        const std::vector<bool>& files);
+
 // Appends `subject` unless it is the last one: chunks of a tensor are adjacent.
 void add_subject(std::vector<std::string>& subjects, std::string_view subject);
 // The first kMaxEvidence entries of `all`.

@@ -20,6 +20,7 @@ struct CheckContext {
   std::string baseline_file = {};  // empty if there is none
   const Baseline* baseline = nullptr;
   std::span<const PolicyAnswer> policies = {};
+  const Checkpoint* checkpoint = nullptr;  // for counts of tensors and files; may be null
 };
 
 // No form looks clean if the check is undecided, whatever the baseline contains.

@@ -3,6 +3,7 @@
 #include "core/report/ci_forms.h"
 #include "core/report/json.h"
 #include "core/report/report.h"
+#include "core/rules/damage.h"
 #include "core/rules/unreadable.h"
 
 namespace shw {
@@ -88,11 +89,20 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
               {"deeper", report.deeper},
               {"findings", std::move(findings)},
               {"unjudged", std::move(unjudged)}};
-  if (const Unreadable gone = unreadable_in(report.findings); !gone.is_none())
+  const Unreadable gone = context.checkpoint != nullptr
+                              ? unreadable_in(*context.checkpoint, report.findings)
+                              : unreadable_in(report.findings);
+  if (!gone.is_none())
     out["unreadable"] = {{"elements", gone.elements},
                          {"tensors", gone.tensors},
                          {"damaged_elements", gone.damaged_elements},
                          {"damaged_tensors", gone.damaged_tensors}};
+  if (context.checkpoint != nullptr) {
+    const AffectedCounts counts = affected_by(*context.checkpoint, report.findings);
+    if (counts.causes != 0)
+      out["affected"] = {
+          {"causes", counts.causes}, {"tensors", counts.tensors}, {"files", counts.files}};
+  }
   if (context.baseline != nullptr)
     out["baseline"] = {{"file", context.baseline_file},
                        {"known", known},

@@ -9,6 +9,7 @@
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/rules/consequence.h"
+#include "core/rules/damage.h"
 #include "core/rules/unjudged.h"
 #include "core/rules/unreadable.h"
 
@@ -27,26 +28,16 @@ std::string_view word_of(Severity severity) {
 }
 
 std::string verdict_sentence(const ReportInput& input) {
-  std::size_t causes = 0;
-  std::set<std::string_view> subjects;
-  for (const Finding& finding : input.check.findings) {
-    if (finding.severity == Severity::kInfo) continue;
-    ++causes;
-    for (const std::string& subject : finding.subjects) {
-      if (input.checkpoint.find(subject)) subjects.insert(subject);
-    }
-  }
-  if (causes == 0) {
+  const AffectedCounts affected = affected_by(input.checkpoint, input.check.findings);
+  if (affected.causes == 0) {
     std::vector<std::string> hints = hints_in(input.check.unjudged);
     std::string depth = " (depth " + std::string(name(input.check.depth)) + ")";
     return input.check.verdict == Verdict::kUndecided ? "Could not decide: not all could be read"
            : hints.empty()                            ? "No finding" + depth
                            : "No finding, but a hint: " + some_of(hints) + depth;
   }
-  std::string counts = plural(causes, "cause");
-  if (!subjects.empty()) counts += ", " + plural(subjects.size(), "tensor");
-  const std::string gone = unreadable_words(unreadable_in(input.check.findings));
-  return title_of(worst_consequence(input.check.findings)) + ": " + counts +
+  const std::string gone = unreadable_words(unreadable_in(input.checkpoint, input.check.findings));
+  return title_of(worst_consequence(input.check.findings)) + ": " + affected_words(affected) +
          (gone.empty() ? "" : ". " + gone);
 }
 

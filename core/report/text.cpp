@@ -9,6 +9,7 @@
 #include "core/model/index_only_tensors.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
+#include "core/rules/damage.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
 #include "core/rules/unreadable.h"
@@ -269,32 +270,14 @@ std::string coverage(const CheckReport& report) {
              : "coverage complete";
 }
 
-// "1 cause, 3 tensors"; empty if nothing is wrong.
-std::string causes_counted(const Checkpoint& checkpoint, const CheckReport& report) {
-  std::set<std::string_view> tensors, others, named = names_only(checkpoint);
-  std::uint64_t causes = 0;
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Severity::kInfo) continue;
-    ++causes;
-    bool files = noun_of(checkpoint, finding) != "tensor";
-    for (const std::string& subject : finding.subjects)
-      (files && !named.contains(subject) ? others : tensors).insert(subject);
-  }
-  if (causes == 0) return "";
-  std::string out = plural(causes, "cause");
-  if (!tensors.empty()) out += ", " + plural(tensors.size(), "tensor");
-  if (!others.empty()) out += ", " + plural(others.size(), "file");
-  return out;
-}
-
 std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
                     const TextOptions& options, const Style& style) {
   std::string depth = " (depth " + std::string(name(report.depth)) + ")";
   std::vector<std::string> hints = hints_in(report.unjudged);
-  std::string causes = causes_counted(checkpoint, report), out;
+  std::string causes = affected_words(affected_by(checkpoint, report.findings)), out;
   if (!causes.empty()) {
     out = style(kBold, causes) + depth;
-    const std::string gone = unreadable_words(unreadable_in(report.findings));
+    const std::string gone = unreadable_words(unreadable_in(checkpoint, report.findings));
     if (!gone.empty()) out += "\n" + style(kRed, gone);
   } else if (report.verdict == Verdict::kUndecided) {
     out = style(kYellow, "undecided") + ": not everything could be looked at" + depth;

@@ -258,7 +258,13 @@ void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckIn
 }
 
 Status run_all(const Facts& facts, CheckReport& report) {
+  std::uint64_t judged = 0;
   for (const Rule& rule : all_rules()) {
+    // A rule that reads shows its own amount meanwhile.
+    if (facts.progress != nullptr) {
+      facts.progress->begin(Phase::kCheckingMetadata, all_rules().size(), /*bytes=*/false);
+      facts.progress->add(judged++);
+    }
     if (rule.depth <= report.depth) SHW_CHECK(run_rule(rule, facts, report.findings));
     if (is_cancelled(facts.progress)) return cancelled_error();
   }

@@ -32,6 +32,12 @@ std::string counted_words(std::int64_t elements, std::int64_t tensors, const std
 
 }  // namespace
 
+bool counts_unreadable(const Finding& finding) {
+  std::int64_t tensors = 0;
+  add_evidence(finding, kTensors, tensors);
+  return tensors != 0;
+}
+
 Unreadable unreadable_in(const std::vector<Finding>& findings) {
   Unreadable out;
   for (const Finding& finding : findings) {
@@ -80,13 +86,12 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
 }
 
 bool can_be_dropped(const Finding& finding) {
-  std::int64_t tensors = 0, files = 0;
-  add_evidence(finding, kTensors, tensors);
+  std::int64_t files = 0;
   add_evidence(finding, "file_count", files);
-  return tensors != 0 && files != 0 && !finding.remedy;
+  return counts_unreadable(finding) && files != 0 && !finding.remedy;
 }
 
-std::string lost_data_text(const std::vector<Finding>& findings) {
+std::string lost_data_text(const std::vector<Finding>& findings, const Unreadable& unreadable) {
   std::uint64_t without = 0, above_info = 0, losing = 0;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) continue;
@@ -94,7 +99,7 @@ std::string lost_data_text(const std::vector<Finding>& findings) {
     without += finding.remedy ? 0 : 1;
     losing += finding.remedy && !finding.remedy->lossless ? 1 : 0;
   }
-  std::string text = unreadable_words(unreadable_in(findings));
+  std::string text = unreadable_words(unreadable);
   if (!text.empty()) text += ". ";
   if (losing != 0)
     text += "Something is lost; see the remedy.";
@@ -107,6 +112,10 @@ std::string lost_data_text(const std::vector<Finding>& findings) {
             plural(without, "finding") + (without == 1 ? " has" : " have") + " no safe remedy.";
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
+}
+
+std::string lost_data_text(const std::vector<Finding>& findings) {
+  return lost_data_text(findings, unreadable_in(findings));
 }
 
 }  // namespace shw

@@ -18,7 +18,10 @@ struct Unreadable {
   bool is_none() const { return tensors == 0 && damaged_tensors == 0; }
 };
 
-// Uses findings above info. A tensor in two findings counts twice.
+// True if the finding counts elements that cannot be read.
+bool counts_unreadable(const Finding& finding);
+
+// Uses findings above info. A tensor in two findings counts twice; see damage.h.
 Unreadable unreadable_in(const std::vector<Finding>& findings);
 
 // "1,024 elements of 3 tensors cannot be read"; empty if there are none.
@@ -42,7 +45,8 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
 bool can_be_dropped(const Finding& finding);
 
 // Summarises the losses of findings above info, worst case. "Nothing is lost." only if every remedy
-// is lossless.
+// is lossless. `unreadable`: of these findings.
+std::string lost_data_text(const std::vector<Finding>& findings, const Unreadable& unreadable);
 std::string lost_data_text(const std::vector<Finding>& findings);
 
 }  // namespace shw

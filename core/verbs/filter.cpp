@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/spelling.h"
+#include "core/rules/damage.h"
 #include "core/rules/rules.h"
 #include "core/tensor/dtype.h"
 #include "core/verbs/letters_in_order.h"
@@ -37,13 +38,12 @@ Test never() {
 // "finding:*" or "finding:coverage-gap".
 Test has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::string_view rule) {
   std::vector<bool> marked(checkpoint.tensor_count(), false);
+  FindingPlaces places(checkpoint);
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
     bool wanted = rule == "*" ? finding.severity != Severity::kInfo
                               : finding.rule.find(rule) != std::string::npos;
     if (!wanted) continue;
-    for (const std::string& subject : finding.subjects) {
-      if (auto tensor = checkpoint.find(subject)) marked[index_of(*tensor)] = true;
-    }
+    for (TensorId tensor : places.tensors(finding)) marked[index_of(tensor)] = true;
   }
   return [marked = std::move(marked)](TensorId tensor) {
     return static_cast<bool>(marked[index_of(tensor)]);

@@ -247,7 +247,8 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
                    std::span<const TensorStatistics> statistics) {
   CheckContext with_command = context;
   with_command.command = command_line("check", verb_options);
-  if (format == PageFormat::kJson) return check_to_json(found, context);
+  with_command.checkpoint = opened.checkpoint.get();
+  if (format == PageFormat::kJson) return check_to_json(found, with_command);
   if (format == PageFormat::kSarif) return report_sarif(*opened.checkpoint, found, with_command);
   if (format == PageFormat::kJunit) return report_junit(found, context);
   if (format == PageFormat::kGithub) return report_github(found, context);

@@ -43,24 +43,19 @@ bool is_in_missing_file(const Checkpoint& checkpoint, const std::optional<ItemPl
          checkpoint.file(item->file).safe && !is_reachable(checkpoint, *item);
 }
 
-std::int64_t missing_element_count(const Checkpoint& checkpoint, TensorId tensor) {
-  std::int64_t gone = 0;
-  for (ChunkId chunk : checkpoint.chunks(tensor)) {
-    if (!is_in_missing_file(checkpoint, checkpoint.item(chunk))) continue;
-    gone = checked_add(gone, volume(checkpoint.sizes(chunk)).value_or(0))
+void LostElements::add(const Checkpoint& checkpoint, ChunkId chunk) {
+  count_ = checked_add(count_, volume(checkpoint.sizes(chunk)).value_or(0))
                .value_or(std::numeric_limits<std::int64_t>::max());
-  }
-  return gone;
 }
 
-void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
-                       std::vector<std::string>& lines) {
-  const std::int64_t gone = missing_element_count(checkpoint, tensor);
-  elements = checked_add(elements, gone).value_or(std::numeric_limits<std::int64_t>::max());
-  if (gone == 0 || lines.size() == kMaxEvidence) return;
+void LostElements::write(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+                         std::vector<std::string>& lines) const {
+  elements = checked_add(elements, count_).value_or(std::numeric_limits<std::int64_t>::max());
+  if (count_ == 0 || lines.size() == kMaxEvidence) return;
   const auto all = static_cast<std::uint64_t>(volume(checkpoint.shape(tensor)).value_or(0));
-  lines.push_back(
-      fmt::format("{}: {} of {}", checkpoint.fqn(tensor), gone, plural(all, "element")));
+  lines.push_back(fmt::format("{}: {} of {}", checkpoint.fqn(tensor),
+                              human_count(static_cast<std::uint64_t>(count_)),
+                              plural(all, "element")));
 }
 
 }  // namespace shw

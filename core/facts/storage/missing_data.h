@@ -19,10 +19,16 @@ std::uint64_t missing_chunk_count(const Checkpoint& checkpoint);  // of all tens
 // True if the item is recorded in a file that is missing or ends before it.
 bool is_in_missing_file(const Checkpoint& checkpoint, const std::optional<ItemPlace>& item);
 
-// Number of elements in chunks with missing data.
-std::int64_t missing_element_count(const Checkpoint& checkpoint, TensorId tensor);
-// Adds the lost elements to `elements` and appends lines: "fc.weight: 8 of 32 elements".
-void add_lost_elements(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
-                       std::vector<std::string>& lines);
+// Elements of one tensor in the chunks that a finding reports; saturates.
+class LostElements {
+ public:
+  void add(const Checkpoint& checkpoint, ChunkId chunk);
+  // Adds the count to `elements` and appends a line: "fc.weight: 8 of 32 elements".
+  void write(const Checkpoint& checkpoint, TensorId tensor, std::int64_t& elements,
+             std::vector<std::string>& lines) const;
+
+ private:
+  std::int64_t count_ = 0;
+};
 
 }  // namespace shw

@@ -49,17 +49,19 @@ MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing)
   };
   for (TensorId tensor : each_tensor(facts)) {
     std::uint64_t tiles = 0;
+    LostElements lost;
     std::string fqn(checkpoint.fqn(tensor));
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (!is_in(checkpoint.item(chunk))) continue;
       ++tiles;
+      lost.add(checkpoint, chunk);
       if (missing_data.boxes.size() >= kMaxEvidence) continue;
       missing_data.boxes.push_back(box_of(checkpoint, chunk));
       missing_data.inside.push_back(fqn);
     }
     if (tiles == 0) continue;
     missing_data.tiles += tiles;
-    add_lost_elements(checkpoint, tensor, missing_data.elements, missing_data.lost);
+    lost.write(checkpoint, tensor, missing_data.elements, missing_data.lost);
     if (missing_data.lines.size() < kMaxEvidence)
       missing_data.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
                                                plural(checkpoint.chunks(tensor).size(), "tile")));
@@ -186,6 +188,8 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
 
   describe_missing_data(facts, data_lost_with(facts, missing), states, finding);
+  if (auto ranks = ranks_of_files(checkpoint, missing); !ranks.empty())
+    finding.evidence.emplace_back("ranks", capped(ranks));
   finding.cause += writers_of_missing_text(checkpoint, missing);
   findings.push_back(std::move(finding));
 }

@@ -51,14 +51,18 @@ void look_at_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& 
   const std::string_view fqn = checkpoint.fqn(tensor);
   std::uint64_t tiles = 0;
   bool has_replica = false;
+  LostElements lost;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     auto item = checkpoint.item(chunk);
-    tiles += item && look_at_item(checkpoint, fqn, *item, out) ? 1 : 0;
+    if (item && look_at_item(checkpoint, fqn, *item, out)) {
+      ++tiles;
+      lost.add(checkpoint, chunk);
+    }
     for (const Replica& replica : checkpoint.replicas(chunk))
       has_replica |= look_at_item(checkpoint, fqn, checkpoint.place(replica.storage), out);
   }
   if (tiles != 0) {
-    add_lost_elements(checkpoint, tensor, out.elements, out.lost);
+    lost.write(checkpoint, tensor, out.elements, out.lost);
     ++out.tensors_cut;
   }
   if (out.lines.size() == kMaxEvidence) return;
@@ -133,10 +137,12 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding;
   finding.rule = "short-file";
   std::vector<std::string> files, pointers;
+  std::vector<bool> is_short(checkpoint.file_count(), false);
   std::uint64_t tiles = 0;
   for (std::uint32_t f = 0; f < checkpoint.file_count(); ++f) {
     if (found.tiles_in[f] == 0) continue;
     const FileRow& file = checkpoint.file(FileId{f});
+    is_short[f] = true;
     tiles += found.tiles_in[f];
     finding.subjects.push_back(file.path);
     if (is_lfs_pointer(facts, file)) pointers.push_back(file.path);
@@ -155,6 +161,8 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                       {"tensor_count", count_of(found.tensors.size())},
                       {"bytes_needed", found.needed}};
   write_unreadable(found.elements, count_of(found.tensors_cut), finding);
+  if (auto ranks = ranks_of_files(checkpoint, is_short); !ranks.empty())
+    finding.evidence.emplace_back("ranks", capped(ranks));
   explain_pointers(std::move(pointers), finding);
   findings.push_back(std::move(finding));
 }
