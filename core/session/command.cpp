@@ -1,9 +1,27 @@
 #include "core/session/command.h"
 
+#include "core/io/remote/remote_path.h"
+
 namespace shw {
 
+Command without_passwords(Command command) {
+  if (auto* open = std::get_if<OpenCommand>(&command)) {
+    open->path = without_secrets(open->path);
+    open->against = without_secrets(open->against);
+  }
+  if (auto* compare = std::get_if<CompareCommand>(&command))
+    compare->path = without_secrets(compare->path);
+  constexpr std::string_view kFrom = "from:";
+  if (auto* plan = std::get_if<PlanCommand>(&command); plan && plan->fill.starts_with(kFrom))
+    plan->fill = std::string(kFrom) + without_secrets(plan->fill.substr(kFrom.size()));
+  return command;
+}
+
 OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
-  return {path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
+  OpenCommand open{path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
+  if (snapshot.checkpoint != nullptr && snapshot.tensor)
+    open.tensor = snapshot.checkpoint->fqn(*snapshot.tensor);
+  return open;
 }
 
 }  // namespace shw

@@ -137,6 +137,12 @@ struct PauseCommand {
 struct ContinueCommand {
   std::string verb = {};
 };
+// Lists the steps of a run and examines them one by one; empty: those of the run that is shown.
+struct RunCommand {
+  std::string folder = {};
+};
+// Looks whether the files of what is open were changed by someone else.
+struct DiskCommand {};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -145,7 +151,7 @@ using Command =
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-                 ContinueCommand>;
+                 ContinueCommand, RunCommand, DiskCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>
@@ -156,6 +162,10 @@ const C& as(const Command& command) {
 
 // A modification of the snapshot.
 using Change = std::function<void(Snapshot&)>;
+
+// The command with paths as they may be shown and recorded: without passwords and signatures, which
+// stay known to this process.
+Command without_passwords(Command command);
 
 // Reopens the checkpoint, or opens a related one (the repaired one), with the same
 // options.

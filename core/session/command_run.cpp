@@ -2,6 +2,7 @@
 
 #include "core/formats/open.h"
 #include "core/repair/run/in_place.h"
+#include "core/session/disk_run.h"
 #include "core/verbs/newest_step.h"
 #include "core/verbs/plan_file.h"
 
@@ -30,7 +31,7 @@ std::vector<std::string> passed_over_for(const std::string& asked,
 
 }  // namespace
 
-Result<Change> run_open(const Snapshot&, const Command& command, Progress* progress) {
+Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress) {
   const auto& c = as<OpenCommand>(command);
   VerbOptions options;
   options.checkpoint = verbs::expanded_path(c.path);
@@ -39,16 +40,19 @@ Result<Change> run_open(const Snapshot&, const Command& command, Progress* progr
   options.mesh = c.mesh;
   const std::string asked = options.checkpoint;
   SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
+  if (verbs::is_run_folder(options.checkpoint)) return show_run(before, options);
   SHW_TRY(verbs::Opened opened, verbs::open(options, progress));
+  auto disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*opened.checkpoint));
   bool can_undo = false;
   if (opened.checkpoint->directory() != nullptr) {
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
   return [options = std::move(options), opened = std::move(opened), tensor = c.tensor, can_undo,
-          passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+          disk, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
+    s.disk = disk;
     s.options = options;
     s.checkpoint = opened.checkpoint;
     s.spec = opened.spec;
@@ -61,6 +65,8 @@ Result<Change> run_open(const Snapshot&, const Command& command, Progress* progr
 }
 
 Result<Change> run_check(const Snapshot& before, const Command& command, Progress* progress) {
+  // The steps of a run are checked one by one (RunCommand).
+  if (before.checkpoint == nullptr && before.run != nullptr) return Change([](Snapshot&) {});
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
   SHW_TRY(CheckReport made, verbs::check(opened_in(before), depth, progress));

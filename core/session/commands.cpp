@@ -5,6 +5,7 @@
 
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/session/disk_run.h"
 #include "core/session/habit_run.h"
 #include "core/session/look_run.h"
 #include "core/session/look_text.h"
@@ -100,6 +101,9 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      print_of_verb<PauseCommand>, nullptr},
     {"continue", "continue [VERB]", "", Lane::kNow, parse_of_verb<ContinueCommand>,
      print_of_verb<ContinueCommand>, nullptr},
+    {"run", "run [FOLDER]", "Looking at the steps", Lane::kLook, parse_run, print_run, run_steps},
+    {"disk", "disk", "Looking at the files", Lane::kLook, parse_bare<DiskCommand>, print_nothing,
+     run_disk},
 }};
 
 bool is_verb(std::string_view word) {

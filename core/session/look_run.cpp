@@ -175,6 +175,9 @@ Result<Change> run_tile_values(const Snapshot& before, const Command& command, P
 }
 
 bool sees_more(const Snapshot& snapshot, const Command& command) {
+  if (const auto* run = std::get_if<RunCommand>(&command))
+    return snapshot.run != nullptr && !snapshot.run->is_complete() &&
+           (run->folder.empty() || run->folder == snapshot.run->asked);
   if (const auto* asked = std::get_if<TileValuesCommand>(&command)) {
     auto tensor = tensor_asked_for(snapshot, *asked);
     const verbs::TileValues* known = tensor ? tile_values_of(snapshot, *tensor) : nullptr;

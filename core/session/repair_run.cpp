@@ -22,7 +22,13 @@ Result<Change> look_at_result(const Snapshot& before, RepairResult made, Progres
   auto repaired = std::make_shared<const RepairResult>(std::move(made));
   auto left = std::make_shared<const std::vector<Finding>>(std::move(wrong));
   auto list = std::make_shared<const verbs::CertificateList>(std::move(certificate));
-  return [after, repaired, left, list, in_place, edits = before.edits](Snapshot& s) {
+  // What was written in place is our own change.
+  std::shared_ptr<const verbs::DiskState> disk = before.disk;
+  if (in_place)
+    disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*before.checkpoint));
+  return [after, repaired, left, list, in_place, disk, edits = before.edits](Snapshot& s) {
+    s.disk = disk;
+    if (in_place) s.changed_on_disk.clear();
     if (edits != nullptr) put_edits(s, edits);  // the executed plan
     s.repaired = repaired;
     s.certificate = list;

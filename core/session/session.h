@@ -21,7 +21,9 @@ struct JobState {
   bool running = false;
   std::string title;  // "Verifying bytes"
   Phase phase = Phase::kIdle;
-  std::uint64_t done = 0, total = 0;
+  std::uint64_t done = 0, total = 0;  // of the phase
+  std::uint64_t bytes_in_all = 0;     // read or written since the job began; only grows
+  double part = 0;                    // of the whole job, as far as it is known; only grows
   bool in_bytes = false;
   double seconds = 0;        // since the job began
   bool stopping = false;     // cancellation was requested

@@ -109,6 +109,7 @@ void Session::apply(Command command) {
 void Session::apply(std::vector<Command> commands) {
   std::deque<Command> jobs;
   for (Command& command : commands) {
+    command = without_passwords(std::move(command));
     if (std::holds_alternative<CancelCommand>(command)) jobs.clear();
     if (!state_->apply_now(command)) jobs.push_back(std::move(command));
   }

@@ -6,7 +6,9 @@
 #include "core/base/parallel.h"
 #include "core/base/threads.h"
 #include "core/base/words.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
+#include "core/rules/damage.h"
 #include "core/session/command_run.h"
 #include "core/session/session_state.h"
 #include "core/verbs/plan_file.h"
@@ -109,7 +111,8 @@ JobState RunningJob::state() {
   job.stopping = job.running && progress->cancelled;
   job.paused = job.running && progress->paused;
   job.phase = progress->phase;
-  if (job.phase != seen_phase) {
+  const bool is_new_phase = job.phase != seen_phase;
+  if (is_new_phase) {
     seen_phase = job.phase;
     phase_begin = now();
   }
@@ -123,7 +126,27 @@ JobState RunningJob::state() {
   job.done = progress->done;
   job.total = progress->total;
   job.in_bytes = progress->in_bytes;
+  follow(job, is_new_phase);
   return job;
+}
+
+// How many phases follow is unknown: each one takes a share of what the phases before it left.
+void RunningJob::follow(JobState& job, bool is_new_phase) {
+  const bool begins = is_new_phase || job.done < seen_done;
+  if (begins) {
+    bytes_before += seen_in_bytes ? seen_done : 0;
+    part_before = part;
+  }
+  seen_done = job.done;
+  seen_in_bytes = job.in_bytes;
+  job.bytes_in_all = bytes_before + (job.in_bytes ? job.done : 0);
+  const double share = job.in_bytes ? 0.8 : 0.3;
+  const double done =
+      job.total == 0
+          ? 0
+          : std::min(1.0, static_cast<double>(job.done) / static_cast<double>(job.total));
+  part = std::max(part, part_before + (0.98 - part_before) * share * done);
+  job.part = part;
 }
 
 // False on failure: dependent commands are dropped.
@@ -294,14 +317,18 @@ void Session::State::remember() {
   if (recent_file.empty() || snapshot_now->report == nullptr) return;
   const VerbOptions& verb_options = snapshot_now->options;
   const CheckReport& report = *snapshot_now->report;
+  // A recent place may be opened from another folder.
+  auto absolute = [](const std::string& path) {
+    return path.empty() || is_remote(path) ? path : posix_store().resolved(path).value_or(path);
+  };
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
-      verb_options.spec, verb_options.against, verb_options.mesh};
+      absolute(verb_options.spec), absolute(verb_options.against), verb_options.mesh};
   place.verdict = report.verdict == Verdict::kClean      ? "clean"
                   : report.verdict == Verdict::kFindings ? "findings"
                                                          : "undecided";
-  place.summary = plural(report.findings.size(), "finding") + ", " +
-                  plural(snapshot_now->checkpoint->tensor_count(), "tensor");
+  const Checkpoint& checkpoint = *snapshot_now->checkpoint;
+  place.summary = check_headline(checkpoint, report, affected_by(checkpoint, report.findings));
   // Another window may have written meanwhile.
   auto places = verbs::with_place(verbs::read_recent(recent_file), std::move(place));
   (void)verbs::write_recent(posix_store(), recent_file, places);

@@ -30,6 +30,9 @@ struct RunningJob {
   Clock::time_point phase_begin = begin;
   Phase seen_phase = Phase::kIdle;
   bool seen_proof = false;
+  std::uint64_t seen_done = 0, bytes_before = 0;  // of the phase seen last, and of those before it
+  bool seen_in_bytes = false;
+  double part_before = 0, part = 0;
 
   std::thread thread = {};   // of a concurrent job
   bool is_replaced = false;  // replaced by a newer job of its kind
@@ -40,6 +43,7 @@ struct RunningJob {
   void go_on();
   void cancel();
   JobState state();
+  void follow(JobState& job, bool is_new_phase);  // totals that only grow
 };
 
 struct Session::State {

@@ -6,6 +6,7 @@ Snapshot blank(const Snapshot& before) {
   Snapshot snapshot;
   snapshot.revision = before.revision;
   snapshot.recent = before.recent;
+  snapshot.run = before.run;
   snapshot.explained = before.explained;
   snapshot.written = before.written;
   snapshot.gpus = before.gpus;
@@ -16,6 +17,14 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
   if (snapshot.tile_values == nullptr) return nullptr;
   auto found = snapshot.tile_values->find(tensor);
   return found == snapshot.tile_values->end() ? nullptr : found->second.get();
+}
+
+bool is_repaired_elsewhere(const Snapshot& snapshot) {
+  if (snapshot.repaired == nullptr || snapshot.checkpoint == nullptr) return false;
+  const std::string& output = snapshot.repaired->output;
+  const auto& directory = snapshot.checkpoint->directory();
+  return output != snapshot.options.checkpoint &&
+         (directory == nullptr || output != directory->name());
 }
 
 verbs::Opened opened_in(const Snapshot& snapshot) {

@@ -18,8 +18,10 @@
 #include "core/verbs/bytes_window.h"
 #include "core/verbs/certificate_list.h"
 #include "core/verbs/diff.h"
+#include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
+#include "core/verbs/run_steps.h"
 #include "core/verbs/slice_values.h"
 #include "core/verbs/tile_values.h"
 #include "core/verbs/ui_report.h"
@@ -90,6 +92,9 @@ struct Snapshot {
   std::shared_ptr<const TileValuesOf> tile_values;      // null: none
   std::shared_ptr<const verbs::FolderListing> folder;   // null: browser is closed
   std::shared_ptr<const verbs::RecentPlaces> recent;    // null: not kept
+  std::shared_ptr<const verbs::RunSteps> run;           // the steps of a run; null: not shown
+  std::shared_ptr<const verbs::DiskState> disk;         // files as they were when it was opened
+  std::string changed_on_disk;                          // what changed since; empty: nothing
   std::shared_ptr<const ExplainedText> explained;       // null: no message pasted
   std::shared_ptr<const verbs::WrittenReport> written;  // the last report; null: none
   bool can_go_back = false, can_go_forward = false;
@@ -100,6 +105,9 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
 
 // The snapshot without a checkpoint, for opening another one.
 Snapshot blank(const Snapshot& before);
+
+// True if the repair wrote another checkpoint: what is open is as damaged as before.
+bool is_repaired_elsewhere(const Snapshot& snapshot);
 
 // Converts to the arguments of verbs.
 verbs::Opened opened_in(const Snapshot& snapshot);

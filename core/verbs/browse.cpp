@@ -41,6 +41,7 @@ void describe(ListedPlace& place, const std::string& path) {
       place.what += ", damaged";
   } else if (kind->below > 0) {
     place.what = plural(kind->below, "checkpoint") + " inside";
+    place.holds_steps = true;
   } else if (!kind->unread.empty()) {
     place.what = std::string(kind->unread) + ", not read";
   } else if (kind->has_many) {

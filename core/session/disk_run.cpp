@@ -1,0 +1,62 @@
+#include "core/session/disk_run.h"
+
+#include "core/verbs/disk_state.h"
+#include "core/verbs/plan_file.h"
+#include "core/verbs/run_steps.h"
+
+namespace shw {
+namespace {
+
+// These commands are repeated while the window is idle: a look that brings nothing publishes no
+// snapshot, so that nothing is drawn.
+tl::unexpected<Error> nothing_new() {
+  return cancelled_error();
+}
+
+}  // namespace
+
+std::optional<Command> parse_run(std::string_view rest) {
+  return RunCommand{std::string(rest)};
+}
+
+std::string print_run(const Command& command) {
+  return as<RunCommand>(command).folder;
+}
+
+Result<Change> run_steps(const Snapshot& before, const Command& command, Progress* progress) {
+  std::string folder = as<RunCommand>(command).folder;
+  const verbs::RunSteps* shown = before.run.get();
+  if (folder.empty() && shown == nullptr) return nothing_new();
+  if (folder.empty()) folder = shown->path;
+  const bool is_shown = shown != nullptr && shown->asked == folder;
+  verbs::RunSteps run;
+  if (is_shown && !shown->is_complete()) {
+    SHW_TRY(run, verbs::look_at_next_step(*shown, progress));
+  } else {
+    run = verbs::list_run(verbs::expanded_path(folder), shown);
+    if (is_shown && run.is_like(*shown)) return nothing_new();
+  }
+  run.asked = folder;
+  auto now = std::make_shared<const verbs::RunSteps>(std::move(run));
+  return Change([now](Snapshot& s) { s.run = now; });
+}
+
+Change show_run(const Snapshot& before, const VerbOptions& options) {
+  auto run = verbs::list_run(options.checkpoint, before.run.get());
+  run.asked = run.path;
+  auto listed = std::make_shared<const verbs::RunSteps>(std::move(run));
+  return [options, listed](Snapshot& s) {
+    s = blank(s);
+    s.options = options;
+    s.run = listed;
+  };
+}
+
+Result<Change> run_disk(const Snapshot& before, const Command&, Progress*) {
+  if (before.checkpoint == nullptr || before.disk == nullptr) return nothing_new();
+  std::string changes = verbs::changes_since(*before.checkpoint, *before.disk);
+  if (changes == before.changed_on_disk) return nothing_new();
+  return Change([changes](Snapshot& s) { s.changed_on_disk = changes; });
+}
+
+}  // namespace shw

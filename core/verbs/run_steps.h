@@ -1,0 +1,58 @@
+// The steps of a run: one row per checkpoint of a folder, newest first, each opened and checked by
+// its metadata and compared with the step before. Rows are examined one by one, so that the table
+// can be shown meanwhile; a new step is added without examining the others again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/base/result.h"
+#include "core/model/checkpoint.h"
+#include "core/rules/check.h"
+
+namespace shw::verbs {
+
+struct RunStep {
+  std::string name, path;        // "step_9000", "/runs/7/step_9000"
+  bool is_known = false;         // false: not examined yet
+  std::int64_t modified_ns = 0;  // of its newest file; 0: unknown
+  std::string time = {};         // as text, in local time: "2026-11-27 05:31"
+  std::uint64_t stamp = 0;       // changes when a file is added, removed or written
+  std::uint64_t bytes = 0;       // of its files
+  std::size_t files = 0;
+  std::optional<Verdict> verdict;  // nullopt: cannot be opened
+  std::string headline;            // the verdict, or why it cannot be opened
+  bool is_error = false;           // a finding is an error, or it cannot be opened
+  std::size_t tensors = 0;
+  std::size_t files_lost = 0;      // missing or cut off
+  std::int64_t elements_lost = 0;  // that cannot be read
+  std::string differs;             // from the step before: "2 tensors added"; empty: nothing
+  bool is_compared = false;        // false: `differs` is unknown
+};
+
+struct RunSteps {
+  std::string asked;           // by the person
+  std::string path;            // of the folder, resolved
+  std::vector<RunStep> steps;  // newest first, by natural order of names
+  std::size_t not_read = 0;    // further folders beyond the limit
+  std::optional<Error> error;  // why listing failed
+  bool is_complete() const;
+  bool is_like(const RunSteps& other) const;  // the same steps with the same files
+  // The step that was examined last, for the comparison with the step before it.
+  std::shared_ptr<const Checkpoint> last;
+  std::string last_name;
+};
+
+// True if the folder is not a checkpoint but holds some.
+bool is_run_folder(const std::string& path);
+
+// The names only. Rows of `before` are kept where nothing was written since; may be null.
+RunSteps list_run(const std::string& path, const RunSteps* before = nullptr);
+// Examines the next step. Fails only with kCancelled.
+Result<RunSteps> look_at_next_step(RunSteps run, Progress* progress);
+
+}  // namespace shw::verbs
