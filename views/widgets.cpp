@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "views/imgui_versions.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 
 namespace shw {
@@ -43,6 +44,8 @@ Measure measure_with(const ImFont* font) {
 
 float text_width(const ImFont* font, std::string_view text) {
   if (text.empty()) return 0;  // imgui treats a null begin as a C string
+  std::string buffer;
+  text = shown_text(font, text, buffer);
   return face(font)->CalcTextSizeA(font_size(font), FLT_MAX, 0, begin_of(text), end_of(text)).x;
 }
 
@@ -53,6 +56,8 @@ float text_height(const ImFont* font) {
 void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colour,
                std::string_view text) {
   if (text.empty()) return;
+  std::string buffer;
+  text = shown_text(font, text, buffer);
   note(draw, font, std::floor(x), std::floor(y), text);
   draw->AddText(face(font), font_size(font), {std::floor(x), std::floor(y)}, colour, begin_of(text),
                 end_of(text));
@@ -88,6 +93,8 @@ void head(Frame& frame, Column& column, std::string_view text, std::string_view 
 }
 
 void paragraph(Frame&, Column& column, const ImFont* font, Rgba colour, std::string_view text) {
+  std::string buffer;
+  text = shown_text(font, text, buffer, /*keeps_lines=*/true);
   float step = std::floor(font_size(font) * 1.2f);
   const char *at = begin_of(text), *last = end_of(text);
   while (at < last) {
@@ -205,6 +212,8 @@ bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint
   draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
   draw->AddRect(at, end, frame.theme.control, frame.px(5));
   push_font(frame.fonts.mono_small);
+  std::string buffer;
+  shown_text(frame.fonts.mono_small, text, buffer);  // a field shows its text itself
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
                       ImVec2{frame.px(12), std::floor((size.y - ImGui::GetFontSize()) / 2)});
   ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
@@ -240,6 +249,8 @@ void tooltip(Frame& frame, std::string_view text) {
   push_font(frame.fonts.small);
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(frame.px(520));
+  std::string buffer;
+  text = shown_text(frame.fonts.small, text, buffer, /*keeps_lines=*/true);
   ImGui::TextUnformatted(begin_of(text), end_of(text));
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "views/frame.h"
 
 namespace shw {
 
 // Builds the font atlas of the current imgui context; sizes are whole pixels.
-Fonts load_fonts(float scale);
+// `letters`: further ones, taken from whichever font of the system has them.
+Fonts load_fonts(float scale, const std::vector<ImWchar>& letters = {});
 // The font files found, for --version and bug reports.
 std::string font_report();
 

@@ -6,6 +6,7 @@
 
 #include "app/gui/fonts.h"
 #include "views/imgui_versions.h"
+#include "views/shown_text.h"
 
 namespace shw {
 
@@ -54,10 +55,12 @@ void create_imgui(const Theme& theme, float scale, bool own_input) {
 }
 
 void follow_look(Look wanted, Look& now, Fonts& fonts) {
+  wanted.letters = now.letters;
+  for (ImWchar letter : take_missing_letters()) wanted.letters.push_back(letter);
   if (wanted == now) return;
   apply_style(theme_of(wanted.theme), wanted.scale);
-  if (wanted.scale != now.scale) {
-    fonts = load_fonts(wanted.scale);
+  if (wanted.scale != now.scale || wanted.letters != now.letters) {
+    fonts = load_fonts(wanted.scale, wanted.letters);
 #if IMGUI_VERSION_NUM < 19200  // since then the backend follows the atlas by itself
     ImGui_ImplOpenGL3_DestroyFontsTexture();
     ImGui_ImplOpenGL3_CreateFontsTexture();

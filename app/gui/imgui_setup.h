@@ -15,6 +15,7 @@ void apply_style(const Theme& theme, float scale);
 struct Look {
   verbs::UiTheme theme = verbs::UiTheme::kDark;
   float scale = 0;
+  std::vector<ImWchar> letters = {};  // beyond those that the fonts have; follow_look adds them
   friend bool operator==(const Look&, const Look&) = default;
 };
 // Applies `wanted` between two frames, with a current GL context; updates `now` and `fonts`.
