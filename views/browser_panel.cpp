@@ -151,7 +151,7 @@ void take_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& row
   auto [folder, part] = split_typed(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   bool listed = listing != nullptr && listing->asked == folder && !listing->error;
-  if (listed && part.empty() && listing->here.is_openable())
+  if (listed && part.empty() && (listing->here.is_openable() || listing->here.holds_steps))
     return open_place(frame, state, {listing->path});
   for (const BrowserRow& row : rows) {
     if (row.place != nullptr && row.place->name == part) return take(frame, state, row);

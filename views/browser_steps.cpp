@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "views/action_rows.h"
+#include "views/parts.h"
 
 namespace shw {
 
@@ -68,7 +69,8 @@ void follow_drop(Frame& frame, UiState& state) {
     return;
   }
   // Not a folder: a checkpoint file, or a file whose open error explains.
-  bool opens = listing->error || listing->here.is_openable() || listing->places.empty();
+  const bool is_run = listing->here.holds_steps;
+  bool opens = listing->error || listing->here.is_openable() || is_run || listing->places.empty();
   state.browser.dropped.reset();
   state.browser.drop_asked = false;
   if (opens) return open_place(frame, state, OpenCommand{path});
@@ -96,6 +98,14 @@ constexpr std::array kBrowserRows{
                 return frame.snapshot.can_go_forward && !frame.job.running;
               },
               go<1>},
+    ActionRow{Action::kRun, "Show the steps of the run", alt(Key::kHome),
+              [](const Frame& frame, const UiState&) {
+                return frame.snapshot.run != nullptr && !run_is_shown(frame.snapshot) &&
+                       !frame.job.running;
+              },
+              [](Frame& frame, UiState& state) {
+                open_place(frame, state, OpenCommand{frame.snapshot.run->path});
+              }},
 };
 
 }  // namespace

@@ -60,7 +60,9 @@ void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
   draw_verdict_bar(frame, state, regions.verdict);
   Region all{regions.left.min, regions.right.max};
   if (frame.snapshot.checkpoint == nullptr) {
-    if (frame.snapshot.error)
+    if (run_is_shown(frame.snapshot))
+      draw_run(frame, state, all);
+    else if (frame.snapshot.error)
       draw_open_error(frame, state, all);
     else
       draw_welcome(frame, state, all);

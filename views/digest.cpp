@@ -7,19 +7,42 @@
 #include "views/text.h"
 
 namespace shw {
-std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot) {
+std::shared_ptr<const FoundAbout> make_about(const Snapshot& snapshot) {
+  auto about = std::make_shared<FoundAbout>();
+  if (snapshot.checkpoint == nullptr || snapshot.report == nullptr) return about;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  const std::vector<Finding>& findings = snapshot.report->findings;
+  about->finding_of.resize(checkpoint.tensor_count());
+  about->files.resize(checkpoint.file_count());
+  FindingPlaces places(checkpoint);
+  for (std::size_t f = 0; f < findings.size(); ++f) {
+    for (TensorId tensor : places.tensors(findings[f])) {
+      std::uint32_t& worst = about->finding_of[index_of(tensor)];
+      if (worst == 0 || findings[worst - 1].severity < findings[f].severity)
+        worst = static_cast<std::uint32_t>(f + 1);
+    }
+    const auto mark = static_cast<std::uint8_t>(static_cast<int>(findings[f].severity) + 1);
+    for (FileId file : places.files(findings[f]))
+      about->files[index_of(file)] = std::max(about->files[index_of(file)], mark);
+  }
+  about->affected = affected_by(checkpoint, findings);
+  about->unreadable = unreadable_in(checkpoint, findings);
+  return about;
+}
+
+std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
+                                                            const FoundAbout& about) {
   auto marks = std::make_shared<std::vector<std::uint8_t>>();
   if (snapshot.checkpoint == nullptr) return marks;
   marks->resize(snapshot.checkpoint->tensor_count());
   if (snapshot.report == nullptr) return marks;
-  for (const Finding& finding : snapshot.report->findings) {
-    for (const std::string& subject : finding.subjects) {
-      auto tensor = snapshot.checkpoint->find(subject);
-      if (!tensor) continue;
-      auto& mark = (*marks)[index_of(*tensor)];
-      mark = std::max(mark, static_cast<std::uint8_t>(static_cast<int>(finding.severity) + 1));
-    }
+  for (std::size_t t = 0; t < about.finding_of.size(); ++t) {
+    if (about.finding_of[t] == 0) continue;
+    const Finding& finding = snapshot.report->findings[about.finding_of[t] - 1];
+    (*marks)[t] = static_cast<std::uint8_t>(static_cast<int>(finding.severity) + 1);
   }
+  // A copy was repaired: what is open keeps its marks.
+  if (is_repaired_elsewhere(snapshot)) return marks;
   if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
     for (const PlannedTensor& planned : snapshot.plan->tensors) {
       // Only fully restored tensors get a tick; filled ones keep a mark.
@@ -72,9 +95,8 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_spec = same_report && old->spec == snapshot->spec;
   bool same_plan = same_spec && old->plan == snapshot->plan;
   bool same_marks = same_plan && old->repaired == snapshot->repaired;
-  digest->marks = same_marks ? before->marks : make_marks(*snapshot);
-  digest->marked = static_cast<std::size_t>(std::count_if(
-      digest->marks->begin(), digest->marks->end(), [](std::uint8_t mark) { return mark > 1; }));
+  digest->about = same_report ? before->about : make_about(*snapshot);
+  digest->marks = same_marks ? before->marks : make_marks(*snapshot, *digest->about);
   digest->list = same_checkpoint && old->order == snapshot->order
                      ? before->list
                      : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);
@@ -85,7 +107,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   digest->run_marks =
       same_heads ? before->run_marks : make_run_marks(*digest->list, *digest->marks);
   bool same_picture = same_plan && old->tensor == snapshot->tensor;
-  digest->picture = same_picture ? before->picture : make_picture(*snapshot);
+  digest->picture = same_picture ? before->picture : make_picture(*snapshot, *digest->about);
   bool same_tiles = same_picture && before->paints != nullptr;
   PaintedTiles tiles;
   if (digest->picture)

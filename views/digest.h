@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/mesh/infer.h"
+#include "core/rules/damage.h"
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
 #include "views/color.h"
@@ -49,6 +50,8 @@ struct ListModel {
 struct RankShare {
   std::uint32_t tensors = 0, tiles = 0;
   std::uint64_t bytes = 0;  // of the elements of its tiles
+  std::uint32_t unreadable_tiles = 0;
+  std::uint64_t unreadable_bytes = 0;
 };
 struct MeshInfo {
   MeshGrid grid;
@@ -111,12 +114,20 @@ struct Overview {
 inline constexpr std::uint8_t kFilled = 2;  // mark: values were filled in; severity of a warning
 inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
 
+// What findings are about, for every view: counts, and places.
+struct FoundAbout {
+  std::vector<std::uint32_t> finding_of;  // per tensor: 1 + index of its worst finding, 0: none
+  std::vector<std::uint8_t> files;        // per file: worst severity + 1, 0: no finding
+  AffectedCounts affected;                // by findings above info
+  Unreadable unreadable;
+};
+
 struct Digest {
   std::shared_ptr<const Snapshot> snapshot;
   std::shared_ptr<const std::vector<std::uint8_t>> marks;  // worst severity + 1, 0: none
   // The worst mark of each group of the list, then of each run.
   std::shared_ptr<const std::vector<std::uint8_t>> run_marks;
-  std::size_t marked = 0;  // tensors named by a warning or error
+  std::shared_ptr<const FoundAbout> about;
   std::shared_ptr<const ListModel> list;
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
@@ -129,7 +140,9 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                                           const Digest* before = nullptr);
 
 // The parts of a digest.
-std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot);
+std::shared_ptr<const FoundAbout> make_about(const Snapshot& snapshot);
+std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
+                                                            const FoundAbout& about);
 // `before`: a previous model whose parsed names are reused for the same checkpoint; may be null.
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot,
                                            const ListModel* before = nullptr);
@@ -139,6 +152,6 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
 std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
                                               const std::vector<std::uint8_t>& marks);
-std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot);
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FoundAbout& about);
 
 }  // namespace shw

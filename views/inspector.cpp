@@ -41,7 +41,9 @@ std::string joined(const std::vector<std::string>& texts) {
 std::string value_text(const EvidenceValue& value) {
   struct {
     std::string operator()(bool v) const { return v ? "yes" : "no"; }
-    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(std::int64_t v) const {
+      return v < 0 ? std::to_string(v) : human_count(static_cast<std::uint64_t>(v));
+    }
     std::string operator()(double v) const { return fmt::format("{:.6g}", v); }
     std::string operator()(const std::string& v) const { return v; }
     std::string operator()(const Extents& v) const { return to_text(ExtentsView(v)); }
@@ -91,7 +93,9 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
                std::size_t index, std::size_t count) {
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
-            is_mended(frame.snapshot, finding) ? Sign::kOk : severity_sign(finding.severity));
+            is_mended(frame.snapshot, finding) && !is_repaired_elsewhere(frame.snapshot)
+                ? Sign::kOk
+                : severity_sign(finding.severity));
   float right = column.right - frame.px(22);  // leaves room for the collapse button
   if (count > 1) {
     for (bool forward : {true, false}) {
@@ -214,7 +218,10 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
 }
 
 void draw_remedy(Frame& frame, Column& column, const Finding& finding) {
-  head(frame, column, is_mended(frame.snapshot, finding) ? "REMEDY, APPLIED" : "REMEDY");
+  head(frame, column,
+       !is_mended(frame.snapshot, finding)     ? "REMEDY"
+       : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"
+                                               : "REMEDY, APPLIED");
   if (!finding.remedy) {
     paragraph(frame, column, frame.fonts.small, frame.theme.text,
               "No safe remedy from this checkpoint alone.");
@@ -310,8 +317,15 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   draw_remedy(frame, column, finding);
 }
 
-bool names_tensor(const Finding& finding, std::string_view fqn) {
-  return std::find(finding.subjects.begin(), finding.subjects.end(), fqn) != finding.subjects.end();
+// True if the finding names the tensor, or is the worst one about it.
+bool is_about_tensor(const Frame& frame, const Finding& finding, TensorId tensor) {
+  std::string_view fqn = frame.snapshot.checkpoint->fqn(tensor);
+  if (std::find(finding.subjects.begin(), finding.subjects.end(), fqn) != finding.subjects.end())
+    return true;
+  const auto& finding_of = frame.digest.about->finding_of;
+  const std::size_t t = index_of(tensor);
+  return t < finding_of.size() && finding_of[t] != 0 &&
+         &frame.snapshot.report->findings[finding_of[t] - 1] == &finding;
 }
 
 // Facts about the selected tensor, independent of the shown finding.
@@ -402,8 +416,7 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
   }
   bool selected = frame.snapshot.tensor &&
                   index_of(*frame.snapshot.tensor) < frame.snapshot.checkpoint->tensor_count();
-  if (selected && shown != nullptr &&
-      !names_tensor(*shown, frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor)))
+  if (selected && shown != nullptr && !is_about_tensor(frame, *shown, *frame.snapshot.tensor))
     draw_other_tensor(frame, column);
   if (findings)
     draw_finding(frame, state, column);

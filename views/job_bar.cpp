@@ -18,19 +18,19 @@ const char* phase_text(Phase phase) {
     case Phase::kOpening:
       return "reading the metadata";
     case Phase::kCheckingMetadata:
-      return "comparing boxes";
+      return "judging what was read";
     case Phase::kReadingHeaders:
       return "reading the header of every item";
     case Phase::kReadingBytes:
-      return "reading bytes, bound by the disk";
+      return "reading every byte";
     case Phase::kPlanning:
       return "planning";
     case Phase::kCopying:
-      return "copying files, bound by the disk";
+      return "copying files";
     case Phase::kWritingMetadata:
       return "writing the metadata";
     case Phase::kVerifying:
-      return "hashing what came out, bound by the disk";
+      return "hashing the result";
     case Phase::kReporting:
       return "writing the report";
     case Phase::kIdle:
@@ -91,7 +91,7 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   for (std::size_t i = 0; i < steps; ++i) {
     float x = min.x + (wide + gap) * static_cast<float>(i);
     draw->AddRectFilled({x, min.y}, {x + wide, max.y}, frame.theme.raised, frame.px(2));
-    double part = i < now ? 1 : i == now ? part_of(job) : 0;
+    double part = i < now ? 1 : i > now ? 0 : steps == 1 ? job.part : part_of(job);
     if (part > 0)
       draw->AddRectFilled({x, min.y}, {x + wide * static_cast<float>(part), max.y},
                           job.stopping || job.paused ? frame.theme.quiet : frame.theme.text,
@@ -114,9 +114,11 @@ std::string paused_text(const JobState& job) {
 std::string phase_now(const JobState& job) {
   if (job.stopping) return "stopping; what is open stays as it is";
   if (job.paused) return paused_text(job);
-  if (job.past_proof) return "looking at what came out";
-  bool waits = job.phase == Phase::kCopying && job.total > 0 && job.done >= job.total;
-  std::string text = waits ? "waiting until the disk has it all" : phase_text(job.phase);
+  if (job.past_proof) return "checking the result";
+  bool is_over = job.total > 0 && job.done >= job.total;
+  std::string text = phase_text(job.phase);
+  if (is_over && job.phase == Phase::kCopying) text = "waiting until the disk has all of it";
+  if (is_over && job.phase == Phase::kReadingBytes) text = "comparing what was read";
   std::string stages = stages_text(job);
   return stages.empty() ? text : text + " · " + stages;
 }
@@ -127,6 +129,7 @@ std::vector<std::string> amounts_of(const JobState& job) {
   if (job.total == 0) return texts;
   texts.push_back(amount_text(job, std::min(job.done, job.total)) + " of " +
                   amount_text(job, job.total));
+  if (job.bytes_in_all > job.done) texts.push_back(human_bytes(job.bytes_in_all) + " in all");
   double seconds = job.phase_seconds > 0 ? job.phase_seconds : job.seconds;
   if (seconds < 0.5 || job.done == 0 || job.done >= job.total || job.stopping || job.paused)
     return texts;

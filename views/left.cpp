@@ -10,6 +10,7 @@
 #include "views/columns.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 #include "views/tile_map.h"
 
@@ -31,6 +32,8 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
   ImGui::SetCursorScreenPos(at);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), pad});
   ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
+  std::string buffer;
+  shown_text(frame.fonts.mono_small, state.filter, buffer);  // a field shows its text itself
   ImGui::SetNextItemWidth(column.width() - frame.px(26));
   if (state.filter_wanted) {
     ImGui::SetKeyboardFocusHere();
@@ -170,6 +173,8 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     ImVec2 min{std::floor(x), std::floor(y)};
     ImVec2 max{std::floor(x + width) - gap, std::floor(y + height) - (height >= 5 ? 2.0f : 0.0f)};
     column.draw->AddRectFilled(min, max, tile_colour(r, mesh.grid, colouring));
+    if (r < mesh.shares.size() && mesh.shares[r].unreadable_tiles != 0)
+      draw_damaged_rank(frame, column.draw, min, max);
     if (writer == r) frame_min = min, frame_max = max;
   }
   if (frame_max.x > frame_min.x)

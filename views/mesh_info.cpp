@@ -93,6 +93,7 @@ std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32
 
 std::vector<RankShare> shares_of(const Checkpoint& checkpoint, std::uint32_t ranks) {
   std::vector<RankShare> shares(ranks);
+  const bool has_files = checkpoint.directory() != nullptr;
   std::vector<std::uint32_t> last(ranks, 0);  // index + 1 of the last tensor counted for each rank
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     auto width = static_cast<std::uint64_t>(size_of(checkpoint.dtype(TensorId{t})));
@@ -102,9 +103,14 @@ std::vector<RankShare> shares_of(const Checkpoint& checkpoint, std::uint32_t ran
       RankShare& share = shares[*writer];
       if (last[*writer] != t + 1) ++share.tensors;
       last[*writer] = t + 1;
-      ++share.tiles;
-      share.bytes +=
+      const auto bytes =
           static_cast<std::uint64_t>(volume(checkpoint.sizes(chunk)).value_or(0)) * width;
+      ++share.tiles;
+      share.bytes += bytes;
+      auto item = checkpoint.item(chunk);
+      if (!has_files || !item || is_reachable(checkpoint, *item)) continue;
+      ++share.unreadable_tiles;
+      share.unreadable_bytes += bytes;
     }
   }
   return shares;

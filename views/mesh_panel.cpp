@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "views/actions.h"
+#include "views/imgui_versions.h"
 #include "views/parts.h"
 #include "views/text.h"
 #include "views/tile_map.h"
@@ -109,7 +110,9 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
     float y = corner.y + height * static_cast<float>(row);
     ImVec2 min{std::floor(x), y}, max{std::floor(x + width) - gap, y + height - gap};
     Rgba fill = tile_colour(rank, mesh.grid, colouring);
+    bool damaged = rank < mesh.shares.size() && mesh.shares[rank].unreadable_tiles != 0;
     column.draw->AddRectFilled(min, max, fill);
+    if (damaged) draw_damaged_rank(frame, column.draw, min, max);
     if (places > kMostNumbers) continue;
     std::string text = std::to_string(rank);
     float wide = text_width(frame.fonts.mono_small, text);
@@ -202,6 +205,12 @@ void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
 }
 
 }  // namespace
+
+void draw_damaged_rank(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
+  const float bar = std::max(1.0f, std::min(frame.px(4), (max.y - min.y) / 3));
+  if (max.x - min.x >= 5) add_frame(draw, min, max, frame.theme.bad, frame.px(1), 0);
+  draw->AddRectFilled({min.x, max.y - bar}, max, frame.theme.bad);
+}
 
 void draw_mesh_panel(Frame& frame, UiState& state) {
   OverlayPanel panel;

@@ -11,6 +11,8 @@ void draw_left(Frame& frame, UiState& state, Region region);
 void draw_list(Frame& frame, UiState& state, Region region);
 // The mark of a tensor's worst finding (Digest::marks).
 void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark);
+// Marks the cell of a rank whose tiles cannot all be read: a red frame, and a bar below.
+void draw_damaged_rank(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max);
 // Rows to move by this frame's keys; 0 if a panel or a field has the keyboard.
 int list_steps(const Frame& frame, const UiState& state, std::uint32_t rows, int page);
 void draw_tensor(Frame& frame, UiState& state, Region region);
@@ -21,6 +23,9 @@ void draw_compare(Frame& frame, UiState& state, Region region);
 float job_bar_height(const Frame& frame);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);
+// The steps of a run, if its folder was opened.
+bool run_is_shown(const Snapshot& snapshot);
+void draw_run(Frame& frame, UiState& state, Region region);
 void draw_open_error(Frame& frame, UiState& state, Region region);
 
 // The menu for a right click on a tile or a row.

@@ -109,13 +109,26 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   picture.after = std::move(tiles);
 }
 
-void collect_boxes(const Finding& finding, std::size_t ndim, Picture& picture) {
+// The tensor of each box, where the evidence lists them beside the boxes ("missing_in").
+const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t boxes) {
+  for (const auto& [label, value] : finding.evidence) {
+    const auto* names = std::get_if<std::vector<std::string>>(&value);
+    if (names != nullptr && label.ends_with("_in") && names->size() == boxes) return names;
+  }
+  return nullptr;
+}
+
+void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndim,
+                   Picture& picture) {
   for (const auto& [label, value] : finding.evidence) {
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
     if (boxes == nullptr) continue;
+    const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
     bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
     auto& into = overlap ? picture.overlapping : picture.missing;
-    for (const Box& box : *boxes) {
+    for (std::size_t b = 0; b < boxes->size(); ++b) {
+      const Box& box = (*boxes)[b];
+      if (inside != nullptr && (*inside)[b] != fqn) continue;
       if (box.offsets.size() == ndim && box.sizes.size() == ndim) into.push_back(box);
     }
   }
@@ -250,7 +263,7 @@ std::string file_name(const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
+std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FoundAbout& about) {
   if (snapshot.checkpoint == nullptr || !snapshot.tensor ||
       index_of(*snapshot.tensor) >= snapshot.checkpoint->tensor_count())
     return nullptr;
@@ -272,7 +285,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
     for (std::size_t f = 0; f < findings.size(); ++f) {
       const auto& subjects = findings[f].subjects;
       if (std::find(subjects.begin(), subjects.end(), fqn) == subjects.end()) continue;
-      collect_boxes(findings[f], checkpoint.shape(picture->tensor).size(), *picture);
+      collect_boxes(findings[f], fqn, checkpoint.shape(picture->tensor).size(), *picture);
       if (naming == nullptr) {
         naming = &findings[f];
         picture->finding = f;
@@ -287,6 +300,9 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot) {
       }
     }
   }
+  const std::size_t t = index_of(picture->tensor);
+  if (!picture->finding && t < about.finding_of.size() && about.finding_of[t] != 0)
+    picture->finding = about.finding_of[t] - 1;
   picture->expected_cuts.resize(picture->expected.size());
   picture->cut_by.resize(picture->expected.size());
   if (const PlannedTensor* plan = planned(snapshot)) plan_tiles(checkpoint, *plan, *picture);

@@ -69,8 +69,10 @@ std::vector<Panel> panels_of(const Frame& frame, const UiState& state, const Pic
     panels[0].caption += ", as " + picture.expected_from + " expects";
   if (picture.after != nullptr) {
     bool done = frame.snapshot.repaired != nullptr;
-    panels.push_back({Kind::kAfter, done ? "REPAIRED" : "AFTER REPAIR", picture.after_text,
-                      picture.after->shape()});
+    panels.push_back({Kind::kAfter,
+                      done ? is_repaired_elsewhere(frame.snapshot) ? "REPAIRED COPY" : "REPAIRED"
+                           : "AFTER REPAIR",
+                      picture.after_text, picture.after->shape()});
   }
   return panels;
 }

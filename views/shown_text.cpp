@@ -52,6 +52,33 @@ std::string escape_of(std::uint32_t code) {
   return (code > 0xFFFF ? "\\U" : "\\u") + digits;
 }
 
+// Of signs that the desktop's own texts use, for a machine without fonts.
+std::string_view plain_form(std::uint32_t code) {
+  switch (code) {
+    case 0x2013:
+    case 0x2014:
+      return "-";
+    case 0x2018:
+    case 0x2019:
+      return "'";
+    case 0x201C:
+    case 0x201D:
+      return "\"";
+    case 0x2026:
+      return "...";
+    case 0x2190:
+      return "<-";
+    case 0x2192:
+      return "->";
+    case 0x2264:
+      return "<=";
+    case 0x2265:
+      return ">=";
+    default:
+      return "";
+  }
+}
+
 std::string_view short_escape(char c) {
   return c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : "";
 }
@@ -76,7 +103,7 @@ std::string_view shown_text(const ImFont* font, std::string_view text, std::stri
       const std::uint32_t code = is_shown ? first_letter(text).code : 0;
       if (is_shown && !has_glyph(font, code)) {
         remember_missing(code);
-        printed = escape_of(code);
+        printed = plain_form(code).empty() ? escape_of(code) : std::string(plain_form(code));
       }
       buffer += printed;
     }

@@ -29,8 +29,12 @@ std::string share_text(const Frame& frame, std::uint32_t rank) {
   if (rank >= mesh.shares.size()) return {};
   const RankShare& share = mesh.shares[rank];
   if (share.tiles == 0) return "wrote nothing";
-  return "wrote " + plural(share.tiles, "tile") + " of " + plural(share.tensors, "tensor") + ", " +
-         human_bytes(share.bytes);
+  std::string text = "wrote " + plural(share.tiles, "tile") + " of " +
+                     plural(share.tensors, "tensor") + ", " + human_bytes(share.bytes);
+  if (share.unreadable_tiles != 0)
+    text += "\n" + plural(share.unreadable_tiles, "tile") + ", " +
+            human_bytes(share.unreadable_bytes) + ", cannot be read";
+  return text;
 }
 
 std::string offset_text(std::int64_t offset) {

@@ -12,6 +12,7 @@
 #include "views/habits_state.h"
 #include "views/list_rows.h"
 #include "views/plan_state.h"
+#include "views/run_state.h"
 #include "views/table_state.h"
 #include "views/tile_paint.h"
 #include "views/ui_layout.h"
@@ -55,6 +56,7 @@ struct UiState {
   BrowserState browser;
   ValuesState values;
   TableState table;
+  RunState run;
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;

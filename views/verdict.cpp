@@ -6,55 +6,56 @@
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
 #include "core/rules/unreadable.h"
+#include "views/parts.h"
 #include "views/text.h"
 
 namespace shw {
 namespace {
 
-std::string outlook_of(const CheckReport& report, const Plan* plan) {
-  if (plan == nullptr || plan->empty()) return lost_data_text(report.findings);
+std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundAbout& about) {
+  if (plan == nullptr || plan->empty()) return lost_data_text(report.findings, about.unreadable);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan->operations) {
     moved += operation.bytes_moved;
     lost += operation.elements_lost;
   }
-  // Losses in the remaining damage are described only by those findings.
-  std::string leaves = unreadable_words(unreadable_in(plan->undecided));
-  if (!leaves.empty()) leaves += ". ";
-  if (!plan->undecided.empty())
-    leaves += "It leaves " + plural(plan->undecided.size(), "finding") + " as they are.";
+  // Losses come first: a bar that is too narrow elides the end. Those in the remaining damage are
+  // described only by its findings.
+  std::string losses = unreadable_words(unreadable_in(plan->undecided));
+  if (!losses.empty()) losses += ". ";
   if (lost > 0)
-    return plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
-           " lost; the repair keeps the rest and marks them." +
-           (leaves.empty() ? "" : " " + leaves);
+    losses += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
+              " lost; the repair keeps the rest and marks them. ";
+  std::string leaves;
+  if (!plan->undecided.empty())
+    leaves = " " + plural(plan->undecided.size(), "finding") +
+             (plan->undecided.size() == 1 ? " stays" : " stay") + " unrepaired.";
+  if (lost > 0) return losses.substr(0, losses.size() - 1) + leaves;
   std::string does = moved == 0 ? "moves no byte." : "rewrites " + human_bytes(moved) + ".";
-  if (!plan->lossless) return "What was lost stays lost; the repair " + does + " " + leaves;
+  if (!plan->lossless) return losses + "What was lost stays lost; the repair " + does + leaves;
   return leaves.empty() ? "Nothing is lost; the repair " + does
-                        : "The repair mends a part and " + does + " " + leaves;
+                        : losses + "The repair mends a part and " + does + leaves;
 }
 
-VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
+VerdictText of_findings(const Snapshot& snapshot, const FoundAbout& about) {
   const CheckReport& report = *snapshot.report;
   VerdictText text;
-  std::size_t causes = 0;
   bool error = false, remedy = false;
   for (const Finding& finding : report.findings) {
     if (finding.severity == Severity::kInfo) continue;
-    ++causes;
     error = error || finding.severity == Severity::kError;
     remedy = remedy || finding.remedy.has_value();
   }
   text.tone = error ? Tone::kBad : Tone::kWarn;
-  text.title = title_of(worst_consequence(report.findings)) + ": " + plural(causes, "cause");
-  if (marked > 0) text.title += ", " + plural(marked, "tensor");
-  if (causes == 1) {
+  text.title = check_headline(*snapshot.checkpoint, report, about.affected);
+  if (about.affected.causes == 1) {
     for (const Finding& finding : report.findings) {
       if (const Rule* rule = find_rule(finding.rule); rule && finding.severity != Severity::kInfo)
         text.detail = std::string(rule->title) + ". ";
     }
   }
-  text.brief = outlook_of(report, snapshot.plan.get());
+  text.brief = outlook_of(report, snapshot.plan.get(), about);
   text.detail += text.brief;
   const Plan* plan = snapshot.edits ? snapshot.edits->edit().whole.get() : snapshot.plan.get();
   if (remedy && (plan == nullptr || !plan->empty())) {
@@ -69,16 +70,10 @@ VerdictText of_findings(const Snapshot& snapshot, std::size_t marked) {
 
 VerdictText of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
-  std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
-  VerdictText text{Tone::kOk, "No finding: " + tensors, "", std::nullopt, ""};
-  if (auto hints = hints_in(report.unjudged); !hints.empty()) {
-    text.tone = Tone::kWarn;
-    text.title = "No finding, but a hint: " + some_of(hints);
-  }
-  if (report.verdict == Verdict::kUndecided) {
-    text.tone = Tone::kUnknown;
-    text.title = "Cannot tell: not everything could be looked at";
-  }
+  VerdictText text{Tone::kOk, check_headline(*snapshot.checkpoint, report, {}), "", std::nullopt,
+                   ""};
+  if (!hints_in(report.unjudged).empty()) text.tone = Tone::kWarn;
+  if (report.verdict == Verdict::kUndecided) text.tone = Tone::kUnknown;
   text.detail = report.depth == Depth::kMetadata ? "The metadata and every file size agree."
                 : report.depth == Depth::kHeaders
                     ? "The metadata and the header of every item agree."
@@ -94,12 +89,12 @@ VerdictText of_clean(const Snapshot& snapshot) {
 VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   std::size_t changed = snapshot.plan ? snapshot.plan->tensors.size() : 0;
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
-  std::string in = " in " + snapshot.repaired->output;
+  std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {
     text.tone = Tone::kUnknown;
     text.title = "Repaired: " + plural(changed, "tensor") +
                  (job.running ? ", the proof is under way" : ", not yet proved");
-    text.detail = in.substr(1);
+    text.detail = snapshot.repaired->output;
     if (job.running) return text;
     text.next = Action::kVerify;
     text.next_label = "Verify";
@@ -142,6 +137,19 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
+// A copy was repaired: the checkpoint that is open keeps its verdict, and the copy's stands beside.
+VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
+                                  const FoundAbout& about) {
+  VerdictText copy = of_repaired(snapshot, job);
+  VerdictText text = of_findings(snapshot, about);
+  text.detail = "Repaired copy at " + snapshot.repaired->output + ": " + copy.title + ".";
+  if (snapshot.verified != nullptr && !copy.detail.empty()) text.detail += " " + copy.detail;
+  text.brief = "Repaired copy at " + snapshot.repaired->output;
+  text.next = copy.next;
+  text.next_label = copy.next_label;
+  return text;
+}
+
 VerdictText of_error(const Snapshot& snapshot) {
   const Error& error = *snapshot.error;
   VerdictText text{Tone::kBad, "", "", std::nullopt, ""};
@@ -167,6 +175,46 @@ std::string passed_over_in(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
 }
 
+// "12 steps: 9 without a finding, 2 with errors, 1 not looked at yet".
+VerdictText of_run(const verbs::RunSteps& run) {
+  std::size_t clean = 0, bad = 0, warned = 0, open = 0;
+  for (const verbs::RunStep& step : run.steps) {
+    if (!step.is_known)
+      ++open;
+    else if (step.is_error)
+      ++bad;
+    else
+      ++(step.verdict == Verdict::kClean ? clean : warned);
+  }
+  VerdictText text;
+  text.tone = bad != 0      ? Tone::kBad
+              : warned != 0 ? Tone::kWarn
+              : open != 0   ? Tone::kQuiet
+                            : Tone::kOk;
+  text.title = plural(run.steps.size(), "step");
+  const std::pair<std::size_t, const char*> parts[] = {{bad, " with errors"},
+                                                       {warned, " with a warning"},
+                                                       {clean, " without a finding"},
+                                                       {open, " not looked at yet"}};
+  const char* mark = ": ";
+  for (auto [count, words] : parts) {
+    if (count == 0) continue;
+    text.title += mark + human_count(count) + words;
+    mark = ", ";
+  }
+  text.detail = "Each step was checked by its metadata and file sizes. Open one to look deeper.";
+  return text;
+}
+
+// What someone else changed on disk comes first: what is shown may be out of date.
+void tell_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
+  if (snapshot.changed_on_disk.empty()) return;
+  text.unjudged = "Changed on disk since it was opened: " + snapshot.changed_on_disk + ".";
+  text.next = Action::kReload;
+  text.next_label = "Open again";
+  if (text.tone == Tone::kOk || text.tone == Tone::kQuiet) text.tone = Tone::kWarn;
+}
+
 }  // namespace
 
 std::string on_desk(std::string text) {
@@ -181,14 +229,18 @@ std::string on_desk(std::string text) {
   return text;
 }
 
-VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors) {
+static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
+                                     const FoundAbout& about) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
+  if (run_is_shown(snapshot) && !job.running) return of_run(*snapshot.run);
   if (snapshot.checkpoint == nullptr) {
     if (job.running || !snapshot.options.checkpoint.empty())
       return {Tone::kQuiet, "Opening " + snapshot.options.checkpoint,
               "Metadata only; no tensor byte is read.", std::nullopt, ""};
     return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
   }
+  if (is_repaired_elsewhere(snapshot) && snapshot.report != nullptr && about.affected.causes != 0)
+    return of_repaired_elsewhere(snapshot, job, about);
   if (snapshot.repaired != nullptr) return of_repaired(snapshot, job);
   if (snapshot.report == nullptr) {
     std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
@@ -197,10 +249,16 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_
   }
   bool findings = std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
                               [](const Finding& f) { return f.severity != Severity::kInfo; });
-  VerdictText text = findings ? of_findings(snapshot, marked_tensors) : of_clean(snapshot);
+  VerdictText text = findings ? of_findings(snapshot, about) : of_clean(snapshot);
   text.unjudged = passed_over_in(snapshot);
   if (!snapshot.report->unjudged.empty())
     text.unjudged += "Not judged: " + on_desk(to_text(snapshot.report->unjudged));
+  return text;
+}
+
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about) {
+  VerdictText text = verdict_as_opened(snapshot, job, about);
+  tell_changes_on_disk(snapshot, text);
   return text;
 }
 
@@ -216,7 +274,7 @@ std::string window_title(const Digest& digest, const JobState& job) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (path.empty()) return "Shardwright";
   return path.substr(path.find_last_of('/') + 1) + " - " +
-         verdict_of(snapshot, job, digest.marked).title + " - Shardwright";
+         verdict_of(snapshot, job, *digest.about).title + " - Shardwright";
 }
 
 }  // namespace shw

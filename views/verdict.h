@@ -7,6 +7,7 @@
 
 #include "core/session/session.h"
 #include "views/actions.h"
+#include "views/digest.h"
 
 namespace shw {
 
@@ -20,7 +21,8 @@ struct VerdictText {
   std::string brief = {};     // used if `detail` does not fit; empty: `detail`
   std::string unjudged = {};  // the line "Not judged: ..." below; may be empty
 };
-VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, std::size_t marked_tensors);
+// `about`: of the snapshot.
+VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FoundAbout& about);
 // Replaces option names by window terms: "a spec or another checkpoint" for "--spec or
 // --against".
 std::string on_desk(std::string text);

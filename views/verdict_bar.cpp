@@ -47,6 +47,8 @@ struct BarButton {
 // Right-aligned buttons; returns the left end.
 float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Region region) {
   std::vector<BarButton> buttons;
+  if (frame.snapshot.checkpoint != nullptr && is_possible(Action::kRun, frame, state))
+    buttons.push_back({"bar/run", Action::kRun, "All steps", ButtonStyle::kPlain});
   bool findings = frame.snapshot.report != nullptr && !frame.snapshot.report->findings.empty();
   if (is_possible(Action::kUndo, frame, state)) {
     buttons.push_back({"bar/commit", Action::kCommit, "Keep it", ButtonStyle::kPlain});
@@ -126,10 +128,8 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
 }  // namespace
 
 void draw_verdict_bar(Frame& frame, UiState& state, Region region) {
-  std::size_t marked = 0;
-  if (frame.snapshot.report != nullptr) marked = frame.digest.marked;
   VerdictText verdict =
-      verdict_of(frame.snapshot, told_job(frame.job, frame.concurrent_jobs), marked);
+      verdict_of(frame.snapshot, told_job(frame.job, frame.concurrent_jobs), *frame.digest.about);
   begin_region(frame, "verdict", region, back_of(frame.theme, verdict.tone), false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);

@@ -35,9 +35,10 @@ bool path_line(Frame& frame, UiState& state, Column& column) {
   return (enter || click) && !state.open_path.empty();
 }
 
-void open_path(Frame& frame, const UiState& state) {
+void open_path(Frame& frame, UiState& state) {
   frame.emit(open_again(frame.snapshot, state.open_path));
   frame.emit(CheckCommand{});
+  state.open_path.clear();  // it may hold a password
 }
 
 // Opens the browser in the given folder, or in the one that failed to open.
@@ -190,6 +191,11 @@ void draw_open_error(Frame& frame, UiState& state, Region region) {
     head(frame, inside, "WHAT TO DO");
     paragraph(frame, inside, frame.fonts.text, frame.theme.text, error.advice);
     inside.y += frame.px(18);
+  }
+  if (is_possible(Action::kRun, frame, state)) {
+    if (button(frame, "open/run", "Back to the steps of the run", {inside.left, inside.y}))
+      run(Action::kRun, frame, state);
+    inside.y += frame.px(46);
   }
   head(frame, inside, "OPEN ANOTHER");
   if (path_line(frame, state, inside)) open_path(frame, state);

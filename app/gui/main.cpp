@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
   options.gpus = shw::cuda_gpus;
-  constexpr std::size_t kThreads = 6;  // of the session, the digest, the layouts and the settings
+  constexpr std::size_t kThreads =
+      7;  // of the session, the digest, the layouts, the settings and the watch
   if (shw::threads_that_start(kThreads) < kThreads)
     return report({shw::ErrorKind::kIo,
                    "the system lets no more threads start",

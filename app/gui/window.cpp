@@ -14,6 +14,7 @@
 #include "app/gui/workbench.h"
 #include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
+#include "views/shown_text.h"
 
 namespace shw {
 namespace {
@@ -182,6 +183,7 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
     bench.draw(fonts, look.scale, glfwGetTime(), keys, false);
+    if (has_missing_letters()) window.pace.wake();
     if (bench.title() != window.title) {
       window.title = bench.title();
       glfwSetWindowTitle(window.handle, window.title.c_str());
@@ -225,6 +227,7 @@ Status run_window(const GuiOptions& options) {
         verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
     if (options.theme) bench.desk().habits.settings.theme = *options.theme;
     if (!options.checkpoint.empty()) bench.open(options);
+    bench.watch_disk();
     if (recorded) loop(window, bench, options);
   }
   ImGui_ImplOpenGL3_Shutdown();

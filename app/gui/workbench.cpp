@@ -1,6 +1,7 @@
 #include "app/gui/workbench.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/base/threads.h"
 #include "views/habits.h"
@@ -26,6 +27,25 @@ Workbench::~Workbench() {
   }
   changed_.notify_all();
   if (digest_thread_.joinable()) digest_thread_.join();
+  if (watch_thread_.joinable()) watch_thread_.join();
+}
+
+void Workbench::watch_disk() {
+  start_thread(watch_thread_, [this] {
+    constexpr std::chrono::seconds kPause{2};
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kPause, [&] { return stopping_; })) {
+      lock.unlock();
+      auto snapshot = session_.snapshot();
+      // A running job may write itself, and looks again when it ends.
+      if (!session_.job().running) {
+        if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
+        if (snapshot->checkpoint == nullptr && snapshot->run != nullptr)
+          session_.apply(RunCommand{});
+      }
+      lock.lock();
+    }
+  });
 }
 
 void Workbench::open(const GuiOptions& what) {
@@ -53,8 +73,9 @@ Status Workbench::record_in(const std::string& file) {
 
 // Written before it is carried out: what brings a program down is the last line.
 void Workbench::apply(std::vector<Command> commands) {
-  for (const Command& command : commands) {
+  for (Command& command : commands) {
     if (!record_.is_open()) break;
+    command = without_passwords(std::move(command));
     std::string line = to_text(command);
     bool one_line = line.find_first_of("\n\r") == line.npos;
     record_ << (one_line ? line : "# left out: a name with a line break in it") << std::endl;

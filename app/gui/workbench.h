@@ -37,6 +37,8 @@ class Workbench {
   void look_for_gpus_with(std::function<Gpus()> gpus) {
     session_.look_for_gpus_with(std::move(gpus));
   }
+  // Looks every two seconds whether someone else changed what is open, or saved a new step.
+  void watch_disk();
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
   // Restores the settings and keeps them in this file; empty: nowhere.
   void keep_settings_in(const std::string& file);
@@ -72,7 +74,7 @@ class Workbench {
   std::condition_variable changed_;
   std::shared_ptr<const Digest> digest_;
   bool stopping_ = false;
-  std::thread digest_thread_;
+  std::thread digest_thread_, watch_thread_;
   Session session_;  // must be last: its callback uses the members above
 };
 

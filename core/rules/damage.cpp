@@ -159,7 +159,7 @@ std::string affected_words(const AffectedCounts& counts) {
 }
 
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
-                        const AffectedCounts& counts) {
+                           const AffectedCounts& counts) {
   if (counts.causes != 0)
     return title_of(worst_consequence(report.findings)) + ": " + affected_words(counts);
   if (report.verdict == Verdict::kUndecided)

@@ -54,7 +54,7 @@ std::string affected_words(const AffectedCounts& counts);
 
 // "Will not load: 2 causes, 110 tensors, 1 file": the verdict as every face and list shows it.
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
-                        const AffectedCounts& counts);
+                           const AffectedCounts& counts);
 
 // As unreadable_in(findings), with each tensor counted once.
 Unreadable unreadable_in(const Checkpoint& checkpoint, const std::vector<Finding>& findings);

@@ -23,6 +23,7 @@ enum class Given : std::uint8_t {
   kEdited,    // the plan was
   kBusy,      // a job runs
   kMany,      // layers that fold
+  kRun,       // a step of a run, whose folder was opened before
 };
 
 std::shared_ptr<Snapshot> given(Given what) {
@@ -30,6 +31,11 @@ std::shared_ptr<Snapshot> given(Given what) {
            : what == Given::kMany   ? make::many_tensors(400)
                                     : make::demo_planned();
   s->can_go_back = s->can_go_forward = true;
+  if (what == Given::kRun) {
+    auto run = std::make_shared<verbs::RunSteps>();
+    run->path = "/runs/7";
+    s->run = run;
+  }
   if (what == Given::kMany) s->tensor.reset();  // whose fold would be open
   if (what == Given::kRepaired) {
     s->can_undo = true;
@@ -185,6 +191,7 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},
     {Action::kExpect, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.expect_open; }},
+    {Action::kRun, Given::kRun, "filter"},
 };
 
 // The desk before the command: nothing of what it brings about is there yet.

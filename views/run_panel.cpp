@@ -1,0 +1,199 @@
+// The steps of a run: one row per checkpoint of the folder that was opened. A click opens a step,
+// Shift and a click compare it with the step before it.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "views/actions.h"
+#include "views/browser.h"
+#include "views/imgui_versions.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr float kStepRow = 44;
+
+// Right ends of the columns, as parts of the width.
+struct RunColumns {
+  float name, time, bytes, lost, differs;
+};
+
+RunColumns run_columns(const Frame& frame, float left, float right) {
+  const float wide = right - left;
+  RunColumns columns{};
+  columns.name = left + frame.px(34);
+  columns.time = left + wide * 0.30f;
+  columns.bytes = left + wide * 0.46f;
+  columns.lost = left + wide * 0.56f;
+  columns.differs = left + wide * 0.68f;
+  return columns;
+}
+
+Sign sign_of_step(const verbs::RunStep& step) {
+  if (!step.is_known) return Sign::kQuiet;
+  if (step.is_error) return Sign::kBad;
+  if (step.verdict == Verdict::kFindings) return Sign::kWarn;
+  return step.verdict == Verdict::kClean ? Sign::kOk : Sign::kUnknown;
+}
+
+std::string lost_text(const verbs::RunStep& step) {
+  if (!step.is_known || !step.verdict) return "";
+  return step.files_lost == 0 ? "none" : human_count(step.files_lost);
+}
+
+std::string differs_text(const verbs::RunStep& step, bool is_oldest) {
+  if (is_oldest) return "the first step";
+  if (!step.is_compared) return step.is_known && step.verdict ? "…" : "";
+  return step.differs.empty() ? "the same names and shapes" : step.differs;
+}
+
+void draw_run_step(Frame& frame, ImDrawList* draw, const verbs::RunStep& step, bool is_oldest,
+                   ImVec2 min, ImVec2 max) {
+  const RunColumns columns = run_columns(frame, min.x, max.x);
+  const Theme& theme = frame.theme;
+  const float first = min.y + frame.px(13), second = min.y + frame.px(31);
+  draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(step));
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
+  auto put = [&](float x, float end, std::string_view text, Rgba ink) {
+    text_from(draw, frame.fonts.mono_small, x, first, ink,
+              elide_end(text, end - x - frame.px(10), mono));
+  };
+  text_from(draw, frame.fonts.mono_strong, columns.name, first, theme.text,
+            elide_middle(step.name, columns.time - columns.name - frame.px(10), mono));
+  put(columns.time, columns.bytes, step.time, theme.quiet);
+  if (step.files != 0) put(columns.bytes, columns.lost, human_bytes(step.bytes), theme.text);
+  put(columns.lost, columns.differs, lost_text(step),
+      step.files_lost != 0 ? theme.bad : theme.quiet);
+  const std::string differs = differs_text(step, is_oldest);
+  text_from(draw, frame.fonts.small, columns.differs, first,
+            step.differs.empty() ? theme.quiet : theme.warn,
+            elide_end(differs, max.x - columns.differs - frame.px(8), small));
+  std::string said = step.is_known ? step.headline : "not looked at yet";
+  if (step.elements_lost > 0)
+    said += ". " + plural(static_cast<std::uint64_t>(step.elements_lost), "element") +
+            " cannot be read";
+  text_from(draw, frame.fonts.small, columns.name, second, step.is_error ? theme.bad : theme.quiet,
+            elide_end(said, max.x - columns.name - frame.px(8), small));
+}
+
+void draw_heads(Frame& frame, ImDrawList* draw, float left, float right, float y) {
+  const RunColumns columns = run_columns(frame, left, right);
+  const std::array<std::pair<float, const char*>, 5> heads{
+      {{columns.name, "STEP"},
+       {columns.time, "WRITTEN"},
+       {columns.bytes, "SIZE"},
+       {columns.lost, "FILES LOST"},
+       {columns.differs, "DIFFERS FROM THE STEP BEFORE"}}};
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const float end = i + 1 < heads.size() ? heads[i + 1].first : right;
+    Measure measure = [&](std::string_view t) { return text_width(frame.fonts.head, t); };
+    text_from(draw, frame.fonts.head, heads[i].first, y, frame.theme.quiet,
+              elide_end(heads[i].second, end - heads[i].first - frame.px(6), measure));
+  }
+}
+
+void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, std::size_t at,
+               bool compares) {
+  open_place(frame, state, OpenCommand{run.steps[at].path});
+  if (!compares || at + 1 >= run.steps.size()) return;
+  state.compare_open = true;
+  state.compare_path = run.steps[at + 1].path;
+  frame.emit(CompareCommand{run.steps[at + 1].path, false});
+}
+
+// Moves the chosen row by keys; returns true if Enter opens it.
+bool follow_keys(Frame& frame, UiState& state, std::size_t rows) {
+  if (is_covered(state)) return false;
+  for (KeyPress key : frame.keys) {
+    const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
+    if ((!down && !up) || key.alt || key.ctrl) continue;
+    state.run.row += down ? 1 : -1;
+    state.run.reveal = true;
+  }
+  state.run.row = std::clamp(state.run.row, 0, static_cast<int>(rows) - 1);
+  return frame.pressed({Key::kEnter}) || frame.pressed({Key::kEnter, false, true, false});
+}
+
+std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const verbs::RunSteps& run,
+                                          Region region) {
+  begin_region(frame, "run/list", region, frame.theme.background, true);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, 0});
+  ImGui::SetCursorPos({0, 0});
+  const float line = frame.px(kStepRow), high = region.max.y - region.min.y;
+  if (state.run.reveal) {
+    const float top = line * static_cast<float>(state.run.row);
+    if (top < ImGui::GetScrollY()) ImGui::SetScrollY(top);
+    if (top + line > ImGui::GetScrollY() + high) ImGui::SetScrollY(top + line - high);
+    state.run.reveal = false;
+  }
+  const float width = ImGui::GetContentRegionAvail().x;
+  std::optional<std::size_t> clicked;
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(run.steps.size()), line);
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      ImVec2 min = ImGui::GetCursorScreenPos(), max{min.x + width, min.y + line};
+      ImGui::PushID(i);
+      if (ImGui::InvisibleButton("step", {width, line})) clicked = at;
+      ImDrawList* draw = ImGui::GetWindowDrawList();
+      if (i == state.run.row || ImGui::IsItemHovered())
+        draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+      draw_run_step(frame, draw, run.steps[at], at + 1 == run.steps.size() && run.not_read == 0,
+                    min, max);
+      if (ImGui::IsItemHovered() && !frame.stable)
+        tooltip(frame, run.steps[at].path + "\n" + run.steps[at].headline +
+                           "\nA click opens it. Shift and a click compare it with the step "
+                           "before it.");
+      focus_ring(frame, draw);
+      if (frame.marks != nullptr) mark(frame, fmt::format("run/step/{}", i));
+      ImGui::PopID();
+    }
+  }
+  ImGui::PopStyleVar();
+  end_region();
+  return clicked;
+}
+
+}  // namespace
+
+bool run_is_shown(const Snapshot& snapshot) {
+  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !snapshot.error;
+}
+
+void draw_run(Frame& frame, UiState& state, Region region) {
+  const verbs::RunSteps& run = *frame.snapshot.run;
+  if (state.run.asked_for != run.path && !run.is_complete()) frame.emit(RunCommand{});
+  state.run.asked_for = run.is_complete() ? "" : run.path;
+  begin_region(frame, "run", region, frame.theme.background, false);
+  Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(24),
+                region.max.x - frame.px(24), region.min.y + frame.px(18)};
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, run.path);
+  column.y += frame.px(22);
+  const bool enter = follow_keys(frame, state, run.steps.size());
+  draw_heads(frame, column.draw, column.left, column.right, column.y);
+  column.y += frame.px(16);
+  const float bottom = region.max.y - frame.px(34);
+  auto clicked =
+      draw_step_rows(frame, state, run, {{column.left, column.y}, {column.right, bottom}});
+  std::string hint =
+      "Enter or a click opens a step; with Shift it is compared with the step "
+      "before it. New steps appear by themselves.";
+  if (run.not_read != 0) hint += " " + plural(run.not_read, "older entry") + " not shown.";
+  text_from(column.draw, frame.fonts.small, column.left, bottom + frame.px(17), frame.theme.quiet,
+            hint);
+  end_region();
+  if (enter && !run.steps.empty()) clicked = static_cast<std::size_t>(state.run.row);
+  if (!clicked || frame.job.running) return;
+  state.run.row = static_cast<int>(*clicked);
+  open_step(frame, state, run, *clicked,
+            ImGui::GetIO().KeyShift || frame.pressed({Key::kEnter, false, true, false}));
+}
+
+}  // namespace shw
