@@ -5,8 +5,30 @@
 
 namespace shw {
 
+namespace {
+
+TargetTensor as_saved(const TargetState& all, TensorId tensor) {
+  const Checkpoint& source = all.source();
+  TargetTensor out;
+  out.fqn = source.fqn(tensor);
+  out.dtype = source.dtype(tensor);
+  out.requires_grad = source.requires_grad(tensor);
+  out.shape = copy_of(source.shape(tensor));
+  out.path.assign(source.path(tensor).begin(), source.path(tensor).end());
+  out.before = tensor;
+  if (auto loss = all.losses.find(out.fqn); loss != all.losses.end()) out.loss = loss->second;
+  out.tiles.reserve(source.chunks(tensor).size());
+  for (ChunkId chunk : source.chunks(tensor))
+    out.tiles.push_back({box_of(source, chunk), source.writer(chunk).value_or(0), chunk});
+  return out;
+}
+
+}  // namespace
+
 Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
                                 const WantedForm& form) {
+  if (form.keeps_files)
+    return entry.made == nullptr ? as_saved(all, entry.as_saved) : entry.made->unpacked();
   if (!form.format->traits.one_piece) return tensor_of(all, entry);
   TargetEntry in_one_piece = entry;
   in_one_piece.tiling = WholeTiling{};

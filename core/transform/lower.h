@@ -18,6 +18,9 @@ struct WantedForm {
   const Format* format = nullptr;  // has a writer
   std::uint64_t shard_bytes = 0;   // Outputs::shard_bytes
   std::string out;                 // the folder, as the metadata says it
+  // Of a repair alone: files of the source stay as they are, and every tile whose item stays says
+  // so (TargetChunk). Else all of it is written anew.
+  bool keeps_files = false;
 };
 
 struct LoweredTarget {
@@ -28,8 +31,8 @@ struct LoweredTarget {
   std::vector<OutputId> made;             // by index in laid_out.made
 };
 
-// Every tensor covers its shape exactly once, or the error names the first that does not: a hole is
-// never filled by itself.
+// Every tensor that is written anew covers its shape exactly once, or the error names the first
+// that does not: a hole is never filled by itself.
 Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
                                    Progress* progress = nullptr);
 
@@ -41,7 +44,8 @@ Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
 // Tensors with elements that are not their own, with boxes of their new places.
 std::vector<std::pair<std::string, Loss>> losses_after(const TargetState& all);
 
-// An entry in the tiles that the format can hold.
+// An entry in the tiles that the format can hold; where files stay and nothing was done to it, all
+// of its tiles as they were saved, sound or not.
 Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
                                 const WantedForm& form);
 

@@ -11,10 +11,10 @@
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/carried_values.h"
-#include "core/formats/common/filled_attribute.h"
 #include "core/model/reachable.h"
 #include "core/transform/fill_program.h"
 #include "core/transform/json.h"
+#include "core/transform/left_records.h"
 #include "core/transform/lower.h"
 #include "core/transform/lower_parts.h"
 #include "core/transform/part_index.h"
@@ -53,6 +53,15 @@ std::optional<ChunkId> kept_chunk(const TargetState& all, const TargetTensor& te
   return own_item ? std::optional(from->chunk) : std::nullopt;
 }
 
+// As it stands inside a checkpoint: with fewer boxes where there are very many. Empty where nothing
+// is lost.
+std::string filled_attribute(const FilledRecord& record) {
+  if (record.empty()) return "";
+  constexpr std::size_t kMostBoxes = 500'000;  // 50 MB of text
+  const std::size_t most = std::min(kMaxFilledBoxes, kMostBoxes / (record.tensors.size() + 1) + 1);
+  return filled_to_json(record, most);
+}
+
 class Lowering {
  public:
   enum class Where : std::uint8_t { kNewFolder, kInPlace };
@@ -64,7 +73,8 @@ class Lowering {
         progress_(progress),
         values_(all.source(), progress) {
     const Format& source = all.source().format();
-    keeps_ = source.writer == form.format->writer && source.rewrite == Rewrite::kIndex;
+    keeps_ = !form.keeps_files && source.writer == form.format->writer &&
+             source.rewrite == Rewrite::kIndex;
     for (const auto& input : all.inputs) lowered_.inputs.push_back(input.get());
   }
 
@@ -79,13 +89,11 @@ class Lowering {
     Outputs& outputs = lowered_.outputs;
     const Provenance& provenance = all_.source().provenance();
     outputs.source = &all_.source();
-    outputs.all_new = !in_place_;
+    outputs.all_new = !in_place_ && !form_.keeps_files;
     outputs.shard_bytes = form_.shard_bytes;
     if (!provenance.path_class.empty()) outputs.checkpoint_id = form_.out;
     outputs.save_id = provenance.save_id;
-    outputs.attributes = provenance.plain_attributes;
-    std::erase_if(outputs.attributes,
-                  [](const auto& one) { return one.first == kFilledAttribute; });
+    outputs.attributes = other_attributes(all_.source());
     outputs.tensors.resize(all_.tensors.size());
     needed_.is_one_job.assign(all_.tensors.size(), 1);
     for (const auto& input : all_.inputs) needed_.chunks.emplace_back(input->chunk_count(), 0);
@@ -93,7 +101,7 @@ class Lowering {
       if (progress_ != nullptr) progress_->add(1);
       return describe_tensor(i);
     }));
-    SHW_CHECK(check_objects());
+    if (!form_.keeps_files) SHW_CHECK(check_objects());
     for (const TargetNonTensorEntry& object : all_.objects) {
       const NonTensorEntry& row = all_.source().objects()[object.object];
       outputs.objects.push_back({object.fqn, row.item, row.transforms, object.path});
@@ -101,6 +109,7 @@ class Lowering {
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
     add_losses();
+    if (!outputs.all_new) add_left_records(all_.source(), outputs);
     return {};
   }
 
@@ -112,7 +121,7 @@ class Lowering {
   // The value of an entry, for a format that takes no item of the source. What cannot be said
   // without code is left for the writer to refuse: it names all that it has no place for.
   Status add_value(const TargetNonTensorEntry& object, OutputObject& out) {
-    if (keeps_ && all_.source().objects()[object.object].item) return {};
+    if (form_.keeps_files || (keeps_ && all_.source().objects()[object.object].item)) return {};
     auto value = values_.of(object.object);
     if (value) {
       out.plain = std::move(value->opcodes);
@@ -155,7 +164,7 @@ class Lowering {
     if (is_cancelled(progress_)) return cancelled_error();
     const TargetEntry& entry = all_.tensors[at];
     SHW_TRY(const TargetTensor tensor, target_for(all_, entry, form_));
-    SHW_CHECK(check_is_whole(tensor));
+    if (!form_.keeps_files) SHW_CHECK(check_is_whole(tensor));
     const Provenance& provenance = all_.source().provenance();
     OutputTensor& out = lowered_.outputs.tensors[at];
     out.fqn = entry.fqn;
@@ -168,20 +177,9 @@ class Lowering {
     std::vector<Part> parts;
     out.tiles.reserve(tensor.tiles.size());
     for (const TargetChunk& tile : tensor.tiles) {
-      OutputTile made{tile.box, tile.writer};
-      const Part* whole_tile = index.parts_of_tile(tile.box, parts);
-      if (keeps_ && whole_tile != nullptr)
-        made.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
-      if (in_place_) {
-        if (!made.kept && is_empty(tile.box)) made.kept = empty_chunk(tensor, tile.box);
-        if (!made.kept) return moves(tensor);
-      } else if (made.kept) {
-        SHW_CHECK(check_is_there({0, *made.kept}));
-      } else {
-        SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
-        if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
-      }
-      out.tiles.push_back(std::move(made));
+      OutputTile made = tile;
+      if (!made.kept) SHW_CHECK(describe_tile(at, index, parts, made));
+      out.tiles.push_back(made);
     }
     bool was_reordered = tensor.before && std::binary_search(provenance.reordered.begin(),
                                                              provenance.reordered.end(),
@@ -190,6 +188,23 @@ class Lowering {
       std::lock_guard lock(guard_);
       lowered_.outputs.reordered.push_back(out.fqn);
     }
+    return {};
+  }
+
+  // Whether it is a saved item after all, or what will be read to make it.
+  Status describe_tile(std::size_t at, const PartIndex& index, std::vector<Part>& parts,
+                       OutputTile& tile) {
+    const TargetTensor& tensor = index.tensor();
+    const Part* whole_tile = index.parts_of_tile(tile.box, parts);
+    if (keeps_ && whole_tile != nullptr)
+      tile.kept = kept_chunk(all_, tensor, *whole_tile, tile.box);
+    if (in_place_) {
+      if (!tile.kept && is_empty(tile.box)) tile.kept = empty_chunk(tensor, tile.box);
+      return tile.kept ? Status{} : moves(tensor);
+    }
+    if (tile.kept) return check_is_there({0, *tile.kept});
+    SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
+    if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
     return {};
   }
 
@@ -250,6 +265,9 @@ class Lowering {
   void add_losses() {
     FilledRecord record;
     auto losses = losses_after(all_);
+    if (form_.keeps_files)
+      std::sort(losses.begin(), losses.end(),
+                [](const auto& a, const auto& b) { return a.first < b.first; });
     std::map<std::string_view, const OutputTensor*> outputs;
     if (!losses.empty()) {
       for (const OutputTensor& out : lowered_.outputs.tensors) outputs[out.fqn] = &out;
@@ -268,8 +286,7 @@ class Lowering {
     }
     lowered_.outputs.filled_text = [record =
                                         std::move(record)](const std::vector<std::string>& fqns) {
-      const FilledRecord own = record.of_tensors(fqns);
-      return own.empty() ? std::string() : filled_to_json(own, kMaxFilledBoxes);
+      return filled_attribute(record.of_tensors(fqns));
     };
   }
 
@@ -285,7 +302,7 @@ class Lowering {
   LoweredTarget lowered_;
 };
 
-// A checkpoint without them would look whole.
+// A checkpoint without them would look whole. Where files stay, so do these.
 Status check_none_is_nowhere(const TargetState& all) {
   if (all.nowhere.empty()) return {};
   const std::vector<std::string> names(all.nowhere.begin(), all.nowhere.end());
@@ -304,10 +321,10 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
                                    Progress* progress) {
   if (form.format == nullptr || form.format->writer == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                fmt::format("{} is not written yet",
+                fmt::format("{}{} is not written yet", form.keeps_files ? "a repair of " : "",
                             form.format == nullptr ? "this format" : form.format->title));
   }
-  SHW_CHECK(check_none_is_nowhere(all));
+  if (!form.keeps_files) SHW_CHECK(check_none_is_nowhere(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
   Lowering lowering(all, form, Lowering::Where::kNewFolder, progress);
   SHW_CHECK(lowering.describe());
@@ -318,7 +335,7 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
 
 Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
                                  Progress* progress) {
-  SHW_CHECK(check_none_is_nowhere(all));
+  if (!form.keeps_files) SHW_CHECK(check_none_is_nowhere(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
   Lowering lowering(all, form, Lowering::Where::kInPlace, progress);
   SHW_CHECK(lowering.describe());

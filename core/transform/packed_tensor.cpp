@@ -1,14 +1,16 @@
 // A number is zigzag (0, -1, 1, -2, ...) in groups of seven bits, the low ones first, the high bit
 // set on all but the last: nearly all of what boxes are made of takes one to three bytes.
 //
-//   tensor  = count tile* count part*
-//   tile    = box writer
+//   tensor  = count keeps tile* count part*
+//   keeps   = 1 where a tile has kept or more, else 0
+//   tile    = box writer [kept + 1, 0 where it has none; 1 where it has more, else 0]
 //   box     = ndim offset* size*
 //   part    = box origin numbers:first numbers:order saved count cast* scaling
 //   origin  = 0 input chunk | 1 text offset length numbers:sizes | 2 bits bits is_padding
 //   scaling = 0 | 1 factors numbers:first numbers:block numbers:order
 #include "core/transform/packed_tensor.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -155,10 +157,18 @@ PackedTensor::PackedTensor(TargetTensor tensor) : without_tiles_(std::move(tenso
   const std::vector<TargetChunk> tiles = std::exchange(without_tiles_.tiles, {});
   const std::vector<Part> parts = std::exchange(without_tiles_.parts, {});
   TensorEncoder packer(tiles_);
+  const bool keeps = std::any_of(tiles.begin(), tiles.end(), [](const TargetChunk& tile) {
+    return tile.kept.has_value() || tile.more != nullptr;
+  });
   packer.unsigned_number(tiles.size());
+  packer.unsigned_number(keeps);
   for (const TargetChunk& tile : tiles) {
     packer.box(tile.box);
     packer.unsigned_number(tile.writer);
+    if (!keeps) continue;
+    packer.unsigned_number(tile.kept ? index_of(*tile.kept) + 1 : 0);
+    packer.unsigned_number(tile.more != nullptr);
+    if (tile.more != nullptr) more_.push_back(tile.more);
   }
   packer.unsigned_number(parts.size());
   for (const Part& part : parts) packer.part(part);
@@ -169,9 +179,14 @@ TargetTensor PackedTensor::unpacked() const {
   TargetTensor tensor = without_tiles_;
   Decoder unpacker(tiles_);
   tensor.tiles.resize(unpacker.as<std::size_t>());
+  const bool keeps = unpacker.unsigned_number() != 0;
+  std::size_t more = 0;
   for (TargetChunk& tile : tensor.tiles) {
     tile.box = unpacker.box();
     tile.writer = unpacker.as<std::uint32_t>();
+    if (!keeps) continue;
+    if (auto kept = unpacker.as<std::uint32_t>()) tile.kept = ChunkId{kept - 1};
+    if (unpacker.unsigned_number() != 0) tile.more = more_[more++];
   }
   auto parts = unpacker.as<std::size_t>();
   tensor.parts.reserve(parts);

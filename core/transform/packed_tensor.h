@@ -3,7 +3,9 @@
 // that are being worked on are ever unpacked.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/transform/target_state.h"
 
@@ -18,6 +20,7 @@ class PackedTensor {
  private:
   TargetTensor without_tiles_;  // and without parts
   std::string tiles_;           // then parts, as numbers (packed_tensor.cpp)
+  std::vector<std::shared_ptr<const OutputTileMore>> more_;  // of tiles that have it, in order
 };
 
 }  // namespace shw

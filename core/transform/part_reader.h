@@ -22,6 +22,8 @@ class PartReader {
   // (is_out_of_range in core/tensor/convert.h); null: nobody asks.
   // The memory that `to` holds is used again.
   Status read(const Part& part, const Box& box, Bytes& to, std::uint8_t* out_of_range = nullptr);
+  // What reads chunks of that input.
+  Result<BoxReader*> reader(std::uint32_t input);
   // read() would give nothing but zero bytes, since what it would read is a hole.
   bool is_hole(const Part& part, const Box& box);
 
@@ -29,7 +31,6 @@ class PartReader {
   static Box saved_box(const Part& part, const Box& box);
   // Gives the strides by dim of the box, in bytes.
   Result<Extents> read_raw(const Part& part, const Box& box, Bytes& to);
-  Result<BoxReader*> reader(std::uint32_t input);
   Status scale(const Scaling& scaling, const Part& part, const Box& box, Bytes& values,
                std::uint8_t* out_of_range);
   Result<const std::vector<float>*> factors(std::uint32_t number);

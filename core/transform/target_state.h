@@ -17,6 +17,7 @@
 
 #include "core/base/boxed_optional.h"
 #include "core/base/result.h"
+#include "core/formats/output_tiles.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/transform/entry_names.h"
@@ -73,10 +74,9 @@ struct Part {
 
 // --- tensors
 
-struct TargetChunk {
-  Box box;
-  std::uint32_t writer = 0;
-};
+// How a tensor is cut. Of what a repair alone leaves, a tile may have `kept`: it is the item of
+// that chunk of input 0 as it lies, whatever its record says, and is made of no part.
+using TargetChunk = OutputTile;
 
 // Elements whose own value is gone, and what stands there now ("zero", "cast", "from", "side",
 // "mixed").

@@ -14,7 +14,7 @@
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/repair/run/outlook_words.h"
-#include "core/repair/run/with_steps.h"
+#include "core/repair/run/run_plan.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
 

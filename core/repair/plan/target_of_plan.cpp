@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::uint64_t kHubShardBytes = 5'000'000'000;
 
-// What the plan asks for, else what was opened; of that which is only read, torch's own.
+// What the plan asks for, else what was opened; of that which is only read, torch's own, unless
+// nothing but its own files can be repaired.
 Result<const Format*> format_of(const Checkpoint& checkpoint, const Plan& plan) {
   const Format& now = checkpoint.format();
   if (!plan.format.empty()) return format_to_write(plan.format);
-  return now.writer != nullptr ? &now : format_named("dcp");
+  return now.writer != nullptr || !plan.transforms() ? &now : format_named("dcp");
 }
 
 Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& expected,
@@ -99,7 +100,8 @@ Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& che
   TargetOfPlan target{target_state_of(checkpoint), {}, plan.steps};
   resolve_missing(*checkpoint, target.steps);
   SHW_CHECK(open_inputs(plan, target.all, progress));
-  SHW_CHECK(apply_repair(plan, target.all));
+  target.form.keeps_files = !plan.transforms();
+  SHW_CHECK(apply_repair(plan, target.form.keeps_files, target.all));
   target.all.steps_before = plan.operations.size();
   SHW_TRY(target.all, apply_steps(std::move(target.all), target.steps, progress));
   SHW_TRY(target.form.format, format_of(*checkpoint, plan));

@@ -23,7 +23,9 @@ Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& che
                                     const Plan& plan, Progress* progress);
 
 // What the findings of a plan ask for, put in the place of what was saved (target_of_repair.cpp).
-Status apply_repair(const Plan& plan, TargetState& all);
+// `keeps_files`: WantedForm::keeps_files; else items that stay are parts as all else, which steps
+// can move.
+Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all);
 
 // By its name in formats(); null where there is none.
 const Format* format_named(const std::string& name);

@@ -9,10 +9,10 @@
 #include "core/repair/lower/item_place.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/lower/moved_by.h"
-#include "core/repair/lower/outputs.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/repair/run/lost.h"
+#include "core/rules/rules.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/strided_copy.h"
 #include "core/transform/packed_tensor.h"
@@ -22,7 +22,10 @@ namespace {
 
 class RepairedTensors {
  public:
-  explicit RepairedTensors(TargetState& all) : all_(all) {}
+  RepairedTensors(TargetState& all, bool keeps_files)
+      : all_(all),
+        keeps_files_(keeps_files),
+        rewrites_files_(keeps_files && source_.format().rewrite == Rewrite::kFiles) {}
 
   Result<TargetTensor> target_of_tensor(const PlannedTensor& planned) {
     TargetTensor tensor;
@@ -33,14 +36,62 @@ class RepairedTensors {
     SHW_TRY(tensor.path, path_of_planned(planned, tensor.fqn));
     tensor.before = planned.tensor;
     tensor.padding = padding_left_out(source_, planned);
+    const bool is_joined = has_to_be_joined(planned);
+    std::vector<FileId> made_of;
     for (const PlannedChunk& chunk : planned.chunks) {
-      tensor.tiles.push_back({chunk.box, chunk.writer});
-      if (!is_empty(chunk.box)) SHW_CHECK(add_chunk(planned, chunk, tensor));
+      if (!is_joined) made_of.clear();
+      const bool stays = chunk.item && !is_joined && item_stays(planned, chunk);
+      if (!stays && !is_empty(chunk.box)) SHW_CHECK(add_chunk(planned, chunk, tensor));
+      if (!stays && rewrites_files_) add_files_of(chunk, made_of);
+      if (!is_joined) tensor.tiles.push_back(tile_of(chunk, stays, made_of));
     }
+    if (!is_joined) return tensor;
+    PlannedChunk one;
+    one.box = whole(planned.shape);
+    one.writer = planned.chunks.empty() ? 0 : planned.chunks.front().writer;
+    tensor.tiles.push_back(tile_of(one, false, made_of));
     return tensor;
   }
 
  private:
+  // A plain file holds a tensor in one piece.
+  bool has_to_be_joined(const PlannedTensor& planned) const {
+    if (!rewrites_files_ || !source_.format().traits.one_piece) return false;
+    return planned.chunks.size() != 1 || planned.chunks.front().box != whole(planned.shape);
+  }
+
+  // Files that say what they hold know their bytes by the tensor's name: those of another tensor,
+  // or of one with a new name, are copied.
+  bool item_stays(const PlannedTensor& planned, const PlannedChunk& chunk) const {
+    if (!keeps_files_) return false;
+    const bool keeps_name = planned.fqn.empty() || planned.fqn == source_.fqn(planned.tensor);
+    return !rewrites_files_ || (keeps_name && source_.tensor_of(*chunk.item) == planned.tensor);
+  }
+
+  // Files of the source that its elements lie in; what fills the rest is none of them.
+  void add_files_of(const PlannedChunk& chunk, std::vector<FileId>& files) const {
+    auto add = [&](ChunkId from) {
+      const auto item = source_.item(from);
+      const bool is_new = item && std::find(files.begin(), files.end(), item->file) == files.end();
+      if (is_new) files.push_back(item->file);
+    };
+    if (chunk.item) add(*chunk.item);
+    for (const Piece& piece : chunk.pieces) add(piece.chunk);
+  }
+
+  TargetChunk tile_of(const PlannedChunk& chunk, bool stays,
+                      const std::vector<FileId>& made_of) const {
+    TargetChunk tile{chunk.box, chunk.writer};
+    OutputTileMore more{{}, made_of};
+    if (stays) {
+      tile.kept = chunk.item;
+      more = {place_elsewhere(source_, chunk)};
+    }
+    if (more.place || !more.made_of.empty())
+      tile.more = std::make_shared<const OutputTileMore>(std::move(more));
+    return tile;
+  }
+
   Result<std::vector<PathPart>> path_of_planned(const PlannedTensor& planned,
                                                 const std::string& fqn) const {
     const auto path = source_.path(planned.tensor);
@@ -113,8 +164,10 @@ class RepairedTensors {
       tensor.parts.push_back({box, FromConstant{}, {}, {}, tensor.dtype});
       return {};
     }
-    const std::uint32_t input = planned.fill == Fill::kCast ? 0 : input_of(planned.fill_source);
-    auto from = all_.inputs[input]->find(planned.fill_from);
+    const bool is_elsewhere = planned.fill == Fill::kReference;
+    const bool is_known = !is_elsewhere || planned.fill_source != nullptr;
+    const std::uint32_t input = is_elsewhere && is_known ? input_of(planned.fill_source) : 0;
+    const auto from = is_known ? all_.inputs[input]->find(planned.fill_from) : std::nullopt;
     if (!from) return cannot_lower(source_, planned.tensor, "there is nothing to fill it from");
     return fill_from(input, *from, box, tensor);
   }
@@ -161,6 +214,8 @@ class RepairedTensors {
 
   TargetState& all_;
   const Checkpoint& source_ = all_.source();
+  const bool keeps_files_;
+  const bool rewrites_files_;  // and they say themselves what they hold
 };
 
 Status apply_to_entries(const Plan& plan, TargetState& all) {
@@ -179,15 +234,36 @@ Status apply_to_entries(const Plan& plan, TargetState& all) {
   return {};
 }
 
+// By their names afterwards. What was reordered before stays so; a permutation of blocks adds its
+// tensors.
+std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& plan) {
+  std::vector<std::string> all = checkpoint.provenance().reordered;
+  for (const Operation& operation : plan.operations) {
+    // Gate and up of one rank part ways even where every tile is only relabelled.
+    // And tiles that were exchanged may be any rank's.
+    const Rule* rule = find_rule(operation.rule);
+    bool parts_ranks = rule != nullptr && rule->parts_ranks;
+    if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
+    all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
+  }
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.fqn.empty()) continue;
+    std::replace(all.begin(), all.end(), std::string(checkpoint.fqn(tensor.tensor)), tensor.fqn);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 }  // namespace
 
-Status apply_repair(const Plan& plan, TargetState& all) {
+Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all) {
   if (plan.tensors.empty() && plan.objects.empty() && plan.entries.empty()) return {};
   FilledRecord filled = filled_after(all.source(), plan);
   std::map<std::string_view, FilledTensor*> losses;
   for (FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
   const std::vector<std::string> reordered = reordered_by(all.source(), plan);
-  RepairedTensors repaired(all);
+  RepairedTensors repaired(all, keeps_files);
   for (const PlannedTensor& planned : plan.tensors) {
     SHW_TRY(TargetTensor tensor, repaired.target_of_tensor(planned));
     tensor.is_moved = std::binary_search(reordered.begin(), reordered.end(), tensor.fqn);

@@ -52,9 +52,6 @@ struct AgainstSource {
 };
 
 // An error says why the plan cannot be followed on this source.
-Result<ExpectedResult> expected_of_repair(const AgainstSource& against, Plan plan);
-Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const Plan& plan,
-                                         Progress* progress);
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress);
 

@@ -1,126 +1,144 @@
 #include "core/repair/proof/certify.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "core/base/team.h"
 #include "core/base/version.h"
-#include "core/formats/item_pass.h"
+#include "core/facts/storage/filled.h"
 #include "core/formats/replicas.h"
-#include "core/repair/lower/item_place.h"
-#include "core/repair/lower/lower.h"
+#include "core/formats/table.h"
 #include "core/repair/lower/saved_tiles.h"
-#include "core/repair/plan/entries.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/ambiguous_elements.h"
 #include "core/repair/proof/checksum_mismatches.h"
+#include "core/repair/proof/compare_target.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/lost.h"
+#include "core/repair/run/target_run.h"
 #include "core/tiles/exact_tiling.h"
 
 namespace shw {
 namespace {
 
-// Which boxes of the new tensor came over as items, and from which old chunk.
-Status check_relabels(const CarriedOut& done, TensorId made, const PlannedTensor& planned) {
-  std::map<Extents, ChunkId> by_offsets;
-  for (ChunkId chunk : done.result.chunks(made)) {
-    if (volume(done.result.sizes(chunk)) != 0)
-      by_offsets[copy_of(done.result.offsets(chunk))] = chunk;
+// Whether every value of an entry that another entry's replaces is still there under some name.
+bool keeps_every_value(const TargetState& all) {
+  std::set<std::size_t> replaced, used;
+  for (const TargetNonTensorEntry& object : all.objects) {
+    if (object.object != object.own) replaced.insert(object.own);
+    used.insert(object.object);
   }
-  for (const PlannedChunk& chunk : planned.chunks) {
-    if (!chunk.item || is_empty(chunk.box)) continue;
-    Hash128 expected = done.before[index_of(*chunk.item)];
-    if (auto place = place_elsewhere(done.source, chunk)) {
-      SHW_TRY(expected, ItemHasher(done.source).hash(*place, nullptr));
+  return std::includes(used.begin(), used.end(), replaced.begin(), replaced.end());
+}
+
+// Entries that hold another one's value stay listed, under their names of now: those that this
+// repair replaces, and those that earlier ones did.
+Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) {
+  const Checkpoint& source = proving.all.source();
+  const FilledReport earlier = filled_in(source);
+  std::map<std::string_view, std::string_view> replaced_before;  // by name in the source: with what
+  for (const FilledEntry& entry : earlier.entries) replaced_before.emplace(entry.fqn, entry.from);
+  std::optional<EntryItems> items;
+  for (const TargetNonTensorEntry& object : proving.all.objects) {
+    std::string from = source.objects()[object.object].fqn;
+    if (object.object == object.own) {
+      auto before = replaced_before.find(from);
+      if (before == replaced_before.end()) continue;
+      from = before->second;
+      certificate.lossless = false;
     }
-    auto found = by_offsets.find(chunk.box.offsets);
-    if (found != by_offsets.end() && same(done.result.sizes(found->second), chunk.box.sizes) &&
-        expected == done.after[index_of(found->second)]) {
-      continue;
-    }
-    return fail(
-        ErrorKind::kIo,
-        "the tile at " + to_text(chunk.box.offsets) + " is not the one that was to stay as it is",
-        {done.source.file(done.source.item(*chunk.item)->file).path, std::nullopt,
-         std::string(done.source.fqn(planned.tensor))});
+    if (!items) items.emplace(proving.result);
+    if (!items->has(object.fqn))
+      return fail(ErrorKind::kUnsupported,
+                  "a repair replaced it, and this format has no place to say so",
+                  Place{.file = {}, .tensor = object.fqn}, "leave it out, or write DCP");
+    SHW_TRY(std::string item, items->hash(object.fqn));
+    certificate.entries.push_back({object.fqn, from, std::move(item)});
   }
+  certificate.lossless = certificate.lossless && keeps_every_value(proving.all);
   return {};
 }
 
-Status certify_entries(const CarriedOut& done, const FilledRecord& filled,
-                       Certificate& certificate) {
-  if (done.plan.entries.empty() && filled.entries.empty()) return {};
-  const EntryItems old_items(done.source), items(done.result);
-  std::set<std::string_view> told;
-  for (const PlannedEntry& entry : done.plan.entries) {
-    const NonTensorEntry &to = done.source.objects()[entry.object],
-                         &from = done.source.objects()[entry.item_of];
-    SHW_TRY(std::string before, old_items.hash(from.fqn));
-    SHW_TRY(std::string after, items.hash(to.fqn));
-    if (before != after)
-      return fail(ErrorKind::kIo, "is not the entry that it was to become",
-                  Place{.file = {}, .tensor = to.fqn});
-    certificate.entries.push_back({to.fqn, from.fqn, after});
-    told.insert(to.fqn);
+// Elements of it that were out of range of what they were cast to. They were counted while they
+// were cast, lost or not: those that are both are read again here, and left out.
+Result<std::int64_t> out_of_range_in(const CertifiedRun& done, std::uint32_t entry,
+                                     const TargetTensor& tensor) {
+  const ProvingTarget& proving = done.proving;
+  std::uint64_t count = 0;
+  for (std::uint32_t tile = 0; tile < proving.places.tiles_of(entry); ++tile) {
+    const auto made = proving.places.find(entry, tile);
+    if (made && proving.written.made[*made]) count += proving.written.made[*made]->out_of_range;
   }
-  for (const FilledEntry& entry : filled.entries) {
-    if (told.contains(entry.fqn)) continue;
-    SHW_TRY(std::string item, items.hash(entry.fqn));
-    certificate.entries.push_back({entry.fqn, entry.from, item});
-  }
-  certificate.lossless = certificate.lossless && filled.entries.empty();
-  return {};
+  if (count == 0 || tensor.loss.boxes.empty()) return static_cast<std::int64_t>(count);
+  PartReader reader(proving.all, done.run.memory);
+  SHW_TRY(const std::int64_t lost,
+          lost_out_of_range(PartIndex(tensor), whole(tensor.shape), reader, proving.progress));
+  return static_cast<std::int64_t>(count) - lost;
 }
 
-// What is gone of it: by this repair, by one before, or in a hole that nothing mends.
-void note_loss(const Checkpoint& source, TensorId tensor, bool planned, const FilledTensor* filled,
-               TensorCertificate& entry) {
-  if (filled != nullptr) {
-    entry.lost = filled->lost;
-    entry.lost_boxes = filled->boxes;
-    entry.fill = filled->fill;
-    entry.fill_from = filled->fill_from;
-    entry.fill_checkpoint = filled->fill_checkpoint;
-  }
-  if (planned) return;
+// What the source says beside its entries and the result does not.
+std::vector<std::string> only_beside(const Checkpoint& source, const Checkpoint& result) {
+  std::vector<std::string> left = noted_additions(source);
+  if (left.empty()) return left;
+  const std::vector<std::string> kept = noted_additions(result);
+  std::erase_if(left, [&](const std::string& one) {
+    return std::find(kept.begin(), kept.end(), one) != kept.end();
+  });
+  return left;
+}
+
+// Elements that no tile of the source covers, and that nothing mends.
+void add_holes(const Checkpoint& source, TensorId tensor, TensorCertificate& entry) {
   std::size_t looks = 20'000'000;
   const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
   if (holes.empty()) return;
   if (!add_all_disjoint(entry.lost_boxes, holes, looks))
     entry.lost_boxes = {whole(source.shape(tensor))};
-  entry.lost = total_volume(entry.lost_boxes).value_or(0);
 }
 
-// Of a tensor of the source what it is now. `planned` is null where nothing was to become of it,
-// `loss` where nothing of it was filled.
-Result<TensorCertificate> certify_planned(const CarriedOut& done, TensorId tensor,
-                                          const PlannedTensor* planned, std::string_view fqn,
-                                          const FilledTensor* loss) {
-  auto made = done.result.find(fqn);
-  if (!made) {
-    return fail(ErrorKind::kIo, "is missing in what was written",
-                Place{.file = {}, .tensor = std::string(fqn)});
-  }
-  TensorCertificate entry = certify_tensor(done.result, *made, done.after);
-  if (fqn != done.source.fqn(tensor)) entry.renamed_from = done.source.fqn(tensor);
-  const ItemHashes before = hashes_of(done.source, tensor, done.before);
-  ItemHashes came = before;
+// What is gone of it: by this plan, by a repair before, or in a hole that nothing mends.
+void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetTensor& tensor,
+               TensorCertificate& certified) {
+  const Loss& loss = tensor.loss;
+  certified.lost_boxes = loss.boxes;
+  certified.fill = loss.fill;
+  certified.fill_from = loss.fill_from;
+  certified.fill_checkpoint = loss.fill_checkpoint;
+  // What is written anew is whole.
+  if (done.proving.form.keeps_files && entry.made == nullptr)
+    add_holes(done.proving.all.source(), entry.as_saved, certified);
+  certified.lost = total_volume(certified.lost_boxes).value_or(0);
+}
+
+// Where files stay: the items of the tensor that came along, whichever tile they are now.
+std::string digest_before(const CertifiedRun& done, TensorId tensor) {
+  if (!done.proving.form.keeps_files) return "";
+  ItemHashes came = hashes_of(done.proving.all.source(), tensor, done.proved.before);
   std::erase(came, kNoHash);
-  if (!came.empty()) entry.before = digest_of_items(std::move(came));
-  note_loss(done.source, tensor, planned != nullptr, loss, entry);
-  if (planned != nullptr) {
-    entry.padding = padding_left_out(done.source, *planned);
-    SHW_CHECK(check_relabels(done, *made, *planned));
-  } else if (digest_of_items(before) != entry.after ||
-             digest_of_tiles(done.source, tensor, done.before) != entry.tiles) {
-    return fail(ErrorKind::kIo, "differs from its source after it was copied",
-                Place{.file = {}, .tensor = entry.fqn});
+  return came.empty() ? "" : digest_of_items(std::move(came));
+}
+
+Result<TensorCertificate> certify_entry(const CertifiedRun& done, std::uint32_t number) {
+  const ProvingTarget& proving = done.proving;
+  const Checkpoint& result = proving.result;
+  const TargetEntry& entry = proving.all.tensors[number];
+  SHW_TRY(WrittenTensor written, written_tensor(proving.all, entry, proving.form, result));
+  TensorCertificate tensor = certify_tensor(result, written.at, done.proved.hashes);
+  note_loss(done, entry, written.tensor, tensor);
+  SHW_TRY(tensor.out_of_range, out_of_range_in(done, number, written.tensor));
+  record_mismatches(result, written.at, proving.mismatches, tensor,
+                    contested_in(result, written.at, done.proved.hashes));
+  tensor.kept =
+      volume(written.tensor.shape).value_or(0) - tensor.lost - tensor.out_of_range - tensor.damaged;
+  tensor.is_cast = written.tensor.is_cast;
+  tensor.padding = written.tensor.padding;
+  if (written.tensor.before) {
+    tensor.before = digest_before(done, *written.tensor.before);
+    std::string_view before = proving.all.source().fqn(*written.tensor.before);
+    if (before != entry.fqn) tensor.renamed_from = before;
   }
-  record_mismatches(done.result, *made, done.mismatches, entry,
-                    contested_in(done.result, *made, done.after));
-  entry.kept = volume(done.result.shape(*made)).value_or(0) - entry.lost - entry.damaged;
-  return entry;
+  return tensor;
 }
 
 }  // namespace
@@ -137,30 +155,34 @@ TensorCertificate certify_tensor(const Checkpoint& result, TensorId tensor,
   return entry;
 }
 
-Result<Certificate> certify(const CarriedOut& done, Progress* progress) {
+Result<Certificate> certify_target(const CertifiedRun& done) {
+  const ProvingTarget& proving = done.proving;
+  const Checkpoint& source = proving.all.source();
   Certificate certificate;
-  certificate.source = done.plan.checkpoint;
+  certificate.source = source.directory()->name();
   certificate.version = kProgramVersion;
-  certificate.operations = done.plan.operations;
-  std::map<TensorId, const PlannedTensor*> planned;
-  for (const PlannedTensor& tensor : done.plan.tensors) planned[tensor.tensor] = &tensor;
-  const FilledRecord filled = filled_after(done.source, done.plan);
-  done.mismatches.add_shared_items(done.result, progress);
-  std::map<std::string_view, const FilledTensor*> losses;
-  for (const FilledTensor& tensor : filled.tensors) losses[tensor.fqn] = &tensor;
-  for (TensorId tensor : done.source.tensors()) {
-    auto change = planned.find(tensor);
-    const PlannedTensor* to = change == planned.end() ? nullptr : change->second;
-    std::string_view fqn = to != nullptr ? fqn_after(done.source, *to) : done.source.fqn(tensor);
-    auto loss = losses.find(fqn);
-    SHW_TRY(TensorCertificate entry,
-            certify_planned(done, tensor, to, fqn, loss == losses.end() ? nullptr : loss->second));
-    certificate.lossless = certificate.lossless && entry.lost == 0 && entry.damage.empty();
-    certificate.tensors.push_back(std::move(entry));
+  certificate.operations = done.run.operations;
+  certificate.steps = done.run.steps;
+  certificate.dropped = proving.all.dropped;
+  certificate.trimmed = proving.all.trimmed;
+  certificate.plan = done.run.plan;
+  if (proving.form.keeps_files)
+    proving.mismatches.add_shared_items(proving.result, proving.progress);
+  for (std::uint32_t i = 0; i < proving.all.tensors.size(); ++i) {
+    SHW_TRY(TensorCertificate tensor, certify_entry(done, i));
+    certificate.lossless =
+        certificate.lossless && tensor.lost == 0 && !tensor.is_cast && tensor.damage.empty();
+    certificate.tensors.push_back(std::move(tensor));
   }
-  SHW_CHECK(certify_entries(done, filled, certificate));
-  SHW_TRY(certificate.of_other_ranks, entries_of_other_ranks(done.source, progress));
-  certificate.lossless = certificate.lossless && certificate.of_other_ranks.empty();
+  SHW_TRY(certificate.of_other_ranks, left_behind(source, certificate.dropped, proving.progress));
+  if (!proving.form.keeps_files) {
+    certificate.left_out = only_beside(source, proving.result);
+    certificate.left_out.insert(certificate.left_out.end(), done.neighbours.begin(),
+                                done.neighbours.end());
+  }
+  certificate.lossless = certificate.lossless && certificate.dropped.empty() &&
+                         certificate.trimmed == 0 && certificate.of_other_ranks.empty();
+  SHW_CHECK(certify_replaced(proving, certificate));
   return certificate;
 }
 

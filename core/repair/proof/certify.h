@@ -2,31 +2,30 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "core/base/progress.h"
 #include "core/exec/folder_run.h"
 #include "core/model/checkpoint.h"
 #include "core/repair/proof/certificate.h"
 #include "core/repair/proof/digests.h"
+#include "core/repair/proof/prove_target.h"
 
 namespace shw {
 
-class ChecksumMismatches;
 class Team;
+struct TargetRun;
 
-// A plan, what it was for and what came out of it. Hashes are in chunk order; kNoHash where an item
-// of the source did not come along.
-struct CarriedOut {
-  const Plan& plan;
-  const Checkpoint& source;
-  const ItemHashes& before;
-  const Checkpoint& result;
-  const ItemHashes& after;
-  ChecksumMismatches& mismatches;  // of the result
+// What was carried out, and what was proved of it.
+struct CertifiedRun {
+  const ProvingTarget& proving;
+  const TargetRun& run;
+  const std::vector<std::string>& neighbours;  // files that do not come along
+  const ProvedTiles& proved;
 };
-// All but what is certified beside the tensors. An error where an item that was to stay as it is
-// did not.
-Result<Certificate> certify(const CarriedOut& done, Progress* progress);
+// All but what is certified beside the tensors.
+Result<Certificate> certify_target(const CertifiedRun& done);
 
 // What a tensor of the result is: shape, dtype, tiles and the hashes of their items. Nothing of
 // what it was.

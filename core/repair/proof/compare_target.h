@@ -1,5 +1,5 @@
-// Holds what was written against what steps have arranged. Goes by boxes, and shares nothing with
-// the program that made it.
+// Holds what was written against the target that it was made of. Goes by boxes, and shares nothing
+// with the program that made it: a mistake in lowering shows here.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include "core/model/reachable.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/run/carry_out.h"
-#include "core/repair/run/with_steps.h"
+#include "core/repair/run/run_plan.h"
 
 namespace shw {
 namespace {
@@ -122,8 +122,7 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
   }
   ApplyOptions settled = options;
   SHW_TRY(settled.out, check_out(store, *checkpoint.directory(), options));
-  if (plan.transforms()) return run_with_steps(store, checkpoint, plan, settled, progress);
-  return repair_into_new_directory(store, checkpoint, plan, settled, progress);
+  return run_plan(store, checkpoint, plan, settled, progress);
 }
 
 Result<RepairResult> apply_plan(const Checkpoint& checkpoint, const Plan& plan,

@@ -24,20 +24,15 @@
 #include "core/io/folder_lock.h"
 #include "core/io/rights.h"
 #include "core/repair/lower/lower.h"
-#include "core/repair/lower/outputs.h"
 #include "core/repair/plan/json.h"
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/operations.h"
 #include "core/repair/plan/plan_fingerprint.h"
-#include "core/repair/proof/agreement.h"
-#include "core/repair/proof/certify.h"
 #include "core/repair/proof/checksum_mismatches.h"
-#include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/carry_out.h"
 #include "core/repair/run/in_place_files.h"
-#include "core/repair/run/make_target.h"
 #include "core/repair/run/request.h"
-#include "core/repair/run/with_steps.h"
+#include "core/repair/run/run_plan.h"
 
 namespace shw {
 namespace {
@@ -127,48 +122,16 @@ std::shared_ptr<const Checkpoint> borrowed(const Checkpoint& checkpoint) {
   return {std::shared_ptr<void>(), &checkpoint};
 }
 
-// Steps that move no byte.
-Result<Certificate> write_and_prove_steps(WritableDirectory& files, const Checkpoint& checkpoint,
-                                          const Plan& plan, const std::string& told,
-                                          Progress* progress) {
+Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& checkpoint,
+                                    const Plan& plan, const std::string& told, Progress* progress) {
   SHW_TRY(const TargetOfPlan target, target_of_plan(borrowed(checkpoint), plan, progress));
-  TargetRun run;
-  run.form = target.form;
+  TargetRun run = target_run_of(plan, target);
   run.form.out = files.path();
-  run.operations = plan.operations;
-  run.steps = words_of_steps(plan);
   run.plan = told;
   SHW_TRY(Outputs outputs, outputs_in_place(target.all, run.form, progress));
-  add_left_records(checkpoint, outputs);
   SHW_CHECK(write_new_metadata(files, checkpoint, outputs));
   SHW_TRY(auto result, open_new(checkpoint));
   return certify_in_place(target.all, run, outputs, *result, files, progress);
-}
-
-Result<Certificate> prove_new(const Checkpoint& checkpoint, const Plan& plan,
-                              const std::string& told, Progress* progress) {
-  SHW_TRY(auto result, open_new(checkpoint));
-  SHW_CHECK(compare_metadata(checkpoint, plan, *result));
-  if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(checkpoint), true);
-  ChecksumMismatches mismatches;
-  SHW_TRY(auto after, hash_all_items(*result, progress, {}, &mismatches));
-  // They are the same files: no byte of them is written.
-  SHW_TRY(auto before, hash_all_items(checkpoint, *result, after, progress));
-  SHW_TRY(Certificate certificate,
-          certify({plan, checkpoint, before, *result, after, mismatches}, progress));
-  certificate.plan = told;
-  SHW_TRY(certificate.objects, certify_objects(*result, progress));
-  certificate.lossless = certificate.lossless && !has_damage(certificate);
-  SHW_TRY(certificate.files, certify_files(*result, after, progress));
-  return certificate;
-}
-
-Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& checkpoint,
-                                    const Plan& plan, const std::string& told, Progress* progress) {
-  if (plan.transforms()) return write_and_prove_steps(files, checkpoint, plan, told, progress);
-  SHW_TRY(Outputs outputs, outputs_after(checkpoint, plan, files.path()));
-  SHW_CHECK(write_new_metadata(files, checkpoint, std::move(outputs)));
-  return prove_new(checkpoint, plan, told, progress);
 }
 
 // What takes the place of .metadata, or tells of it, is for no other eyes than it was.

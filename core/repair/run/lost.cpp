@@ -139,13 +139,6 @@ FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan) {
   return record;
 }
 
-std::string filled_attribute(const FilledRecord& record) {
-  if (record.empty()) return "";
-  constexpr std::size_t kMostBoxes = 500'000;  // 50 MB of text
-  std::size_t most = std::min(kMaxFilledBoxes, kMostBoxes / (record.tensors.size() + 1) + 1);
-  return filled_to_json(record, most);
-}
-
 bool has_lost(const Certificate& certificate) {
   return !certificate.lossless &&
          (!certificate.entries.empty() ||

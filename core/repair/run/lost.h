@@ -16,8 +16,5 @@ std::string lost_to_json(const Certificate& certificate);
 // Of the result, by its names: what the plan gives up, and what was given up before, in its new
 // place. A hole that was there before, and that nothing mends, is not among it.
 FilledRecord filled_after(const Checkpoint& checkpoint, const Plan& plan);
-// As it stands inside a checkpoint: with fewer boxes where there are very many. Empty where nothing
-// is lost.
-std::string filled_attribute(const FilledRecord& record);
 
 }  // namespace shw

@@ -87,7 +87,56 @@ struct Choosing {
   }
 };
 
+// Data files that are pointed to afterwards, and those of copies.
+std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outputs) {
+  std::set<std::string> needed;
+  FileId last = FileId::kNone;
+  auto need = [&](const std::optional<ItemPlace>& place) {
+    if (!place || place->file == last) return;
+    last = place->file;
+    needed.insert(source.file(place->file).path);
+  };
+  for (const OutputTensor& tensor : outputs.tensors) {
+    for (const OutputTile& tile : tensor.tiles) need(kept_place(outputs, tile));
+  }
+  for (const OutputObject& object : outputs.objects) need(object.place);
+  for (const OutputUnclaimedRecord& unclaimed : outputs.unclaimed_records) need(unclaimed.place);
+  // Nobody has compared the copies that other ranks saved of a tile: they come along.
+  for (std::uint32_t chunk = 0; chunk < source.chunk_count(); ++chunk) {
+    for (const Replica& replica : source.replicas(ChunkId{chunk}))
+      need(source.place(replica.storage));
+  }
+  return needed;
+}
+
 }  // namespace
+
+std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) {
+  std::vector<std::string> left_out;
+  // Where files themselves say what they hold, none is left out.
+  const bool drops_files = source.format().rewrite != Rewrite::kFiles;
+  std::set<std::string> needed = files_needed(source, run.outputs), referenced;
+  std::set<std::string> anew = run.laid_out.replaced;
+  for (const LaidOut::File& file : run.laid_out.files) anew.insert(file.path);
+  for (const FileRow& row : source.files()) {
+    if (row.referenced) referenced.insert(row.path);
+  }
+  for (const auto& [input, entry] : run.watched) {
+    if (input != 0) continue;
+    bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
+                entry.path.find(kOurMark) != std::string::npos ||
+                entry.path == kIntegrityFile;  // of other bytes: it would call the result broken
+    bool dropped = drops_files && referenced.contains(entry.path) && !needed.contains(entry.path);
+    if (ours || dropped || anew.contains(entry.path)) continue;
+    if (entry.kind != EntryKind::kFile) continue;
+    // What it points to is no part of the checkpoint, and may be for other eyes than its result.
+    if (!referenced.contains(entry.path) && leads_outside(source.directory()->name(), entry.path))
+      left_out.push_back(entry.path + ", a link out of the checkpoint");
+    else
+      run.copied.push_back(entry);
+  }
+  return left_out;
+}
 
 std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
                                            FolderRun& run) {

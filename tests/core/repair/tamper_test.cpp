@@ -8,9 +8,9 @@
 
 #include "core/base/hash.h"
 #include "core/formats/dcp/dcp_format_writer.h"
-#include "core/repair/lower/outputs.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
+#include "core/repair/plan/target_of_plan.h"
 #include "core/repair/repaired.h"
 #include "core/repair/run/apply.h"
 #include "core/repair/run/carry_out.h"
@@ -26,7 +26,10 @@ namespace {
 
 // What a repair of nothing would write.
 Result<DcpMetadata> metadata_of(const Checkpoint& checkpoint, const std::string& id) {
-  SHW_TRY(Outputs outputs, outputs_after(checkpoint, {}, id));
+  const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
+  SHW_TRY(TargetOfPlan target, target_of_plan(source, {}, nullptr));
+  target.form.out = id;
+  SHW_TRY(Outputs outputs, outputs_in_place(target.all, target.form));
   return dcp_metadata_of(std::move(outputs), {});
 }
 

@@ -10,7 +10,6 @@
 #include "core/repair/lower/lower.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
-#include "core/repair/plan/reorder.h"
 #include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 
@@ -107,48 +106,6 @@ Bytes random_bytes(std::size_t count, std::mt19937& dice) {
 }
 
 }  // namespace
-
-TEST_CASE("any box of a transposed piece is what a loop over its elements gives") {
-  std::mt19937 dice(11);
-  auto pick = [&](std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(dice() % static_cast<std::uint64_t>(high - low + 1));
-  };
-  for (int round = 0; round < 200; ++round) {
-    std::size_t width = std::array<std::size_t, 5>{1, 2, 4, 8, 16}[dice() % 5];
-    Extents chunk;
-    for (std::int64_t d = pick(2, 4); d > 0; --d) chunk.push_back(pick(1, 40 / (1 + d)));
-    std::size_t a = dice() % chunk.size(), b = (a + 1 + dice() % (chunk.size() - 1)) % chunk.size();
-    Bytes bytes = random_bytes(static_cast<std::size_t>(*volume(chunk)) * width, dice);
-    Extents permutation;
-    for (std::size_t d = 0; d < chunk.size(); ++d)
-      permutation.push_back(static_cast<std::int64_t>(d));
-    Piece piece{ChunkId{0}, whole(chunk), {}, exchanged(permutation, a, b)};
-    for (std::int64_t& offset : piece.source.offsets) offset = 0;
-    for (std::size_t d = 0; d < chunk.size(); ++d) {
-      piece.source.offsets[d] = pick(0, chunk[d] - 1);
-      piece.source.sizes[d] = pick(1, chunk[d] - piece.source.offsets[d]);
-      piece.at.push_back(pick(0, 3));
-    }
-    Extents filled = sizes_in_new(piece);
-    CHECK(filled == exchanged(piece.source.sizes, a, b));
-    Box box{piece.at, filled};  // a part of what the piece fills
-    for (std::size_t d = 0; d < filled.size(); ++d) {
-      std::int64_t skip = pick(0, filled[d] - 1);
-      box.offsets[d] += skip;
-      box.sizes[d] = pick(1, filled[d] - skip);
-    }
-    Bytes made = in_new_order(piece, box, chunk, bytes, width);
-    Bytes wanted;
-    each(box.sizes, [&](const Extents& at) {
-      Extents there = at;
-      for (std::size_t d = 0; d < at.size(); ++d) there[d] += box.offsets[d] - piece.at[d];
-      Extents from = plus(exchanged(there, a, b), piece.source.offsets);
-      const std::byte* element = &bytes[flat(from, chunk) * width];
-      wanted.insert(wanted.end(), element, element + width);
-    });
-    CHECK(made == wanted);
-  }
-}
 
 TEST_CASE("a transposed tensor is written back, every dtype, every number of dims and chunks") {
   std::mt19937 dice(5);

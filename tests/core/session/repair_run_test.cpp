@@ -3,7 +3,9 @@
 
 #include <filesystem>
 
+#include "core/io/faulty_store.h"
 #include "core/io/store.h"
+#include "core/repair/run/apply.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/certificate_list.h"
@@ -30,12 +32,16 @@ struct RepairSession {
     session.apply(std::move(command));
     session.wait();
   }
-  // As a run that was stopped before its first file was whole.
-  void stop_at_once(const std::string& out) {
+  // As a run that was stopped before its metadata was there: what is stopped while it is planned
+  // leaves nothing.
+  void stop_while_writing(const std::string& out) {
     Progress progress;
     progress.keeps = true;
-    progress.cancel();
-    auto stopped = verbs::repair(opened_in(*now()), *now()->plan, {out, false}, &progress);
+    FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+      if (step == "create" && path == ".metadata") progress.cancel();
+      return std::optional<Error>();
+    });
+    auto stopped = apply_plan(store, *now()->checkpoint, *now()->plan, {out, false}, &progress);
     REQUIRE_FALSE(stopped.has_value());
     CHECK(stopped.error().kind == ErrorKind::kCancelled);
   }
@@ -46,7 +52,7 @@ struct RepairSession {
 TEST_CASE("what a stopped repair left is gone on with by the process that stopped it") {
   RepairSession s("s1_placement_not_transposed");
   std::string out = s.folder / "out";
-  for (int i = 0; i < 2; ++i) s.stop_at_once(out);
+  for (int i = 0; i < 2; ++i) s.stop_while_writing(out);
   s.apply(TargetCommand{out});
   REQUIRE(s.now()->target != nullptr);
   REQUIRE(s.now()->target->half_made.size() == 1);
@@ -64,7 +70,7 @@ TEST_CASE("what a stopped repair left is gone on with by the process that stoppe
 TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as it was") {
   RepairSession s("s1_placement_not_transposed");
   std::string out = s.folder / "out";
-  s.stop_at_once(out);
+  s.stop_while_writing(out);
   s.apply(TargetCommand{out});
   REQUIRE(s.now()->target->half_made.size() == 1);
   s.apply(RollBackCommand{s.now()->target->half_made.front()});

@@ -83,3 +83,21 @@ TEST_CASE("a packed tensor is unpacked as it was") {
       check_alike(after.parts[i], before.parts[i]);
   }
 }
+
+TEST_CASE("a packed tensor keeps which items its tiles are") {
+  TargetTensor before;
+  before.shape = {4, 2};
+  before.tiles = {{{{0, 0}, {2, 2}}, 3, ChunkId{4'294'967'293u}}, {{{2, 0}, {2, 2}}, 1}};
+  before.tiles[1].more = std::make_shared<const OutputTileMore>(
+      OutputTileMore{ItemPlace{FileId{7}, 64, 128}, {FileId{1}, FileId{2}}});
+  const TargetTensor after = PackedTensor(before).unpacked();
+  REQUIRE(after.tiles.size() == 2);
+  CHECK(after.tiles[0].kept == before.tiles[0].kept);
+  CHECK(after.tiles[0].more == nullptr);
+  CHECK(after.tiles[1].box == before.tiles[1].box);
+  CHECK(after.tiles[1].writer == 1);
+  CHECK_FALSE(after.tiles[1].kept);
+  REQUIRE(after.tiles[1].more != nullptr);
+  CHECK(after.tiles[1].more->place->offset == 64);
+  CHECK(after.tiles[1].more->made_of == std::vector<FileId>{FileId{1}, FileId{2}});
+}

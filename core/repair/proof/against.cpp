@@ -1,14 +1,15 @@
-// What steps should have made of their source.
-#include <algorithm>
+#include "core/repair/proof/against.h"
 
 #include "core/base/parallel.h"
-#include "core/repair/lower/lower.h"
+#include "core/repair/lower/saved_tiles.h"
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
-#include "core/repair/proof/against.h"
+#include "core/repair/proof/compare_kept.h"
 #include "core/repair/proof/compare_target.h"
+#include "core/tiles/exact_tiling.h"
+#include "core/transform/left_records.h"
 
 namespace shw {
 namespace {
@@ -26,21 +27,43 @@ struct RelocatedTarget {
   TargetOfPlan plan;
   const Checkpoint& result;
   const std::uint64_t memory_of_side;
-  std::vector<std::unique_ptr<const IndexedTensor>> tensors{};  // by tensor of the result
+  // By tensor of the result: those that are made of parts, in some tile.
+  std::vector<std::unique_ptr<const IndexedTensor>> tensors{};
+  // Where files stay, by chunk of the result: which chunk's item it is. `elsewhere`: those that lie
+  // where no record says.
+  std::vector<std::optional<ChunkId>> kept{};
+  std::map<ChunkId, std::shared_ptr<const OutputTileMore>> elsewhere{};
   Pool<PartSides> readers{[this] {
     return std::make_unique<PartSides>(
         PartSides{PartReader(plan.all, memory_of_side), BoxReader(result, memory_of_side)});
   }};
 
   Result<ComparedTile> compare(ChunkId chunk, Progress* progress) {
-    const auto& tensor = tensors[index_of(result.tensor_of(chunk))];
     if (is_empty(box_of(result, chunk))) return ComparedTile();
-    if (tensor == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
     auto sides = readers.take();
+    if (!kept.empty() && kept[index_of(chunk)]) return compare_with_item(chunk, *sides, progress);
+    const auto& tensor = tensors[index_of(result.tensor_of(chunk))];
+    if (tensor == nullptr) return fail(ErrorKind::kDamaged, "comes from nowhere");
     ComparedTile found;
     Status compared =
         compare_elements(tensor->index, chunk, sides->wanted, sides->written, progress, found);
     if (!compared && !found.mismatch) return tl::unexpected<Error>(std::move(compared).error());
+    return found;
+  }
+
+ private:
+  Result<ComparedTile> compare_with_item(ChunkId chunk, PartSides& sides, Progress* progress) {
+    SHW_TRY(BoxReader * source, sides.wanted.reader(0));
+    TargetChunk tile{box_of(result, chunk), 0, kept[index_of(chunk)]};
+    if (auto more = elsewhere.find(chunk); more != elsewhere.end()) tile.more = more->second;
+    ComparedTile found;
+    std::int64_t seen = 0;
+    const Comparing comparing{*source, sides.written, chunk, progress, &found.mismatch, &seen};
+    Status compared = compare_kept(comparing, tile);
+    if (found.mismatch) return found;
+    if (!compared) return tl::unexpected<Error>(std::move(compared).error());
+    if (seen != volume(tile.box.sizes))
+      return fail(ErrorKind::kDamaged, "has elements that nothing was held against");
     return found;
   }
 };
@@ -69,22 +92,57 @@ Status check_whole(const TargetTensor& tensor) {
   return cannot_make_target(tensor.fqn, "elements of it are saved nowhere");
 }
 
+// Which tiles stay; an error where what was written has other ones.
+Status find_kept(const WrittenTensor& written, std::string_view fqn, RelocatedTarget& again) {
+  SHW_TRY(const std::vector<std::uint32_t> tile_of, match_tiles(written, again.result, fqn));
+  std::size_t next = 0;
+  for (ChunkId chunk : again.result.chunks(written.at)) {
+    const TargetChunk& tile = written.tensor.tiles[tile_of[next++]];
+    again.kept[index_of(chunk)] = tile.kept;
+    if (tile.more != nullptr && tile.more->place) again.elsewhere[chunk] = tile.more;
+  }
+  return {};
+}
+
+void note_holes(const Checkpoint& source, TensorId tensor, ExpectedResult& expected) {
+  const auto holes = holes_of(source, tensor);
+  if (holes && !holes->empty())
+    expected.holes[std::string(source.fqn(tensor))] = total_volume(*holes).value_or(0);
+}
+
+Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, ExpectedResult& expected) {
+  const TargetState& all = again.plan.all;
+  const WantedForm& form = again.plan.form;
+  SHW_TRY(TargetTensor tensor, target_for(all, entry, form));
+  if (!form.keeps_files) SHW_CHECK(check_whole(tensor));
+  note_lost(tensor, expected);
+  if (form.keeps_files && entry.made == nullptr) note_holes(all.source(), entry.as_saved, expected);
+  auto written = written_tensor(all, entry, form, again.result);
+  Status fits;
+  if (!written)
+    fits = tl::unexpected<Error>(written.error());
+  else
+    fits = form.keeps_files ? find_kept(*written, entry.fqn, again)
+                            : compare_tiles(*written, again.result, entry.fqn);
+  if (!fits) {
+    expected.contradictions.push_back(words_about(fits.error()));
+    return {};
+  }
+  if (!form.keeps_files || !tensor.parts.empty())
+    again.tensors[index_of(written->at)] = std::make_unique<const IndexedTensor>(std::move(tensor));
+  return {};
+}
+
 Status describe(RelocatedTarget& again, ExpectedResult& expected) {
   const TargetState& all = again.plan.all;
   again.tensors.resize(again.result.tensor_count());
-  for (const TargetEntry& entry : all.tensors) {
-    SHW_TRY(TargetTensor tensor, target_for(all, entry, again.plan.form));
-    SHW_CHECK(check_whole(tensor));
-    note_lost(tensor, expected);
-    auto written = written_tensor(all, entry, again.plan.form, again.result);
-    Status fits = written ? compare_tiles(*written, again.result, entry.fqn)
-                          : Status(tl::unexpected<Error>(written.error()));
-    if (!fits) {
-      expected.contradictions.push_back(words_about(fits.error()));
-      continue;
-    }
-    again.tensors[index_of(written->at)] = std::make_unique<const IndexedTensor>(std::move(tensor));
+  if (again.plan.form.keeps_files) {
+    again.kept.resize(again.result.chunk_count());
+    if (other_attributes(again.result) != other_attributes(all.source()))
+      expected.contradictions.push_back(
+          words_about(differs_from_target("", "other attributes").value()));
   }
+  for (const TargetEntry& entry : all.tensors) SHW_CHECK(describe_entry(entry, again, expected));
   if (again.result.tensor_count() != all.tensors.size())
     expected.contradictions.push_back("there is another number of tensors than was made");
   return {};
@@ -92,8 +150,20 @@ Status describe(RelocatedTarget& again, ExpectedResult& expected) {
 
 }  // namespace
 
-Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const Plan& plan,
-                                         Progress* progress) {
+std::string words_about(const Error& error) {
+  std::string where = error.place.tensor;
+  if (!error.place.file.empty()) where += (where.empty() ? "" : " in ") + error.place.file;
+  return where.empty() ? error.message : where + ": " + error.message;
+}
+
+std::uint64_t AgainstSource::memory_of_side() const {
+  return memory / (3 * worker_count());
+}
+
+namespace {
+
+Result<ExpectedResult> expected_of_plan(const AgainstSource& against, const Plan& plan,
+                                        Progress* progress) {
   SHW_TRY(TargetOfPlan arranged, target_of_plan(against.source, plan, progress));
   auto again = std::make_shared<RelocatedTarget>(std::move(arranged), against);
   ExpectedResult expected;
@@ -112,6 +182,8 @@ Result<ExpectedResult> expected_of_steps(const AgainstSource& against, const Pla
   return expected;
 }
 
+}  // namespace
+
 Result<ExpectedResult> expected_of(const Certificate& certificate, const AgainstSource& against,
                                    Progress* progress) {
   if (certificate.plan.empty()) {
@@ -129,9 +201,8 @@ Result<ExpectedResult> expected_of(const Certificate& certificate, const Against
                 "it is not what this was made of, or not in that state any more: shapes, tiles or "
                 "places of items are others");
   }
-  SHW_TRY(Plan read, plan_from_json(*against.source, *plan, kCertificateFile));
-  if (read.transforms()) return expected_of_steps(against, read, progress);
-  return expected_of_repair(against, std::move(read));
+  SHW_TRY(const Plan read, plan_from_json(*against.source, *plan, kCertificateFile));
+  return expected_of_plan(against, read, progress);
 }
 
 }  // namespace shw

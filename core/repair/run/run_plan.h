@@ -1,5 +1,5 @@
-// Carries out a plan that has steps, or writes another format: findings first, then the steps, in
-// one pass over the bytes and with one certificate.
+// Carries a plan out into a new folder: findings first, then the steps, in one pass over the bytes
+// and with one certificate.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 #include "core/base/progress.h"
 #include "core/io/store.h"
 #include "core/repair/plan/target_of_plan.h"
+#include "core/repair/run/make_target.h"
 #include "core/repair/run/repair_result.h"
 
 namespace shw {
@@ -22,8 +23,10 @@ Status check_tiles_have_place(const Plan& plan, const Format& format);
 // these files gone.
 Plan resolved_plan(const Plan& plan, const TargetOfPlan& target);
 
+// What is certified of a run of the plan, and how it is proved; without a folder to write into.
+TargetRun target_run_of(const Plan& plan, const TargetOfPlan& target);
 // Into options.out.
-Result<RepairResult> run_with_steps(Store& store, const Checkpoint& checkpoint, const Plan& plan,
-                                    const ApplyOptions& options, Progress* progress);
+Result<RepairResult> run_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                              const ApplyOptions& options, Progress* progress);
 
 }  // namespace shw

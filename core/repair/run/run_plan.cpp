@@ -1,4 +1,4 @@
-#include "core/repair/run/with_steps.h"
+#include "core/repair/run/run_plan.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,6 @@
 #include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
-#include "core/repair/run/make_target.h"
 #include "core/repair/run/request.h"
 
 namespace shw {
@@ -66,24 +65,31 @@ Plan resolved_plan(const Plan& plan, const TargetOfPlan& target) {
   return resolved;
 }
 
-Result<RepairResult> run_with_steps(Store& store, const Checkpoint& checkpoint, const Plan& plan,
-                                    const ApplyOptions& options, Progress* progress) {
+TargetRun target_run_of(const Plan& plan, const TargetOfPlan& target) {
+  TargetRun run;
+  run.form = target.form;
+  run.operations = plan.operations;
+  run.steps = words_of_steps(plan);
+  run.weights_only = plan.weights_only;
+  return run;
+}
+
+Result<RepairResult> run_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
+                              const ApplyOptions& options, Progress* progress) {
   // It is there as long as this is.
   const std::shared_ptr<const Checkpoint> source(std::shared_ptr<void>(), &checkpoint);
   SHW_TRY(const TargetOfPlan target, target_of_plan(source, plan, progress));
   SHW_CHECK(check_tiles_have_place(plan, *target.form.format));
-  TargetRun run;
-  run.form = target.form;
+  TargetRun run = target_run_of(plan, target);
   run.form.out = options.out;
-  run.operations = plan.operations;
-  run.steps = words_of_steps(plan);
-  run.plan = keep_plan(plan_text(checkpoint, resolved_plan(plan, target), -1));
+  // One of millions of tiles is not copied: without steps nothing is left to resolve.
+  run.plan = keep_plan(plan.transforms() ? plan_text(checkpoint, resolved_plan(plan, target), -1)
+                                         : plan_text(checkpoint, plan, -1));
   run.memory = options.memory;
   run.device = options.device;
   run.partial = options.partial;
   run.team = options.team;
   run.integrity = options.integrity;
-  run.weights_only = plan.weights_only;
   const std::string& said =
       options.checkpoint.empty() ? checkpoint.directory()->name() : options.checkpoint;
   SHW_TRY(run.request, request_to_json(store, "repair", run.plan, said, options.integrity));
