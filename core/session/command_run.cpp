@@ -60,7 +60,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     s.is_against_itself = opened.is_against_itself;
     s.mesh = opened.mesh;
     s.passed_over = passed_over;
-    s.tensor = s.checkpoint->find(tensor);
+    if (!tensor.empty()) s.tensor = s.checkpoint->find(tensor);
   };
 }
 

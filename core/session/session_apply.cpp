@@ -23,7 +23,8 @@ void Session::State::go(int step) {
   }
   if (to)
     publish([&](Snapshot& s) {
-      s.tensor = s.checkpoint->find(to->fqn);
+      s.tensor.reset();
+      if (!to->fqn.empty()) s.tensor = s.checkpoint->find(to->fqn);
       s.chunk.reset();
     });
   else

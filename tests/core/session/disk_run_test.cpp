@@ -1,0 +1,113 @@
+// What lies on disk beside the commands of a person: the steps of a run, files that someone else
+// changes.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/session/session.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kHealthy = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt";
+
+void put_step(const std::string& path) {
+  fs::copy(kHealthy, path, fs::copy_options::recursive);
+}
+
+struct DiskSession {
+  TemporaryFolder folder;
+  Session session;
+  std::shared_ptr<const Snapshot> now() const { return session.snapshot(); }
+  void apply(std::vector<Command> commands) {
+    session.apply(std::move(commands));
+    session.wait();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("run: a folder of steps opens as a table with the newest step first") {
+  DiskSession run;
+  put_step(run.folder / "step_900");
+  put_step(run.folder / "step_1000");
+  put_step(run.folder / "step_1100");
+  fs::remove(run.folder / "step_1000/__1_0.distcp");
+  fs::remove(run.folder / "step_1100/.metadata");
+  run.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
+  CHECK_FALSE(run.now()->error.has_value());
+  CHECK(run.now()->checkpoint == nullptr);
+  REQUIRE(run.now()->run != nullptr);
+  run.apply({RunCommand{}});
+  const verbs::RunSteps& steps = *run.now()->run;
+  REQUIRE(steps.steps.size() == 3);
+  CHECK(steps.is_complete());
+  CHECK(steps.steps[0].name == "step_1100");
+  CHECK_FALSE(steps.steps[0].verdict.has_value());
+  CHECK(steps.steps[0].headline.find("Cannot be opened") == 0);
+  CHECK(steps.steps[1].files_lost == 1);
+  CHECK(steps.steps[1].elements_lost > 0);
+  CHECK(steps.steps[1].is_error);
+  CHECK(steps.steps[1].is_compared);
+  CHECK(steps.steps[1].differs.empty());
+  CHECK(steps.steps[2].verdict == Verdict::kClean);
+  CHECK(steps.steps[2].files_lost == 0);
+}
+
+TEST_CASE("run: a new step is added, and a step that was written again is examined again") {
+  DiskSession run;
+  put_step(run.folder / "step_1");
+  run.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
+  run.apply({RunCommand{}});
+  const auto revision = run.now()->revision;
+  run.apply({RunCommand{}});
+  CHECK(run.now()->revision == revision);  // nothing new: nothing is drawn
+  put_step(run.folder / "step_2");
+  fs::resize_file(run.folder / "step_1/__0_0.distcp", 10);
+  run.apply({RunCommand{}});
+  REQUIRE(run.now()->run->steps.size() == 2);
+  CHECK(run.now()->run->is_complete());
+  CHECK(run.now()->run->steps[0].verdict == Verdict::kClean);
+  CHECK(run.now()->run->steps[1].files_lost == 1);
+}
+
+TEST_CASE("run: a step opens, and its run stays known") {
+  DiskSession run;
+  put_step(run.folder / "step_1");
+  put_step(run.folder / "step_2");
+  run.apply({OpenCommand{run.folder.path()}, CheckCommand{}});
+  run.apply({OpenCommand{run.folder / "step_1"}, CheckCommand{}});
+  CHECK(run.now()->checkpoint != nullptr);
+  REQUIRE(run.now()->run != nullptr);
+  CHECK(run.now()->run->steps.size() == 2);
+}
+
+TEST_CASE("disk: files that someone else changes are named, and opening again forgets it") {
+  DiskSession one;
+  put_step(one.folder / "step");
+  one.apply({OpenCommand{one.folder / "step"}, CheckCommand{}});
+  one.apply({DiskCommand{}});
+  CHECK(one.now()->changed_on_disk.empty());
+  fs::remove(one.folder / "step/__1_0.distcp");
+  one.apply({DiskCommand{}});
+  CHECK(one.now()->changed_on_disk == "1 file was removed (__1_0.distcp)");
+  const std::string fqn(one.now()->checkpoint->fqn(TensorId{0}));
+  one.apply({SelectTensorCommand{fqn}});
+  one.apply({open_again(*one.now(), one.folder / "step"), CheckCommand{}});
+  CHECK(one.now()->changed_on_disk.empty());
+  REQUIRE(one.now()->tensor.has_value());
+  CHECK(one.now()->checkpoint->fqn(*one.now()->tensor) == fqn);
+}
+
+TEST_CASE("commands: passwords and signatures of URLs are not shown") {
+  auto text = [](Command command) { return to_text(without_passwords(std::move(command))); };
+  CHECK(text(OpenCommand{"https://me:secret@host/ckpt?X-Signature=abc"}).find("secret") ==
+        std::string::npos);
+  CHECK(text(OpenCommand{"https://host/ckpt?X-Signature=abc"}).find("abc") == std::string::npos);
+  CHECK(text(CompareCommand{"https://me:secret@host/ckpt"}).find("secret") == std::string::npos);
+  CHECK(text(PlanCommand{"from:https://me:secret@host/a"}).find("secret") == std::string::npos);
+  CHECK(text(OpenCommand{"/runs/step_1"}) == "open /runs/step_1");
+}
