@@ -74,6 +74,7 @@ void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
   } else {
     draw_columns(frame, state, regions);
   }
+  if (frame.snapshot.checkpoint != nullptr) state.welcome_shown = false;
   draw_job_bar(frame, state, regions.job);
 }
 

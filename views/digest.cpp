@@ -102,7 +102,11 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                      : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
-  digest->overview = same_marks ? before->overview : make_overview(*snapshot, *digest->marks);
+  const bool same_matrix = same_marks && old->compared == snapshot->compared &&
+                           old->tile_values == snapshot->tile_values;
+  digest->overview = same_matrix
+                         ? before->overview
+                         : make_overview(*snapshot, *digest->marks, *digest->about, *digest->list);
   bool same_heads = same_marks && before->list == digest->list;
   digest->run_marks =
       same_heads ? before->run_marks : make_run_marks(*digest->list, *digest->marks);

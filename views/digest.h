@@ -15,6 +15,8 @@
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
 #include "views/color.h"
+#include "views/file_shares.h"
+#include "views/layer_matrix.h"
 #include "views/tensor_modules.h"
 #include "views/tile_paint.h"
 
@@ -107,6 +109,8 @@ struct SizeShare {
   double bytes = 0;
 };
 struct Overview {
+  std::vector<LayerMatrix> matrices;
+  FileShares files;
   std::vector<SizeShare> modules, states, dtypes;
   std::vector<SizeShare> layers;  // named by findings
 };
@@ -151,7 +155,8 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(
 std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot);
 std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot);
 std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
-                                              const std::vector<std::uint8_t>& marks);
+                                              const std::vector<std::uint8_t>& marks,
+                                              const FoundAbout& about, const ListModel& list);
 std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const FoundAbout& about);
 
 }  // namespace shw

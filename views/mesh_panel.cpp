@@ -46,15 +46,15 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
   float width = 0;
   if (!first || !frame.snapshot.mesh) {
     ImGui::PushID(number);
-    float wide = text_width(frame.fonts.small, "take over") + frame.px(18);
-    if (chip_button(frame, "take", column.right - wide, middle, "take over", &width))
+    float wide = text_width(frame.fonts.small, "use") + frame.px(18);
+    if (chip_button(frame, "take", column.right - wide, middle, "use", &width))
       state.mesh_text = typed_as(guess.mesh);
     mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
   }
   column.y += frame.px(24);
   if (guess.looked_at > 0) {
-    std::string text = "predicts every box of " +
+    std::string text = "explains the chunks of " +
                        human_count(static_cast<std::uint64_t>(guess.explained)) + " of " +
                        plural(static_cast<std::uint64_t>(guess.looked_at), "tensor") +
                        " that several ranks cut";
@@ -173,7 +173,7 @@ void emit_mesh(Frame& frame, UiState& state, const std::string& text) {
 }
 
 void draw_line(Frame& frame, UiState& state, Column& column) {
-  head(frame, column, "SAY IT");
+  head(frame, column, "SET THE MESH");
   float height = frame.px(34);
   text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
              {column.width(), height}, state.mesh_text);
@@ -214,7 +214,7 @@ void draw_damaged_rank(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max) {
 
 void draw_mesh_panel(Frame& frame, UiState& state) {
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##mesh", 680, state.mesh_height, "How the ranks lie", panel))
+  if (!begin_panel(frame, state, "##mesh", 680, state.mesh_height, "Mesh of ranks", panel))
     state.mesh_open = false;
   Column& column = panel.content;
   const MeshInfo& mesh = *frame.digest.mesh;
@@ -226,9 +226,11 @@ void draw_mesh_panel(Frame& frame, UiState& state) {
   head(frame, column,
        frame.snapshot.mesh ? "WHAT WAS SAID, AND WHAT ELSE IS LIKELY" : "WHAT IS KNOWN OF IT");
   if (mesh.guesses.empty())
-    paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-              mesh.looked ? "Nothing here was cut by several ranks: there is no mesh to see."
-                          : "Too many tiles to infer a mesh beside the desktop.");
+    paragraph(
+        frame, column, frame.fonts.text, frame.theme.quiet,
+        mesh.looked
+            ? "Nothing here was cut by several ranks: there is no mesh to see."
+            : "More than 400,000 tiles: the mesh was not inferred. `shardwright map` infers it.");
   for (std::size_t g = 0; g < std::min(mesh.guesses.size(), kShownGuesses); ++g)
     draw_guess(frame, state, column, mesh.guesses[g], static_cast<int>(g), g == 0);
   column.y += frame.px(8);

@@ -137,7 +137,8 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
 }  // namespace
 
 std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
-                                              const std::vector<std::uint8_t>& marks) {
+                                              const std::vector<std::uint8_t>& marks,
+                                              const FoundAbout& about, const ListModel& list) {
   auto overview = std::make_shared<Overview>();
   if (snapshot.checkpoint == nullptr) return overview;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
@@ -162,6 +163,8 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
   overview->states = states.sorted();
   overview->dtypes = dtypes.sorted();
   overview->layers = layers.sorted();
+  if (list.names != nullptr) overview->matrices = make_matrices(snapshot, *list.names, marks);
+  overview->files = make_file_shares(snapshot, about.files);
   return overview;
 }
 
@@ -187,6 +190,13 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.");
   column.y += frame.px(20);
+  if (!overview.files.damaged_ranks.empty()) {
+    paragraph(frame, column, frame.fonts.text, frame.theme.bad, overview.files.damaged_ranks);
+    column.y += frame.px(14);
+  }
+  // Where nothing is marked the sizes come first.
+  const bool is_marked = !overview.layers.empty() || frame.snapshot.compared != nullptr;
+  if (is_marked) draw_matrices(frame, state, column);
   bool two = column.width() > frame.px(720);
   Column left = column, right = column;
   if (two) {
@@ -194,11 +204,13 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
     right.left = column.left + column.width() / 2 + frame.px(18);
   }
   draw_shares(frame, state, left, "FINDINGS BY LAYER", overview.layers, false);
-  draw_shares(frame, state, left, "BYTES BY MODULE", overview.modules, true);
-  if (!two) right.y = left.y;
+  draw_file_shares(frame, state, left);
+  draw_shares(frame, state, two ? right : left, "BYTES BY MODULE", overview.modules, true);
+  if (!two) right = left;
   draw_shares(frame, state, right, "BYTES BY STATE", overview.states, true);
   draw_shares(frame, state, right, "BYTES BY DTYPE", overview.dtypes, true);
   column.y = std::max(left.y, right.y);
+  if (!is_marked) draw_matrices(frame, state, column);
   close_column(frame, column);
   end_region();
 }

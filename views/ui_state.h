@@ -40,6 +40,9 @@ struct MenuState {
 
 enum class Action : std::uint8_t;  // views/action.h
 
+// What the cells of the overview's matrix are coloured by.
+enum class MatrixBy : std::uint8_t { kFindings, kDifference, kNan, kBytes };
+
 struct UiState {
   std::string filter;
   bool filter_wanted = false;                 // puts the keyboard into the filter at the next frame
@@ -57,6 +60,7 @@ struct UiState {
   ValuesState values;
   TableState table;
   RunState run;
+  MatrixBy matrix_by = MatrixBy::kFindings;
 
   PlanState plan;  // of the repair's panel
   bool certificate_open = false;
@@ -82,6 +86,7 @@ struct UiState {
   bool palette_wanted = false;
   float plan_height = 420, explain_height = 360, mesh_height = 480,
         certificate_height = 420;  // pixels that the panels took in the last frame
+  bool welcome_shown = false;      // in the last frame: its field had the keyboard once
   std::string toast;
   double toast_until = 0;
   std::optional<Action> asked;  // the action whose question is on screen

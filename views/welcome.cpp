@@ -26,6 +26,9 @@ Column middle_column(const Frame& frame, Region region, float width, float heigh
 bool path_line(Frame& frame, UiState& state, Column& column) {
   float height = frame.px(36);
   float wide = column.width() - button_size(frame, "Open").x - frame.px(10);
+  // The keyboard is in the field when the page appears.
+  if (!state.welcome_shown && !is_covered(state)) ImGui::SetKeyboardFocusHere();
+  state.welcome_shown = true;
   bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
                           {column.left, column.y}, {wide, height}, state.open_path);
   bool click =

@@ -1,0 +1,88 @@
+// Files and ranks of the overview: the damaged ones first. A click lists the tensors of a rank.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+std::string state_text(const FileShare& share) {
+  std::string text = share.is_missing ? "missing" : human_bytes(share.bytes);
+  if (share.unreadable_tiles != 0)
+    text += fmt::format(", {} of {} lost", human_count(share.unreadable_tiles),
+                        plural(share.tiles, "tile"));
+  else
+    text += ", " + plural(share.tiles, "tile");
+  return text;
+}
+
+void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
+                   std::uint64_t most, std::size_t number) {
+  const float height = frame.px(24), middle = column.y + height / 2;
+  const bool is_bad = share.mark > 1;
+  ImGui::SetCursorScreenPos({column.left, column.y});
+  const std::string id = fmt::format("overview/file/{}", number);
+  const bool clicked = ImGui::InvisibleButton(id.c_str(), {column.width(), height});
+  const bool lit = ImGui::IsItemHovered();
+  mark(frame, id);
+  if (clicked && share.rank) {
+    state.filter = fmt::format("rank:{}", *share.rank);
+    frame.emit(FilterCommand{state.filter});
+  }
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  const std::string said = state_text(share);
+  const float names = std::floor(column.width() * 0.34f);
+  const float bar_from = column.left + names + frame.px(10);
+  const float bar_to =
+      column.right - text_width(frame.fonts.small, "1,000 MB, 1,000 of 1,000 tiles lost");
+  if (is_bad)
+    draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6), Sign::kBad);
+  text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(18), middle,
+            is_bad ? frame.theme.bad : mix(frame.theme.quiet, frame.theme.text, 0.6f),
+            elide_path(share.path, names - frame.px(18), mono));
+  const float part =
+      most == 0 ? 0.0f
+                : static_cast<float>(static_cast<double>(share.bytes) / static_cast<double>(most));
+  if (bar_to > bar_from)
+    column.draw->AddRectFilled(
+        {bar_from, middle - frame.px(4)},
+        {bar_from + std::max(frame.px(2), (bar_to - bar_from) * part), middle + frame.px(4)},
+        is_bad ? frame.theme.bad
+        : lit  ? frame.theme.quiet
+               : frame.theme.control,
+        frame.px(2));
+  text_until(column.draw, frame.fonts.small, column.right, middle,
+             is_bad ? frame.theme.text : frame.theme.quiet, said);
+  if (lit && !frame.stable)
+    tooltip(
+        frame,
+        share.path + "\n" + said +
+            (share.rank ? fmt::format("\nrank {}. A click lists its tensors.", *share.rank) : ""));
+  focus_ring(frame, column.draw);
+  column.y += height;
+}
+
+}  // namespace
+
+void draw_file_shares(Frame& frame, UiState& state, Column& column) {
+  const FileShares& shares = frame.digest.overview->files;
+  if (shares.files.size() < 2) return;
+  head(frame, column, "FILES AND RANKS");
+  for (std::size_t i = 0; i < shares.files.size(); ++i)
+    draw_file_row(frame, state, column, shares.files[i], shares.most_bytes, i);
+  if (shares.more != 0) {
+    std::string more = "and " + plural(shares.more, "other file");
+    if (shares.more_damaged != 0)
+      more += ", " + human_count(shares.more_damaged) + " of them damaged";
+    text_from(column.draw, frame.fonts.small, column.left + frame.px(18), column.y + frame.px(12),
+              frame.theme.quiet, more);
+    column.y += frame.px(24);
+  }
+  column.y += frame.px(18);
+}
+
+}  // namespace shw

@@ -1,0 +1,45 @@
+// The checkpoint as a matrix: a row per layer, a column per kind of tensor in a layer. A cell holds
+// the tensors of that kind, such as all experts of a layer. Computed once per report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/session/session.h"
+#include "views/tensor_modules.h"
+
+namespace shw {
+
+struct MatrixCell {
+  std::uint32_t tensors = 0;
+  std::uint32_t first = 0;      // index of the tensor to go to: the worst one, else the first
+  std::uint8_t mark = 0;        // the worst, as in Digest::marks
+  std::uint8_t difference = 0;  // from the compared checkpoint: 1 + DifferenceKind; 0: none
+  std::uint64_t nan = 0;        // in tiles whose values were read
+  bool is_read = false;         // at least one tile
+  double bytes = 0;
+};
+
+// The layers of one family: "model.layers.", "optim.state.model.layers.".
+struct LayerMatrix {
+  std::string before;                 // the common start of the names
+  std::vector<std::uint32_t> layers;  // numbers of the rows, ascending
+  std::vector<std::string> kinds;     // titles of the columns: "self_attn.q_proj.weight"
+  std::vector<MatrixCell> cells;      // row-major
+  std::uint32_t tensors = 0;
+  double most_bytes = 0;
+  const MatrixCell& cell(std::size_t row, std::size_t column) const {
+    return cells[row * kinds.size() + column];
+  }
+};
+
+// Families with at least two layers, those with the shortest names first, then the largest; at most
+// kMostMatrices.
+inline constexpr std::size_t kMostMatrices = 4;
+std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorModules& names,
+                                       const std::vector<std::uint8_t>& marks);
+
+}  // namespace shw

@@ -1,0 +1,162 @@
+// The overview's matrix: kinds of tensors down, layers across, coloured by what was found, by
+// difference, NaN or bytes. A click goes to the tensor.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+constexpr float kLabelledRow = 17, kMostHigh = 340, kMostHighBelow = 150;
+constexpr std::array kMatrixNames{"findings", "difference", "NaN", "bytes"};
+
+Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double most_bytes) {
+  const Theme& theme = frame.theme;
+  const Rgba calm = theme.control;
+  switch (by) {
+    case MatrixBy::kFindings:
+      if (cell.mark == kMended) return theme.ok;
+      return cell.mark > 2 ? theme.bad : cell.mark == 2 ? theme.warn : calm;
+    case MatrixBy::kDifference:
+      if (cell.difference == 0) return calm;
+      return cell.difference - 1 == static_cast<int>(DifferenceKind::kRenamed) ? theme.warn
+                                                                               : theme.bad;
+    case MatrixBy::kNan:
+      if (!cell.is_read) return theme.raised;
+      return cell.nan != 0 ? theme.bad : mix(calm, theme.ok, 0.5f);
+    case MatrixBy::kBytes:
+      break;
+  }
+  if (cell.bytes <= 0 || most_bytes <= 0) return theme.raised;
+  // Six decades of sizes: a bias has a millionth of an embedding.
+  const double part = 1 + std::log10(cell.bytes / most_bytes) / 6;
+  return mix(theme.raised, theme.unknown, static_cast<float>(std::clamp(part, 0.05, 1.0)));
+}
+
+std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t row,
+                      std::size_t kind) {
+  const MatrixCell& cell = matrix.cell(row, kind);
+  std::string text = fmt::format("{}{}.{}", matrix.before, matrix.layers[row], matrix.kinds[kind]);
+  if (cell.tensors == 0) return text + "\nno such tensor";
+  text += "\n" + plural(cell.tensors, "tensor") + ", " +
+          human_bytes(static_cast<std::uint64_t>(std::min(cell.bytes, 1e18)));
+  const auto& finding_of = frame.digest.about->finding_of;
+  if (cell.mark > 1 && cell.first < finding_of.size() && finding_of[cell.first] != 0)
+    text += "\n" + frame.snapshot.report->findings[finding_of[cell.first] - 1].rule;
+  if (cell.difference != 0)
+    text += "\n" + std::string(name(static_cast<DifferenceKind>(cell.difference - 1)));
+  if (cell.is_read) text += "\n" + human_count(cell.nan) + " NaN in the tiles that were read";
+  return text + "\nA click goes there.";
+}
+
+// The layout of one matrix in pixels.
+struct MatrixArea {
+  float left = 0, top = 0, wide = 0, high = 0;  // of a cell
+  bool has_labels = false;
+};
+
+void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerMatrix& matrix,
+                const MatrixArea& area) {
+  const float gap_x = area.wide >= 5 ? 1.0f : 0.0f, gap_y = area.high >= 5 ? 1.0f : 0.0f;
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
+    const float y = area.top + area.high * static_cast<float>(kind);
+    if (!ImGui::IsRectVisible({column.left, y}, {column.right, y + area.high})) continue;
+    if (area.has_labels)
+      text_from(column.draw, frame.fonts.mono_small, column.left, y + area.high / 2,
+                mix(frame.theme.quiet, frame.theme.text, 0.6f),
+                elide_path(matrix.kinds[kind], area.left - column.left - frame.px(10), mono));
+    for (std::size_t row = 0; row < matrix.layers.size(); ++row) {
+      const MatrixCell& cell = matrix.cell(row, kind);
+      if (cell.tensors == 0) continue;
+      const float x = area.left + area.wide * static_cast<float>(row);
+      column.draw->AddRectFilled({x, y}, {x + area.wide - gap_x, y + area.high - gap_y},
+                                 cell_colour(frame, state.matrix_by, cell, matrix.most_bytes));
+    }
+  }
+}
+
+void follow_mouse(Frame& frame, const Column& column, const LayerMatrix& matrix,
+                  const MatrixArea& area, std::size_t number) {
+  const float wide = area.wide * static_cast<float>(matrix.layers.size());
+  const float high = area.high * static_cast<float>(matrix.kinds.size());
+  ImGui::SetCursorScreenPos({area.left, area.top});
+  const std::string id = fmt::format("overview/matrix/{}", number);
+  const bool clicked = ImGui::InvisibleButton(id.c_str(), {std::max(1.0f, wide), high});
+  mark(frame, id);
+  focus_ring(frame, column.draw);
+  if (!clicked && !ImGui::IsItemHovered()) return;
+  const ImVec2 mouse = ImGui::GetMousePos();
+  const auto row = static_cast<std::size_t>(std::clamp(
+      (mouse.x - area.left) / area.wide, 0.0f, static_cast<float>(matrix.layers.size() - 1)));
+  const auto kind = static_cast<std::size_t>(std::clamp(
+      (mouse.y - area.top) / area.high, 0.0f, static_cast<float>(matrix.kinds.size() - 1)));
+  const MatrixCell& cell = matrix.cell(row, kind);
+  if (!frame.stable) tooltip(frame, cell_text(frame, matrix, row, kind));
+  if (clicked && cell.tensors != 0)
+    frame.emit(
+        SelectTensorCommand{std::string(frame.snapshot.checkpoint->fqn(TensorId{cell.first}))});
+}
+
+void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix& matrix,
+                 std::size_t number) {
+  const auto kinds = static_cast<float>(matrix.kinds.size());
+  MatrixArea area;
+  // The matrices below the first one are there to be seen as a whole.
+  const float most_high = frame.px(number == 0 ? kMostHigh : kMostHighBelow);
+  area.has_labels = frame.px(kLabelledRow) * kinds <= most_high;
+  area.high =
+      area.has_labels ? frame.px(kLabelledRow) : std::max(1.0f, std::floor(most_high / kinds));
+  area.left = column.left +
+              (area.has_labels ? std::floor(std::min(column.width() * 0.34f, frame.px(280))) : 0);
+  area.wide =
+      std::min(frame.px(36), (column.right - area.left) / static_cast<float>(matrix.layers.size()));
+  text_from(column.draw, frame.fonts.mono_small, column.left, column.y + frame.px(8),
+            frame.theme.quiet,
+            fmt::format("{}{} to {}: {}", matrix.before, matrix.layers.front(),
+                        matrix.layers.back(), plural(matrix.tensors, "tensor")));
+  column.y += frame.px(20);
+  area.top = column.y;
+  draw_cells(frame, state, column, matrix, area);
+  follow_mouse(frame, column, matrix, area, number);
+  column.y += area.high * kinds + frame.px(14);
+}
+
+bool is_offered(const Frame& frame, MatrixBy by) {
+  if (by == MatrixBy::kDifference) return frame.snapshot.compared != nullptr;
+  return by != MatrixBy::kNan || frame.snapshot.tile_values != nullptr;
+}
+
+}  // namespace
+
+void draw_matrices(Frame& frame, UiState& state, Column& column) {
+  const auto& matrices = frame.digest.overview->matrices;
+  if (matrices.empty()) return;
+  if (!is_offered(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
+  const float top = column.y;
+  head(frame, column, "LAYERS BY TENSORS");
+  float x = column.right;
+  for (std::size_t i = kMatrixNames.size(); i-- > 0;) {
+    const auto by = static_cast<MatrixBy>(i);
+    if (!is_offered(frame, by)) continue;
+    const std::string label = std::string(state.matrix_by == by ? "by " : "") + kMatrixNames[i];
+    x -= text_width(frame.fonts.small, label) + frame.px(16);
+    float drawn = 0;
+    if (chip_button(frame, fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), x,
+                    top + frame.px(7), label, &drawn))
+      state.matrix_by = by;
+    x -= frame.px(8);
+  }
+  column.y += frame.px(4);
+  for (std::size_t i = 0; i < matrices.size(); ++i)
+    draw_matrix(frame, state, column, matrices[i], i);
+  column.y += frame.px(8);
+}
+
+}  // namespace shw
