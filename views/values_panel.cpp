@@ -181,7 +181,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
   };
   count("count", s.elements, theme.text);
   if (s.kind == NumberKind::kFloat) {
-    count("× NaN", s.nan, theme.bad);
+    count("NaN", s.nan, theme.bad);
     count("+ infinite", s.infinite, theme.bad);
   }
   count("zeros", s.zero, theme.text);
@@ -388,6 +388,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
   if (look->side_by_side && !look->side_by_side->note.empty())
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->side_by_side->note);
   column.y += frame.px(8);
+  draw_values_tools(frame, state, column, *values);
   if (look->side_by_side && look->side_by_side->difference && column.width() > frame.px(560))
     draw_side_by_side(frame, *look, column, region.max.y - frame.px(12));
   else

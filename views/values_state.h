@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/base/ids.h"
 
@@ -10,6 +11,7 @@ namespace shw {
 struct ValuesLook;
 
 struct ValuesState {
+  std::string index;                    // typed: where to go
   bool open = false;                    // requested; true before the first values arrive
   const void* compared_with = nullptr;  // the last compared checkpoint; not dereferenced
   std::optional<TensorId> followed;     // the selection that was last followed

@@ -1,0 +1,61 @@
+// Ways through the values of a tensor.
+#include <doctest/doctest.h>
+
+#include "make/snapshots.h"
+#include "views/driver.h"
+#include "views/values_parts.h"
+
+using namespace shw;
+
+namespace {
+
+verbs::ValuesAsk ask_of(std::vector<verbs::DimRange> dims) {
+  verbs::ValuesAsk ask;
+  ask.dims = std::move(dims);
+  return ask;
+}
+
+}  // namespace
+
+TEST_CASE("values: an index moves the window, and one outside the shape is refused") {
+  const Extents shape{4, 8192, 640};
+  const auto now = ask_of({{0, 1, false}, {0, 8192, true}, {0, 640, true}});
+  auto there = parse_index("[3, 4096, 32]", shape, now);
+  REQUIRE(there.has_value());
+  CHECK(there->dims[0] == verbs::DimRange{3, 4, false});
+  CHECK(there->dims[1].first == 4096);
+  CHECK(there->dims[1].shown);
+  CHECK(there->dims[2].first == 32);
+  CHECK_FALSE(parse_index("[4, 0, 0]", shape, now).has_value());
+  CHECK_FALSE(parse_index("[0, 0, 0, 0]", shape, now).has_value());
+  CHECK_FALSE(parse_index("[0, x]", shape, now).has_value());
+  CHECK_FALSE(parse_index("99999999999999999999", shape, now).has_value());
+  CHECK_FALSE(parse_index("", shape, now).has_value());
+  // At the end the window stays inside the tensor.
+  CHECK(parse_index("0 8191 639", shape, now)->dims[1].last == 8192);
+}
+
+TEST_CASE("values: the table is copied as Python that numpy reads") {
+  auto snapshot = make::with_values(make::demo());
+  verbs::SliceValues values = *snapshot->values->values;
+  values.table_rows = 1;
+  values.table_columns = 3;
+  values.table = {"1.5", "NaN", "-Infinity"};
+  const std::string text = numpy_text(*snapshot->checkpoint, values);
+  CHECK(text.find("np.array([[1.5, np.nan, -np.inf]], dtype=np.") == 0);
+  CHECK(text.find(std::string(snapshot->checkpoint->fqn(values.tensor))) != std::string::npos);
+}
+
+TEST_CASE("values: Next NaN goes to a cell that contains one") {
+  auto snapshot = make::with_values(make::demo());
+  Driver driver(snapshot);
+  driver.desk.values.open = true;
+  driver.frame();
+  driver.frame();
+  REQUIRE(driver.marks.items.contains("values/nan"));
+  auto commands = driver.click("values/nan");
+  REQUIRE_FALSE(commands.empty());
+  const auto* asked = std::get_if<ValuesCommand>(&commands.front());
+  REQUIRE(asked != nullptr);
+  CHECK_FALSE(asked->ask == snapshot->values->values->ask);
+}

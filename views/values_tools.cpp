@@ -1,0 +1,187 @@
+// Ways through the values of a tensor: to an index, to the next NaN, on by a page; and a copy of
+// the table for numpy.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "views/actions.h"
+#include "views/habits.h"
+#include "views/parts.h"
+#include "views/values_parts.h"
+
+namespace shw {
+namespace {
+
+using verbs::DimRange;
+using verbs::SliceValues;
+using verbs::ValuesAsk;
+
+DimRange window_at(std::int64_t first, std::int64_t size, std::int64_t extent) {
+  size = std::clamp<std::int64_t>(size, 1, std::max<std::int64_t>(extent, 1));
+  first = std::clamp<std::int64_t>(first, 0, std::max<std::int64_t>(extent - size, 0));
+  return {first, first + size, true};
+}
+
+// Shifts the window by pages; a window that shows all shrinks to the table first.
+std::optional<ValuesAsk> shifted_ask(const Frame& frame, const SliceValues& values, int dim,
+                                     std::int64_t most, std::int64_t pages) {
+  if (dim < 0) return std::nullopt;
+  ValuesAsk ask = values.ask;
+  DimRange& range = ask.dims[static_cast<std::size_t>(dim)];
+  const std::int64_t extent =
+      frame.snapshot.checkpoint->shape(values.tensor)[static_cast<std::size_t>(dim)];
+  const std::int64_t size = std::min(range.last - range.first, most);
+  range = window_at(range.first + pages * size, size, extent);
+  return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
+}
+
+// Ctrl and an arrow move on by a page of the table; plain arrows are the list's.
+void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& values) {
+  if (is_covered(state)) return;
+  for (KeyPress key : frame.keys) {
+    if (!key.ctrl || key.alt || key.shift) continue;
+    const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
+    const bool right = key.key == Key::kRight, left = key.key == Key::kLeft;
+    if (!down && !up && !right && !left) continue;
+    const std::int64_t pages = down || right ? 1 : -1;
+    auto ask = down || up
+                   ? shifted_ask(frame, values, values.row_dim, verbs::kMostTableRows, pages)
+                   : shifted_ask(frame, values, values.column_dim, verbs::kMostTableColumns, pages);
+    if (ask) frame.emit(ValuesCommand{false, std::move(*ask)});
+  }
+}
+
+// The window of the first cell with NaN behind the corner of what is shown.
+std::optional<ValuesAsk> next_nan_ask(const Frame& frame, const SliceValues& values) {
+  ExtentsView shape = frame.snapshot.checkpoint->shape(values.tensor);
+  const std::int64_t cells = values.cell_rows * values.cell_columns;
+  for (std::int64_t at = 1; at <= cells; ++at) {
+    const std::int64_t cell = at % cells;
+    if (!values.cells[static_cast<std::size_t>(cell)].nan) continue;
+    const std::int64_t r = cell / values.cell_columns, c = cell % values.cell_columns;
+    ValuesAsk ask = values.ask;
+    auto narrow = [&](int dim, std::int64_t index, std::int64_t count, std::int64_t size) {
+      if (dim < 0 || count == 0) return;
+      DimRange& range = ask.dims[static_cast<std::size_t>(dim)];
+      const std::int64_t first = range.first + index * size / count;
+      const std::int64_t last = range.first + (index + 1) * size / count;
+      range = window_at(first, std::max<std::int64_t>(last - first, 1),
+                        shape[static_cast<std::size_t>(dim)]);
+    };
+    narrow(values.row_dim, r, values.cell_rows, values.rows);
+    narrow(values.column_dim, c, values.cell_columns, values.columns);
+    return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
+  }
+  return std::nullopt;
+}
+
+std::string python_dtype(Dtype dtype) {
+  const std::string text(name(dtype));
+  const bool is_known = text == "float64" || text == "float32" || text == "float16" ||
+                        text == "bool" || text.starts_with("int") || text.starts_with("uint") ||
+                        text.starts_with("complex");
+  return is_known ? text : "float32";  // numpy has no bfloat16 or float8 of its own
+}
+
+std::string python_number(const std::string& text) {
+  if (text == "NaN") return "np.nan";
+  if (text.ends_with("Infinity")) return text.front() == '-' ? "-np.inf" : "np.inf";
+  if (text == "true") return "True";
+  if (text == "false") return "False";
+  return text.empty() ? "np.nan" : text;
+}
+
+}  // namespace
+
+std::optional<ValuesAsk> parse_index(std::string_view text, ExtentsView shape,
+                                     const ValuesAsk& now) {
+  ValuesAsk ask = now;
+  std::size_t dim = 0;
+  while (!text.empty()) {
+    const char c = text.front();
+    if (c >= '0' && c <= '9') {
+      std::int64_t at = 0;
+      auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), at);
+      if (code != std::errc{} || dim >= ask.dims.size() || dim >= shape.size()) return std::nullopt;
+      if (at >= shape[dim]) return std::nullopt;
+      DimRange& range = ask.dims[dim];
+      const std::int64_t most =
+          dim + 1 == ask.dims.size() ? verbs::kMostTableColumns : verbs::kMostTableRows;
+      range = range.shown ? window_at(at, most, shape[dim]) : DimRange{at, at + 1, false};
+      ++dim;
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      continue;
+    }
+    if (c != '[' && c != ']' && c != ',' && c != ' ' && c != '(' && c != ')') return std::nullopt;
+    text.remove_prefix(1);
+  }
+  return dim == 0 ? std::nullopt : std::optional(std::move(ask));
+}
+
+std::string numpy_text(const Checkpoint& checkpoint, const SliceValues& values) {
+  std::string text = "np.array([";
+  for (std::int64_t r = 0; r < values.table_rows; ++r) {
+    text += r == 0 ? "[" : ",\n          [";
+    for (std::int64_t c = 0; c < values.table_columns; ++c)
+      text += (c == 0 ? "" : ", ") +
+              python_number(values.table[static_cast<std::size_t>(r * values.table_columns + c)]);
+    text += "]";
+  }
+  ValuesAsk shown = values.ask;
+  if (values.row_dim >= 0) {
+    DimRange& rows = shown.dims[static_cast<std::size_t>(values.row_dim)];
+    rows.last = rows.first + values.table_rows;
+  }
+  if (values.column_dim >= 0) {
+    DimRange& columns = shown.dims[static_cast<std::size_t>(values.column_dim)];
+    columns.last = columns.first + values.table_columns;
+  }
+  return text + "], dtype=np." + python_dtype(values.dtype) + ")  # " +
+         std::string(checkpoint.fqn(values.tensor)) + verbs::to_text(shown) + " " +
+         std::string(name(values.dtype)) + "\n";
+}
+
+void draw_values_tools(Frame& frame, UiState& state, Column& column, const SliceValues& values) {
+  follow_value_keys(frame, state, values);
+  const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
+  float x = column.left;
+  const float field = std::min(frame.px(240), column.width() * 0.4f);
+  const bool entered = text_field(frame, column.draw, "values/index", "go to [0, 4096, 32]",
+                                  {x, column.y}, {field, frame.px(30)}, state.values.index);
+  x += field + frame.px(8);
+  if (entered && !state.values.index.empty()) {
+    auto ask = parse_index(state.values.index, checkpoint.shape(values.tensor), values.ask);
+    if (ask)
+      frame.emit(ValuesCommand{false, std::move(*ask)});
+    else
+      show_toast(frame, state,
+                 "No such index: the shape is " + to_text(checkpoint.shape(values.tensor)) + ".");
+  }
+  auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
+  auto nan = values.cells.empty() ? std::nullopt : next_nan_ask(frame, values);
+  if (nan && fits("Next NaN")) {
+    if (button(frame, "values/nan", "Next NaN", {x, column.y}))
+      frame.emit(ValuesCommand{false, std::move(*nan)});
+    x += button_size(frame, "Next NaN").x + frame.px(8);
+  }
+  if (values.table_rows > 0 && fits("Copy as numpy")) {
+    if (button(frame, "values/numpy", "Copy as numpy", {x, column.y})) {
+      ImGui::SetClipboardText(numpy_text(checkpoint, values).c_str());
+      show_toast(
+          frame, state,
+          fmt::format("Copied {} × {} values for numpy.", values.table_rows, values.table_columns));
+    }
+    if (ImGui::IsItemHovered() && !frame.stable)
+      tooltip(
+          frame,
+          "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by a "
+          "page.");
+  }
+  column.y += frame.px(40);
+}
+
+}  // namespace shw
