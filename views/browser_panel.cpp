@@ -204,9 +204,10 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<B
       if (i == state.browser.row || ImGui::IsItemHovered())
         draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
       if (row.recent != nullptr)
-        draw_recent(frame, draw, *row.recent,
-                    "before" + (row.recent->summary.empty() ? "" : ": " + row.recent->summary), min,
-                    max);
+        draw_recent(
+            frame, draw, *row.recent,
+            "opened before" + (row.recent->summary.empty() ? "" : ". " + row.recent->summary), min,
+            max);
       else
         draw_place(frame, draw, *row.place, min, max);
       focus_ring(frame, draw);

@@ -80,7 +80,7 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, list.path);
   column.y += frame.px(8);
   std::string said = counts_text(list);
-  said += !list.lossless         ? " What is lost stays told for ever after."
+  said += !list.lossless         ? " The lost elements stay listed in the certificate."
           : list.dropped.empty() ? " Nothing is lost."
                                  : " No element is lost.";
   if (!list.sealed) said += " It is not what was written: somebody has changed it.";
@@ -90,7 +90,7 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
     const DeviceUse& use = frame.snapshot.repaired->device;
     column.y += frame.px(4);
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet,
-              "Made on " + use.device + ": " + use.why + "." +
+              "Device: " + use.device + ": " + use.why + "." +
                   (use.failed.empty() ? "" : " The GPU failed under way: " + use.failed + "."));
   }
   column.y += frame.px(10);

@@ -102,7 +102,8 @@ void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
     row(frame, column, "could not be read", human_count(values.unread), frame.theme.bad);
   if (!values.first) return;
   row(frame, column, "first at", to_text(ExtentsView(values.first->index)), text);
-  row(frame, column, "a, b there", values.first->a + ", " + values.first->b, text);
+  row(frame, column, "first difference (this, other)", values.first->a + ", " + values.first->b,
+      text);
 }
 
 void draw_selected(Frame& frame, Column& column, const TensorDifference& tensor) {

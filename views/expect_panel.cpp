@@ -84,7 +84,7 @@ void draw_expectation(Frame& frame, UiState& state) {
   right -= button_size(frame, "Close").x;
   if (button(frame, "expect/close", "Close", {right, panel.all.y})) habits.expect_open = false;
   if (said && idle &&
-      button(frame, "expect/forget", "Expect nothing", {panel.all.left, panel.all.y},
+      button(frame, "expect/forget", "Clear the expectation", {panel.all.left, panel.all.y},
              ButtonStyle::kQuiet))
     check_against_certificate(frame, state, "", "");
   end_overlay();

@@ -152,7 +152,7 @@ constexpr std::array kFindingRows{
               has_findings,
               explain_finding,
               OverlayPolicy::kReplaces},
-    ActionRow{Action::kMesh, "Say how the ranks lie", ctrl(Key::kM), has_checkpoint,
+    ActionRow{Action::kMesh, "Set the mesh of ranks", ctrl(Key::kM), has_checkpoint,
               [](Frame&, UiState& state) { state.mesh_open = true; }, OverlayPolicy::kReplaces},
     ActionRow{Action::kCopyReport, "Copy the findings as text", ctrl_shift(Key::kC), has_findings,
               copy_report},

@@ -8,6 +8,7 @@
 #include "views/columns.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 #include "views/tile_map.h"
 #include "views/verdict.h"
@@ -333,7 +334,7 @@ void draw_tensor_facts(Frame& frame, Column& column) {
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   TensorId tensor = *frame.snapshot.tensor;
   head(frame, column, "TENSOR");
-  row(frame, column, "name", checkpoint.fqn(tensor), frame.theme.text);
+  row(frame, column, "name", shown_name(checkpoint.fqn(tensor)), frame.theme.text);
   row(frame, column, "shape", to_text(checkpoint.shape(tensor)), frame.theme.text);
   row(frame, column, "dtype", name(checkpoint.dtype(tensor)), frame.theme.text);
   auto chunks = checkpoint.chunks(tensor);
@@ -355,7 +356,8 @@ void draw_other_tensor(Frame& frame, Column& column) {
   const Picture* picture = frame.digest.picture.get();
   if (picture != nullptr && picture->finding && *picture->finding < findings.size()) {
     std::size_t index = *picture->finding;
-    if (link(frame, column, "finding/own", "Show what is found of it: " + findings[index].rule)) {
+    if (link(frame, column, "finding/own",
+             "Show the finding about this tensor: " + findings[index].rule)) {
       frame.emit(SelectFindingCommand{index});
       frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding selects its first tensor
     }
@@ -364,7 +366,7 @@ void draw_other_tensor(Frame& frame, Column& column) {
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, "No finding names this tensor.");
     column.y += frame.px(20);
   }
-  head(frame, column, "FINDING, OF OTHER TENSORS");
+  head(frame, column, "FINDING ABOUT OTHER TENSORS");
 }
 
 void draw_calm(Frame& frame, UiState& state, Column& column) {
@@ -387,9 +389,8 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
                  one.needs.find("--against") != one.needs.npos;
         });
     column.y += frame.px(10);
-    if (wants_expectation &&
-        link(frame, column, "expect/open",
-             "Say what is expected of it  " + to_text(key_of(Action::kExpect))))
+    if (wants_expectation && link(frame, column, "expect/open",
+                                  "Set the expected shapes  " + to_text(key_of(Action::kExpect))))
       run(Action::kExpect, frame, state);
     if (wants_expectation) column.y += frame.px(22);
   }

@@ -143,7 +143,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
        : mesh.ranks == 1 ? "·  1  RANK"
                          : "·  " + human_count(mesh.ranks) + "  RANKS");
   // Opens the panel with the inferred mesh, the evidence, and an input.
-  const char* label = frame.snapshot.mesh ? "said" : "why?";
+  const char* label = frame.snapshot.mesh ? "yours" : "why?";
   float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
   if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
                   &drawn))

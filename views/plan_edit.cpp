@@ -131,7 +131,7 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
 // Available devices and, after a dry run, the predicted time.
 void draw_devices(Frame& frame, UiState& state, Column& column) {
   const RepairOutlook* outlook = frame.snapshot.outlook.get();
-  head(frame, column, "MADE ON");
+  head(frame, column, "DEVICE");
   float x = column.left;
   auto offer = [&](const std::string& device, const std::string& label) {
     float wide = button_size(frame, label).x;
@@ -145,7 +145,7 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
       state.plan.device = device;
     x += wide + frame.px(8);
   };
-  offer("auto", "Whatever is sooner");
+  offer("auto", "Faster of the two");
   if (outlook == nullptr) offer("cpu", "CPU");
   for (std::size_t i = 0; outlook != nullptr && i < outlook->devices.size(); ++i) {
     const DeviceOutlook& one = outlook->devices[i];

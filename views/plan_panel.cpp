@@ -44,7 +44,7 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
   struct {
     const char *id, *label;
     bool chosen;
-  } choices[] = {{"plan/fill-cast", "Weights for masters, else zeros",
+  } choices[] = {{"plan/fill-cast", "Master weights from the weights, zeros elsewhere",
                   !other && (now.empty() || now == "cast")},
                  {"plan/fill-zero", "Zeros", !other && now == "zero"},
                  {"plan/fill-from", "Another checkpoint", other}};

@@ -36,7 +36,7 @@ void draw_report(Frame& frame, UiState& state) {
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, human_bytes(written.bytes));
   column.y += frame.px(16);
-  head(frame, column, "THE NEXT ONE", "a folder, or a file that is not there yet");
+  head(frame, column, "NEXT REPORT", "a folder, or a file that is not there yet");
   float height = frame.px(34), wide = button_size(frame, "Write there").x;
   bool enter = text_field(frame, column.draw, "report/path", "beside the checkpoint",
                           {column.left, column.y}, {column.width() - wide - frame.px(10), height},

@@ -67,7 +67,7 @@ void draw_side_by_side(Frame& frame, const ValuesLook& look, Column column, floa
   other = other.substr(other.find_last_of('/') + 1);
   Pane panes[] = {{"values/map", "A, what is open", *look.values},
                   {"values/map-b", "B, " + other, *look.side_by_side->values},
-                  {"values/map-difference", "B less A", difference.values}};
+                  {"values/map-difference", "Difference (B - A)", difference.values}};
   float gap = frame.px(16), wide = (column.width() - 2 * gap) / 3;
   for (std::size_t i = 0; i < 3; ++i) {
     float left = std::floor(column.left + (wide + gap) * static_cast<float>(i));

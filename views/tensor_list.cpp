@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 
 namespace shw {
@@ -171,7 +172,7 @@ void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, 
             odd ? theme.warn : theme.text, visible.texts[i]);
   if (!ImGui::IsItemHovered() || frame.stable) return;
   if (odd)
-    tooltip(frame, std::string(visible.names[i]) + ": made of other tensors than its siblings");
+    tooltip(frame, std::string(visible.names[i]) + ": has other tensors than the layers beside it");
   else if (visible.texts[i] != visible.names[i])
     tooltip(frame, visible.names[i]);
 }
@@ -203,7 +204,8 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const Visible& visible
   if (columns.bytes > 0) cell(columns.bytes, bytes_text(checkpoint, tensor));
   if (columns.dtype > 0) cell(columns.dtype, name(checkpoint.dtype(tensor)));
   cell(columns.shape, times_text(checkpoint.shape(tensor)));
-  text_from(draw, font, at.x + indent_of(frame, list, row), middle, theme.text, visible.texts[i]);
+  text_from(draw, font, at.x + indent_of(frame, list, row), middle, theme.text,
+            shown_name(visible.texts[i]));
   bool cut = visible.texts[i] != visible.names[i] || columns.shape == 0;
   if (ImGui::IsItemHovered() && cut && !frame.stable)
     tooltip(frame,

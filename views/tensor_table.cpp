@@ -7,6 +7,7 @@
 #include "views/actions.h"
 #include "views/look_panels.h"
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 
 namespace shw {
@@ -231,7 +232,8 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   const ImFont* font = frame.fonts.mono_small;
   Measure measure = [&](std::string_view t) { return text_width(font, t); };
   std::string_view fqn = s.checkpoint->fqn(tensor);
-  text_from(draw, font, columns.left, middle, frame.theme.text, shown);
+  text_from(draw, font, columns.left, middle, frame.theme.text,
+            fqn.empty() ? shown_name(fqn) : shown);
   for (std::size_t i = 0; i < columns.shown; ++i) {
     std::string text = elide_end(table_cell(*s.checkpoint, tensor, kColumnLooks[i].column),
                                  columns.width[i] - frame.px(10), measure);

@@ -7,6 +7,7 @@
 
 #include "views/imgui_versions.h"
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 #include "views/tile_colours.h"
 
@@ -70,7 +71,7 @@ void draw_name(Frame& frame, ImDrawList* draw, const Picture& picture, Column& c
   Measure measure = [&](std::string_view t) { return text_width(frame.fonts.mono, t); };
   bool with_tiles = column.width() > chips + frame.px(160);
   if (!with_tiles) chips = text_width(frame.fonts.small, dtype) + frame.px(16 + 12);
-  std::string_view fqn = checkpoint.fqn(picture.tensor);
+  std::string_view fqn = shown_name(checkpoint.fqn(picture.tensor));
   std::string shown = elide_middle(fqn, column.width() - chips, measure);
   float x = column.left;
   float width = text_from(draw, frame.fonts.mono, x, middle, frame.theme.text, shown);
