@@ -97,6 +97,7 @@ void draw_table_chip(Frame& frame, UiState& state, const Column& column, const s
   if (chip_button(frame, "list/table", x, column.y + text_height(frame.fonts.head) / 2, label,
                   &drawn))
     run(Action::kTable, frame, state);
+  action_tooltip(Action::kTable, frame);
 }
 
 // The content below the list, sized so that the list keeps its room.
@@ -148,6 +149,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
   if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
                   &drawn))
     run(Action::kMesh, frame, state);
+  action_tooltip(Action::kMesh, frame);
   column.y += frame.px(4);
   if (mesh.ranks == 0) {  // no writers known: nothing to draw
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);

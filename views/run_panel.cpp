@@ -169,8 +169,10 @@ bool run_is_shown(const Snapshot& snapshot) {
 
 void draw_run(Frame& frame, UiState& state, Region region) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  if (state.run.asked_for != run.path && !run.is_complete()) frame.emit(RunCommand{});
-  state.run.asked_for = run.is_complete() ? "" : run.path;
+  if (!run.is_complete() && !frame.job.looking && state.run.asked_for != &run) {
+    state.run.asked_for = &run;
+    frame.emit(RunCommand{});
+  }
   begin_region(frame, "run", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(24),
                 region.max.x - frame.px(24), region.min.y + frame.px(18)};

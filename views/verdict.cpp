@@ -22,7 +22,12 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const FoundA
   }
   // Losses come first: a bar that is too narrow elides the end. Those in the remaining damage are
   // described only by its findings.
-  std::string losses = unreadable_words(unreadable_in(plan->undecided));
+  const auto counting = [](const std::vector<Finding>& findings) {
+    return std::count_if(findings.begin(), findings.end(), counts_unreadable);
+  };
+  // Where the plan mends nothing of it, each tensor counts once, as everywhere.
+  const bool is_all = counting(plan->undecided) == counting(report.findings);
+  std::string losses = unreadable_words(is_all ? about.unreadable : unreadable_in(plan->undecided));
   if (!losses.empty()) losses += ". ";
   if (lost > 0)
     losses += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +

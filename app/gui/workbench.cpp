@@ -5,6 +5,7 @@
 
 #include "core/base/threads.h"
 #include "views/habits.h"
+#include "views/parts.h"
 #include "views/verdict.h"
 
 namespace shw {
@@ -37,11 +38,11 @@ void Workbench::watch_disk() {
     while (!changed_.wait_for(lock, kPause, [&] { return stopping_; })) {
       lock.unlock();
       auto snapshot = session_.snapshot();
-      // A running job may write itself, and looks again when it ends.
-      if (!session_.job().running) {
+      // A running job may write itself; a look that still runs would be begun again.
+      const JobState job = session_.job();
+      if (!job.running && !job.looking) {
         if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
-        if (snapshot->checkpoint == nullptr && snapshot->run != nullptr)
-          session_.apply(RunCommand{});
+        if (run_is_shown(*snapshot) && snapshot->run->is_complete()) session_.apply(RunCommand{});
       }
       lock.lock();
     }
