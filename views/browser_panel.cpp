@@ -242,6 +242,7 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
                  const std::string& said, ImVec2 min, ImVec2 max) {
   Sign sign = recent.verdict == "clean"      ? Sign::kOk
               : recent.verdict == "findings" ? Sign::kBad
+              : recent.verdict == "warnings" ? Sign::kWarn
                                              : Sign::kUnknown;
   float middle = (min.y + max.y) / 2, x = min.x + frame.px(8);
   draw_sign(frame, draw, {x + frame.px(6), middle}, frame.px(6), sign);

@@ -102,8 +102,11 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                      : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);
   digest->mesh = same_spec && old->mesh == snapshot->mesh ? before->mesh : make_mesh(*snapshot);
   digest->facts = same_report ? before->facts : make_card(*snapshot);
+  // Tiles are looked at in batches: a large overview is not made again for each one.
+  const bool is_large =
+      snapshot->checkpoint != nullptr && snapshot->checkpoint->chunk_count() > 100'000;
   const bool same_matrix = same_marks && old->compared == snapshot->compared &&
-                           old->tile_values == snapshot->tile_values;
+                           (is_large || old->tile_values == snapshot->tile_values);
   digest->overview = same_matrix
                          ? before->overview
                          : make_overview(*snapshot, *digest->marks, *digest->about, *digest->list);

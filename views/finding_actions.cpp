@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/rules/damage.h"
 #include "core/verbs/command_line.h"
 #include "views/action_rows.h"
 #include "views/habits.h"
@@ -77,6 +78,11 @@ std::string command_text(const Snapshot& snapshot) {
 std::string report_text(const Snapshot& snapshot) {
   std::string text = snapshot.options.checkpoint + "\n";
   if (snapshot.report == nullptr) return text;
+  const CheckReport& report = *snapshot.report;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  text += check_headline(checkpoint, report, affected_by(checkpoint, report.findings)) + "\n";
+  const std::string lost = unreadable_words(unreadable_in(checkpoint, report.findings));
+  if (!lost.empty()) text += lost + "\n";
   for (const Finding& finding : snapshot.report->findings) {
     text += "\n" + finding.rule + "  " + plural(finding.subjects.size(), "subject") + "\n";
     for (std::size_t i = 0; i < std::min<std::size_t>(finding.subjects.size(), 10); ++i)

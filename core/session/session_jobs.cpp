@@ -324,9 +324,15 @@ void Session::State::remember() {
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
       absolute(verb_options.spec), absolute(verb_options.against), verb_options.mesh};
-  place.verdict = report.verdict == Verdict::kClean      ? "clean"
-                  : report.verdict == Verdict::kFindings ? "findings"
-                                                         : "undecided";
+  // The sign of the banner: an error, a warning or a hint, all well, or not decided.
+  const bool is_error =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.severity == Severity::kError; });
+  const bool is_clean = report.verdict == Verdict::kClean && hints_in(report.unjudged).empty();
+  place.verdict = report.verdict == Verdict::kUndecided ? "undecided"
+                  : is_error                            ? "findings"
+                  : is_clean                            ? "clean"
+                                                        : "warnings";
   const Checkpoint& checkpoint = *snapshot_now->checkpoint;
   place.summary = check_headline(checkpoint, report, affected_by(checkpoint, report.findings));
   // Another window may have written meanwhile.

@@ -13,7 +13,8 @@ namespace shw::verbs {
 
 struct RecentPlace {
   std::string path, spec, against, mesh;
-  std::string verdict = {};  // "clean", "findings", "undecided"; empty: not known
+  std::string verdict =
+      {};  // "clean", "warnings", "findings" (errors), "undecided"; empty: not known
   std::string summary = {};  // "3 findings; 1,142 tensors"
   friend bool operator==(const RecentPlace&, const RecentPlace&) = default;
 };
