@@ -7,6 +7,7 @@
 #include "core/model/state_path.h"
 #include "core/transform/name_pattern.h"
 #include "core/transform/named_entries.h"
+#include "core/transform/packed_tensor.h"
 
 namespace shw {
 namespace {
@@ -94,6 +95,23 @@ Status apply(TargetState& all, const RenameStep& step) {
   }
   if (found) return {};
   return fail(ErrorKind::kUsage, "\"" + step.from + "\" names no entry");
+}
+
+Status apply(TargetState& all, const CopyStep& step) {
+  SHW_TRY(std::size_t entry, entry_named(all, step.from));
+  SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
+  SHW_TRY(TargetTensor copy, copy_of_entry(all, entry));
+  copy.fqn = step.to;
+  copy.path.clear();
+  copy.before = {};
+  // Both stand where the one stood.
+  TargetEntry first = all.tensors[entry], second;
+  first.made = std::make_shared<const PackedTensor>(std::move(tensor));
+  second.fqn = step.to;
+  second.made = std::make_shared<const PackedTensor>(std::move(copy));
+  second.tiling = first.tiling;
+  remove_entry(all, entry, {std::move(first), std::move(second)});
+  return {};
 }
 
 Status apply(TargetState& all, const DropStep& step) {

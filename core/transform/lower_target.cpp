@@ -11,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/carried_values.h"
+#include "core/formats/complete.h"
 #include "core/model/reachable.h"
 #include "core/transform/fill_program.h"
 #include "core/transform/json.h"
@@ -82,6 +83,7 @@ class Lowering {
     auto laid_out = form_.format->writer->lay_out(lowered_.outputs);
     if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
     lowered_.laid_out = std::move(*laid_out);
+    add_files(std::move(complements_));
     return {};
   }
 
@@ -108,6 +110,9 @@ class Lowering {
       SHW_CHECK(add_value(object, outputs.objects.back()));
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
+    if (!in_place_ && &all_.source().format() != form_.format) {
+      SHW_TRY(complements_, complete_outputs(*form_.format, outputs));
+    }
     add_losses();
     if (!outputs.all_new) add_left_records(all_.source(), outputs);
     return {};
@@ -153,6 +158,15 @@ class Lowering {
     first.error().advice = "bring the file back; or leave what lay in it behind, with the step " +
                            step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
     return first;
+  }
+
+  void add_files(SmallFiles files) {
+    LaidOut& laid_out = lowered_.laid_out;
+    for (auto& [path, bytes] : files) {
+      const auto file = static_cast<std::uint32_t>(laid_out.files.size());
+      laid_out.files.push_back({path, bytes.size()});
+      laid_out.before.push_back({file, 0, std::move(bytes)});
+    }
   }
 
   Error why_not_laid_out(Error error) const {
@@ -298,6 +312,7 @@ class Lowering {
   bool keeps_ = false;
   std::mutex guard_;
   NeededParts needed_;
+  SmallFiles complements_;  // what the format's readers ask for beside what is carried over
   std::map<std::string, Error> unsaid_;  // entries whose value is more than plain data
   LoweredTarget lowered_;
 };

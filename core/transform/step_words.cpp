@@ -21,6 +21,7 @@ struct StepName {
   std::string_view operator()(const PadStep&) const { return "pad"; }
   std::string_view operator()(const TrimStep&) const { return "trim"; }
   std::string_view operator()(const RenameStep&) const { return "rename"; }
+  std::string_view operator()(const CopyStep&) const { return "copy"; }
   std::string_view operator()(const DropStep&) const { return "drop"; }
   std::string_view operator()(const CastStep&) const { return "cast"; }
   std::string_view operator()(const FillStep&) const { return "fill"; }
@@ -65,6 +66,9 @@ struct StepText {
   }
   std::string operator()(const RenameStep& step) const {
     return fmt::format("{} becomes {}", step.from, step.to);
+  }
+  std::string operator()(const CopyStep& step) const {
+    return fmt::format("{}: copied as {}", step.from, step.to);
   }
   std::string operator()(const DropStep& step) const { return listed(step.tensors) + ": left out"; }
   std::string operator()(const CastStep& step) const {

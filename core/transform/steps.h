@@ -81,6 +81,10 @@ struct RenameStep {
   std::string from, to;
   bool regex = false;  // ECMAScript, of the whole name; $1 in `to` is what its first group matched
 };
+// The same elements under another name too: tied weights, where each name is saved.
+struct CopyStep {
+  std::string from, to;
+};
 struct DropStep {
   Patterns tensors;  // entries that are no tensors too
 };
@@ -125,8 +129,8 @@ struct RestoreStep {
 };
 
 using Step = std::variant<RelabelStep, RetileStep, ReshardStep, PermuteDimsStep, PermuteBlocksStep,
-                          SplitStep, ConcatStep, PadStep, TrimStep, RenameStep, DropStep, CastStep,
-                          FillStep, MaskStep, DequantiseStep, RestoreStep>;
+                          SplitStep, ConcatStep, PadStep, TrimStep, RenameStep, CopyStep, DropStep,
+                          CastStep, FillStep, MaskStep, DequantiseStep, RestoreStep>;
 
 // The word for it: "permute-dims".
 std::string_view name(const Step& step);
@@ -154,6 +158,7 @@ Status apply(TargetState& all, const ConcatStep& step);
 Status apply(TargetState& all, const PadStep& step);
 Status apply(TargetState& all, const TrimStep& step);
 Status apply(TargetState& all, const RenameStep& step);
+Status apply(TargetState& all, const CopyStep& step);
 Status apply(TargetState& all, const DropStep& step);
 Status apply(TargetState& all, const CastStep& step);
 Status apply(TargetState& all, const FillStep& step);

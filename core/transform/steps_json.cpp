@@ -91,6 +91,10 @@ struct StepWriter {
     out["to"] = step.to;
     if (step.regex) out["regex"] = true;
   }
+  void operator()(const CopyStep& step) const {
+    out["from"] = step.from;
+    out["to"] = step.to;
+  }
   void operator()(const DropStep& step) const { out["tensors"] = step.tensors; }
   void operator()(const CastStep& step) const {
     out["tensors"] = step.tensors;
@@ -214,6 +218,11 @@ Step read_rename(EditedJson& in, const StepJson& json) {
   return RenameStep{in.text(json, "from"), in.text(json, "to"), in.boolean(json, "regex", false)};
 }
 
+Step read_copy(EditedJson& in, const StepJson& json) {
+  in.only(json, {"step", "from", "to"});
+  return CopyStep{in.text(json, "from"), in.text(json, "to")};
+}
+
 Step read_drop(EditedJson& in, const StepJson& json) {
   in.only(json, {"step", "tensors"});
   return DropStep{in.texts(json, "tensors")};
@@ -299,6 +308,7 @@ constexpr StepReader kStepReaders[] = {
     {"pad", read_pad},
     {"trim", read_trim},
     {"rename", read_rename},
+    {"copy", read_copy},
     {"drop", read_drop},
     {"cast", read_cast},
     {"fill", read_fill},

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/formats/carried_values.h"
+#include "core/formats/complete.h"
 #include "core/formats/items.h"
 #include "core/repair/lower/lower.h"
 #include "core/tiles/blocks.h"
@@ -187,6 +188,9 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   }
   for (const TargetNonTensorEntry& object : all.objects) there.erase(object.fqn);
   std::erase_if(there, [&](const auto& entry) { return fills_gap(result, entry.second); });
+  const Format& format = result.format();
+  if (&all.source().format() != &format)
+    std::erase_if(there, [&](const auto& entry) { return is_added_entry(format, entry.first); });
   if (there.empty()) return std::optional<Error>();
   return differs("", "another number of entries that are no tensors");
 }

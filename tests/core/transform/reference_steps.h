@@ -232,6 +232,10 @@ struct PlainSteps {
     all.erase(step.from);
     all[step.to] = std::move(tensor);
   }
+  void operator()(const CopyStep& step) const {
+    PlainTensor tensor = all.at(step.from);
+    all[step.to] = std::move(tensor);
+  }
   void operator()(const DropStep& step) const {
     for (const std::string& fqn : step.tensors) all.erase(fqn);
   }

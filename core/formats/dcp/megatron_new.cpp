@@ -1,0 +1,188 @@
+#include "core/formats/dcp/megatron_new.h"
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/json.h"
+#include "core/formats/common/torch_archive.h"
+#include "core/formats/dcp/megatron_beside.h"
+#include "core/io/read_whole.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kExtraState = "._extra_state/shard_";
+constexpr std::string_view kMarkerText =
+    R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch", "common_backend_version": 1})";
+// A module per tensor; a model of Kimi-K2's size has some 50,000.
+constexpr std::size_t kMostExtraStates = 4'000'000;
+
+bool is_digit_at(std::string_view text, std::size_t at) {
+  return at < text.size() && text[at] >= '0' && text[at] <= '9';
+}
+
+// Sizes of the leading dims that stack layers and experts, as the name tells.
+Extents stacked_dims(const OutputTensor& tensor) {
+  const std::string_view name = tensor.fqn;
+  std::size_t count = 0;
+  for (std::string_view part :
+       {std::string_view("decoder.layers."), std::string_view(".experts.experts.")}) {
+    const std::size_t at = name.find(part);
+    if (at != std::string_view::npos && !is_digit_at(name, at + part.size())) ++count;
+  }
+  count = std::min(count, tensor.shape.size());
+  return {tensor.shape.begin(), tensor.shape.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// "1.3_2.4" of cell 7 of [2, 4]; "0_1" where nothing is stacked.
+std::string shard_text(const Extents& dims, std::int64_t cell) {
+  std::string at, of;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    at.insert(0, fmt::format("{}{}", d == 0 ? "" : ".", cell % dims[d]));
+    of.insert(0, fmt::format("{}{}", d == 0 ? "" : ".", dims[d]));
+    cell /= dims[d];
+  }
+  return dims.empty() ? "0_1" : at + "_" + of;
+}
+
+class ExtraStates {
+ public:
+  explicit ExtraStates(Outputs& outputs) : outputs_(outputs) {}
+
+  Status add_all() {
+    for (const OutputTensor& tensor : outputs_.tensors) {
+      const std::size_t dot = tensor.fqn.rfind('.');
+      if (dot == std::string::npos) continue;
+      const Extents dims = stacked_dims(tensor);
+      SHW_CHECK(add(tensor.fqn.substr(0, dot), dims));
+      // A module without weights.
+      const std::size_t attention = tensor.fqn.find(".self_attention.");
+      if (attention != std::string::npos)
+        SHW_CHECK(add(tensor.fqn.substr(0, attention) + ".self_attention.core_attention", dims));
+    }
+    return {};
+  }
+
+ private:
+  Status add(const std::string& module, const Extents& dims) {
+    if (!modules_.insert(module).second) return {};
+    const auto count = volume(dims);
+    if (!count || static_cast<std::uint64_t>(*count) > kMostExtraStates - outputs_.objects.size())
+      return fail(ErrorKind::kUnsupported, "has more layers and experts than are written",
+                  Place{.file = {}, .tensor = module});
+    for (std::int64_t cell = 0; cell < *count; ++cell) {
+      OutputObject object{fmt::format("{}{}{}", module, kExtraState, shard_text(dims, cell))};
+      object.plain = "]Na";  // [None]
+      outputs_.objects.push_back(std::move(object));
+    }
+    return {};
+  }
+
+  Outputs& outputs_;
+  std::set<std::string> modules_;
+};
+
+// --- common.pt
+
+std::string pickled_key(std::string_view text) {
+  const auto length = static_cast<std::uint32_t>(text.size());
+  std::string out(1 + sizeof length, 'X');
+  std::memcpy(out.data() + 1, &length, sizeof length);
+  return out.append(text);
+}
+std::string pickled_int(std::int64_t value) {
+  std::string out = "\x8a\x08";  // LONG1
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return out;
+}
+
+using Argument = std::pair<const char*, std::string>;
+
+// What the config.json beside the source says, under Megatron's names.
+std::vector<Argument> arguments_of(const Outputs& outputs) {
+  std::vector<Argument> out{{"tensor_model_parallel_size", pickled_int(1)},
+                            {"pipeline_model_parallel_size", pickled_int(1)},
+                            {"world_size", pickled_int(1)}};
+  bool is_untied = false;
+  for (const OutputTensor& tensor : outputs.tensors) {
+    is_untied = is_untied || tensor.fqn == "output_layer.weight";
+    if (tensor.fqn == "embedding.word_embeddings.weight" && !tensor.shape.empty())
+      out.emplace_back("padded_vocab_size", pickled_int(tensor.shape.front()));
+  }
+  out.emplace_back("untie_embeddings_and_output_weights", is_untied ? "\x88" : "\x89");
+  if (outputs.source == nullptr || outputs.source->directory() == nullptr) return out;
+  auto source = outputs.source->directory()->open("config.json");
+  if (!source) return out;
+  auto text = read_whole_text(**source, std::uint64_t{4} << 20);
+  if (!text) return out;
+  const auto config = parse_json<nlohmann::json>(*text).tree;
+  constexpr std::pair<const char*, const char*> kKeys[] = {
+      {"num_hidden_layers", "num_layers"},
+      {"hidden_size", "hidden_size"},
+      {"num_attention_heads", "num_attention_heads"},
+      {"num_key_value_heads", "num_query_groups"},
+      {"head_dim", "kv_channels"},
+      {"intermediate_size", "ffn_hidden_size"},
+      {"moe_intermediate_size", "moe_ffn_hidden_size"},
+      {"max_position_embeddings", "max_position_embeddings"},
+      {"vocab_size", "vocab_size"},
+      {"num_nextn_predict_layers", "mtp_num_layers"}};
+  for (const auto& [theirs, ours] : kKeys) {
+    auto found = config.is_object() ? config.find(theirs) : config.end();
+    if (found != config.end() && found->is_number_unsigned() &&
+        found->get<std::uint64_t>() < (std::uint64_t{1} << 40))
+      out.emplace_back(ours, pickled_int(found->get<std::int64_t>()));
+  }
+  return out;
+}
+
+bool has_singletons(const Outputs& outputs) {
+  for (const OutputTensor& tensor : outputs.tensors) {
+    if (tensor.fqn.ends_with(".linear_fc1.weight_w")) return true;
+  }
+  return false;
+}
+
+// {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata": {...}}
+std::string common_pickle(const Outputs& outputs) {
+  std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
+  for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;
+  pickle += "ub" + pickled_key("checkpoint_version");
+  pickle += std::string("G\x40\x08\x00\x00\x00\x00\x00\x00", 9);  // 3.0, big-endian
+  pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
+  pickle += pickled_key("singleton_local_shards") + (has_singletons(outputs) ? "\x88" : "\x89");
+  return pickle + "uu.";
+}
+
+Result<Bytes> common_file(const Outputs& outputs) {
+  const std::string pickle = common_pickle(outputs);
+  AroundHoles sink;
+  const TorchArchive archive{.top = "common",
+                             .pickle = payload_of(std::as_bytes(std::span(pickle)))};
+  SHW_CHECK(write_torch_archive(sink, archive));
+  Bytes out(sink.position());
+  for (const AroundHoles::Part& part : sink.parts)
+    std::memcpy(out.data() + part.offset, part.bytes.data(), part.bytes.size());
+  return out;
+}
+
+}  // namespace
+
+bool is_megatron_extra_state(std::string_view fqn) {
+  return fqn.find(kExtraState) != std::string_view::npos;
+}
+
+Result<SmallFiles> complete_megatron(Outputs& outputs) {
+  SHW_CHECK(ExtraStates(outputs).add_all());
+  const auto marker = std::as_bytes(std::span(kMarkerText));
+  SmallFiles files;
+  files.emplace_back(kMegatronMarker, Bytes(marker.begin(), marker.end()));
+  SHW_TRY(Bytes common, common_file(outputs));
+  files.emplace_back(kCommonState, std::move(common));
+  return files;
+}
+
+}  // namespace shw
