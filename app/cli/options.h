@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "core/exec/device.h"
+#include "core/verbs/map_convert.h"
 #include "core/verbs/options.h"
 #include "gpu/tile_transport.h"
 
 namespace shw::cli {
 
 struct Options : VerbOptions {
+  verbs::MapOptions mapping;  // of convert
   std::string verb;
   std::string subject;  // show, map: FQN; ls: filter; explain: rule or text; demo: folder
   std::vector<std::string> names;  // stats: FQNs and patterns

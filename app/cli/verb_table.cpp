@@ -109,12 +109,17 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright convert step_9000 --to safetensors --leave-out 'optimizer.*' --out hf\n"
      "  shardwright convert step_9000 --to safetensors --weights-only --strip model. --dtype bf16\n"
      "  shardwright convert step_9000 --to torch layers.3 '*.weight'   only what fits, as in ls\n"
-     "  shardwright convert hf --to dcp --out step_0",
+     "  shardwright convert hf --to dcp --out step_0\n"
+     "  shardwright convert hf --to torch_dist --out run/release       for Megatron-LM\n"
+     "  shardwright convert run/iter_0000100 --to hf --config hf --out back",
      "With proof. Entries that the format has no place for are refused by name; --weights-only "
      "leaves them out. Exit code 1 where WORDS fit nothing.\n\nThe files have the names that "
      "transformers, diffusers and PEFT look for, and config.json, tokenizer and the like come "
      "along. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
-     "float32 as they are, and config.json says the new dtype."},
+     "float32 as they are, and config.json says the new dtype.\n\nWith --to hf, torch_dist, titan "
+     "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
+     "Megatron-FSDP, by a map (docs/maps.md). Only weights: optimizer states and random states are "
+     "left out by name. What no file says is asked for with --set."},
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"

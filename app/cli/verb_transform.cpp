@@ -11,6 +11,7 @@
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/convert_plan.h"
+#include "core/verbs/map_convert.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
@@ -144,6 +145,10 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   if (!result) return fail_with(context, result.error());
   print_device_use(context, result->device);
   print_traffic(context, result->traffic);
+  if (!options.mapping.config.empty() && plan.format == "safetensors") {
+    auto copied = verbs::copy_model_files(options.mapping, result->output);
+    if (!copied) return fail_with(context, copied.error());
+  }
   verbs::Opened bare = opened;
   bare.mesh.reset();
   bare.spec.reset();
@@ -201,18 +206,27 @@ int run_reshard(Context& context) {
 }
 
 int run_convert(Context& context) {
+  const Options& options = context.options;
+  if (options.to.empty() && options.mapping.map.empty())
+    return fail_with(context, Error{ErrorKind::kUsage,
+                                    "convert needs --to or --map",
+                                    {},
+                                    "write --to safetensors, or --to hf to change names as well"});
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  VerbOptions said = context.options;
-  said.only = context.options.subject;
-  auto made = verbs::plan_of_convert(*opened, said, &context.progress);
+  VerbOptions said = options;
+  said.only = options.subject;
+  const bool is_mapped = verbs::asks_for_map(options, options.mapping);
+  auto made = is_mapped ? verbs::plan_mapped(*opened, said, options.mapping)
+                        : verbs::plan_of_convert(*opened, said, &context.progress);
   if (!made) return fail_with(context, made.error());
   if (made->is_empty) {
     context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
     return kFindings;  // as ls and grep: nothing was found
   }
   for (const std::string& note : made->notes) context.terminal.say(printable(note));
-  return write_result(context, *opened, made->plan, "-" + context.options.to);
+  return write_result(context, *opened, made->plan,
+                      "-" + (options.to.empty() ? "mapped" : options.to));
 }
 
 }  // namespace shw::cli

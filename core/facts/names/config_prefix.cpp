@@ -37,6 +37,19 @@ bool is_root(const ModelPart& part, std::string_view prefix) {
   return std::find(part.roots.begin(), part.roots.end(), prefix) != part.roots.end();
 }
 
+// Megatron-core's names or torchtitan's: they load by names of their own, and a config.json beside
+// them says what the model is.
+bool has_names_of_trainer(const Checkpoint& checkpoint) {
+  constexpr std::string_view kEmbeddings[] = {"embedding.word_embeddings.weight",
+                                              "tok_embeddings.weight"};
+  for (TensorId tensor : checkpoint.tensors()) {
+    for (std::string_view name : kEmbeddings) {
+      if (checkpoint.fqn(tensor).ends_with(name)) return true;
+    }
+  }
+  return false;
+}
+
 void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix& prefix,
                const Progress* progress) {
   const bool ends_right = prefix.found.ends_with(prefix.expected);
@@ -75,7 +88,8 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto before = before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];
   }
-  if (seen.size() != 1 || is_root(part, seen.begin()->first)) return std::nullopt;
+  if (seen.size() != 1 || is_root(part, seen.begin()->first) || has_names_of_trainer(checkpoint))
+    return std::nullopt;
   ConfigPrefix prefix;
   prefix.found = seen.begin()->first;
   prefix.expected = part.roots.front();

@@ -1,0 +1,68 @@
+// The rows of a map on the tensors that are there: which tensors each row takes, under which names,
+// with every size as a number.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/maps/model_facts.h"
+#include "core/maps/model_map.h"
+#include "core/tensor/shape.h"
+
+namespace shw {
+
+enum class MapWay : std::uint8_t { kForward, kBack };
+
+struct MapTensor {
+  std::string fqn;
+  Extents shape;
+};
+
+// An operation with its sizes, and the shapes of one cell before it.
+struct BoundOp {
+  MapOp::Kind kind = MapOp::Kind::kJoin;
+  std::size_t dim = 0;
+  std::int64_t pieces = 1;
+  Extents parts = {};  // of the dim, of each tensor that is joined or split
+  Extents view = {}, order = {};
+  std::int64_t size = 0, to = 0;
+  double value = 0;
+};
+
+struct BoundRow {
+  std::size_t row = 0;  // in ModelMap::rows
+  std::vector<std::string> to;
+  Extents lead = {};                           // sizes of the counters that are stacked
+  std::vector<std::vector<std::string>> from;  // by cell of `lead`, the last counter first
+  std::vector<BoundOp> ops = {};
+  std::vector<Extents> from_shapes = {}, to_shapes = {};  // of one cell, without `lead`
+};
+
+struct BoundMap {
+  MapWay way = MapWay::kForward;
+  std::vector<BoundRow> rows;
+  std::vector<std::pair<std::string, std::string>> stripped = {};  // a name, and what it is read as
+  std::vector<std::pair<std::string, std::string>> copies =
+      {};  // made: the copy, and what it is of
+  std::vector<std::pair<std::string, std::string>> left_copies = {};  // left out: the same
+  std::vector<std::string> left_out = {}, without_row = {};
+};
+
+// What tells, by names alone, which map is meant.
+struct MapFit {
+  std::size_t tensors = 0;     // that have a row
+  bool is_as_written = false;  // names have the prefix that the map writes; breaks a tie
+  auto operator<=>(const MapFit&) const = default;
+};
+MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+              const ModelFacts& facts);
+
+// kUsage names the value that has to be said. kUnsupported: a shape does not fit its row, or a
+// counter that is stacked has gaps.
+Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+                          const ModelFacts& facts);
+
+}  // namespace shw

@@ -1,0 +1,502 @@
+#include "core/maps/compare_mapped.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "core/base/hash.h"
+#include "core/base/words.h"
+#include "core/facts/values/value_reader.h"
+#include "core/formats/items.h"
+#include "core/maps/built_in_maps.h"
+#include "core/maps/diagnose_rows.h"
+#include "core/maps/map_values.h"
+#include "core/transform/named_entries.h"
+#include "core/transform/part_reader.h"
+
+namespace shw {
+namespace {
+
+// Both sides of one tensor are held in memory.
+constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
+
+// Elements of a box into a whole tensor, row by row.
+void put_box(BytesView from, const Box& box, const Extents& shape, std::size_t width, Bytes& to) {
+  const Extents strides = row_major_strides(shape);
+  const std::size_t ndim = shape.size();
+  const std::size_t run = (ndim == 0 ? 1 : static_cast<std::size_t>(box.sizes.back())) * width;
+  Extents at(ndim, 0);
+  for (std::size_t read = 0; run > 0 && read + run <= from.size(); read += run) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < ndim; ++d) place += (box.offsets[d] + at[d]) * strides[d];
+    std::memcpy(to.data() + static_cast<std::size_t>(place) * width, from.data() + read, run);
+    for (std::size_t d = ndim; d-- > 1;) {
+      if (++at[d - 1] < box.sizes[d - 1]) break;
+      at[d - 1] = 0;
+    }
+  }
+}
+void take_box(BytesView from, const Box& box, const Extents& shape, std::size_t width, Bytes& to) {
+  to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
+  const Extents strides = row_major_strides(shape);
+  const std::size_t ndim = shape.size();
+  const std::size_t run = (ndim == 0 ? 1 : static_cast<std::size_t>(box.sizes.back())) * width;
+  Extents at(ndim, 0);
+  for (std::size_t written = 0; run > 0 && written + run <= to.size(); written += run) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < ndim; ++d) place += (box.offsets[d] + at[d]) * strides[d];
+    std::memcpy(to.data() + written, from.data() + static_cast<std::size_t>(place) * width, run);
+    for (std::size_t d = ndim; d-- > 1;) {
+      if (++at[d - 1] < box.sizes[d - 1]) break;
+      at[d - 1] = 0;
+    }
+  }
+}
+
+std::string counter_word(const std::string& counter) {
+  if (counter == "l") return "layer";
+  if (counter == "e") return "expert";
+  return counter;
+}
+
+// "q_proj" of "model.layers.{l}.self_attn.q_proj.weight".
+std::string module_word(const std::string& pattern) {
+  const std::size_t dot = pattern.rfind('.');
+  if (dot == std::string::npos || dot == 0) return pattern;
+  const std::size_t before = pattern.rfind('.', dot - 1);
+  return pattern.substr(before == std::string::npos ? 0 : before + 1,
+                        dot - (before == std::string::npos ? 0 : before + 1));
+}
+
+RowLayout layout_of(const ModelMap& map, const BoundRow& bound, std::int64_t head_dim) {
+  const MapRow& row = map.rows[bound.row];
+  RowLayout layout;
+  layout.lead = bound.lead.size();
+  layout.head_dim = head_dim;
+  for (const std::string& counter : counters_in(row.from.front())) {
+    if (!row.to.front().has(counter)) layout.counters.push_back(counter_word(counter));
+  }
+  for (const BoundOp& op : bound.ops) {
+    const bool joins = op.kind == MapOp::Kind::kJoin || op.kind == MapOp::Kind::kRegroup;
+    if (!joins && op.kind != MapOp::Kind::kUngroup) continue;
+    layout.dim = op.dim;
+    layout.parts = op.parts;
+    layout.pieces = op.kind == MapOp::Kind::kUngroup ? 1 : op.pieces;
+    layout.part_names.clear();
+    for (std::size_t i = 0; i < op.parts.size(); ++i)
+      layout.part_names.push_back(op.kind == MapOp::Kind::kJoin ? module_word(row.from[i].text)
+                                                                : fmt::format("part {}", i + 1));
+  }
+  if (layout.parts.empty() && bound.to_shapes.size() == 1 && !bound.to_shapes.front().empty()) {
+    layout.parts = {bound.to_shapes.front().front()};
+    layout.part_names = {module_word(row.from.front().text)};
+  }
+  return layout;
+}
+
+// Numbers in names, and what is around them.
+std::vector<std::int64_t> numbers_in(const std::string& name, std::string& around) {
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool is_digit = name[i] >= '0' && name[i] <= '9';
+    const bool begins = i == 0 || name[i - 1] < '0' || name[i - 1] > '9';
+    if (is_digit && begins) out.push_back(0);
+    if (is_digit && out.back() < 1'000'000) out.back() = out.back() * 10 + (name[i] - '0');
+    if (!is_digit) around += name[i];
+  }
+  return out;
+}
+
+// It holds what belongs to `of`: the same one of another layer or expert, or something else.
+std::string moved_text(const std::string& fqn, const std::string& of) {
+  std::string here, there;
+  const auto is = numbers_in(fqn, here), was = numbers_in(of, there);
+  if (here == there && is.size() == was.size()) {
+    for (std::size_t i = 0; i < is.size(); ++i) {
+      if (is[i] == was[i]) continue;
+      const char* what = i == 0 ? "layer" : "expert";
+      const std::int64_t shift = was[i] - is[i];
+      if (shift == 1 || shift == -1)
+        return fmt::format("every {0} holds what belongs to the {1} one: {0}s are off by one", what,
+                           shift > 0 ? "next" : "previous");
+      return fmt::format("{0}s stand in another order: {0} {1} holds what belongs to {0} {2}", what,
+                         is[i], was[i]);
+    }
+  }
+  return "it holds what belongs to " + of;
+}
+
+using Kind = MappedDifference::Kind;
+
+// What the map makes of one checkpoint, and another one that is in its world.
+class MappedPair {
+ public:
+  MappedPair(const TargetState& mapped, const Checkpoint& other, const BoundMap& bound,
+             const ModelMap& map, bool is_other_compared)
+      : mapped_(mapped),
+        other_(other),
+        map_(map),
+        is_other_compared_(is_other_compared),
+        reader_(mapped) {
+    for (const BoundRow& row : bound.rows) {
+      for (const std::string& to : row.to) rows_[to] = &row;
+    }
+  }
+
+  Result<MappedComparison> compare(const BoundMap& of_other, const MappedOptions& options,
+                                   std::int64_t head_dim, Progress* progress) {
+    head_dim_ = head_dim;
+    reads_values_ = options.reads_values;
+    names_ = names_of_other(of_other);
+    for (std::size_t i = 0; i < mapped_.tensors.size(); ++i) {
+      if (is_cancelled(progress)) return cancelled_error();
+      auto found = names_.find(without_written_prefix(mapped_.tensors[i].fqn));
+      if (found == names_.end()) {
+        add_alone(mapped_.tensors[i].fqn);
+        continue;
+      }
+      SHW_CHECK(compare_one(i, found->second));
+      names_.erase(found);
+    }
+    for (const std::string& left : of_other.left_out) names_.erase(left);
+    for (const auto& [copy, of] : of_other.left_copies) names_.erase(copy);
+    for (const auto& [read, saved] : names_)
+      (is_other_compared_ ? out_.more : out_.missing).push_back({saved, {saved}});
+    out_.reads_values = reads_values_;
+    name_moved();
+    return std::move(out_);
+  }
+
+ private:
+  // As the map calls it, and as it is saved.
+  std::map<std::string, std::string> names_of_other(const BoundMap& of_other) const {
+    std::map<std::string, std::string> names;
+    for (std::uint32_t t = 0; t < other_.tensor_count(); ++t)
+      names.emplace(other_.fqn(TensorId{t}), other_.fqn(TensorId{t}));
+    for (const auto& [saved, read] : of_other.stripped) {
+      names.erase(saved);
+      names[read] = saved;
+    }
+    return names;
+  }
+  std::string without_written_prefix(const std::string& name) const {
+    const std::string& prefix = map_.written_prefix;
+    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  }
+  static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
+    return static_cast<std::uint64_t>(volume(shape).value_or(INT64_MAX / 64)) * size_of(dtype);
+  }
+
+  // A tensor that only the mapped one has.
+  void add_alone(const std::string& fqn) {
+    MappedAlone alone{fqn, {}};
+    auto row = rows_.find(fqn);
+    if (row != rows_.end()) {
+      for (const auto& from : row->second->from)
+        alone.here.insert(alone.here.end(), from.begin(), from.end());
+    }
+    if (!is_other_compared_ && !alone.here.empty()) alone.fqn = alone.here.front();
+    (is_other_compared_ ? out_.missing : out_.more).push_back(std::move(alone));
+  }
+
+  Status compare_one(std::size_t entry, const std::string& saved) {
+    SHW_TRY(const TargetTensor tensor, copy_of_entry(mapped_, entry));
+    const TensorId at = *other_.find(saved);
+    HeldTensor made{tensor.dtype, tensor.shape, {}};
+    HeldTensor held{other_.dtype(at), copy_of(other_.shape(at)), {}};
+    if (!reads_values_) {
+      if (made.shape != held.shape) add(tensor.fqn, saved, shape_text(made, held), Kind::kShape);
+      return {};
+    }
+    if (bytes_of(made.dtype, made.shape) > kMostCompared ||
+        bytes_of(held.dtype, held.shape) > kMostCompared) {
+      out_.unread.push_back(saved);
+      return {};
+    }
+    SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
+    held.bytes = std::move(values.bytes);
+    if (values.uncovered != 0 || held.bytes.size() != bytes_of(held.dtype, held.shape)) {
+      add(tensor.fqn, saved, "it is not whole: `check` says what is wrong", Kind::kDamaged);
+      return {};
+    }
+    made.bytes.resize(bytes_of(made.dtype, made.shape));
+    SHW_CHECK(read_parts(tensor, made));
+    ++out_.compared;
+    const Dtype is = held.dtype, was = made.dtype;
+    if (is != was) widen(held, made);
+    take_padding(tensor, held, made);
+    moved_.emplace(to_hex(hash_of(reference_of(made, held).bytes)), tensor.fqn);
+    const bool is_equal =
+        made.dtype == held.dtype && made.shape == held.shape && made.bytes == held.bytes;
+    if (!is_equal)
+      add_difference(tensor.fqn, saved, made, held);
+    else if (is == was)
+      ++out_.equal;
+    else
+      add(tensor.fqn, saved, dtype_text(is, was), Kind::kDtype);
+    return {};
+  }
+
+  const HeldTensor& reference_of(const HeldTensor& made, const HeldTensor& held) const {
+    return is_other_compared_ ? made : held;
+  }
+  const HeldTensor& compared_of(const HeldTensor& made, const HeldTensor& held) const {
+    return is_other_compared_ ? held : made;
+  }
+
+  void add_difference(const std::string& fqn, const std::string& saved, const HeldTensor& made,
+                      const HeldTensor& held) {
+    const HeldTensor &is = compared_of(made, held), &was = reference_of(made, held);
+    auto row = rows_.find(fqn);
+    const RowLayout layout =
+        row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, head_dim_);
+    if (auto cause = wrong_conversion(is, was, layout)) {
+      add(fqn, saved, std::move(*cause), Kind::kMistake, differing_cells(is, was, layout.lead));
+    } else if (is.shape != was.shape) {
+      add(fqn, saved, shape_text(made, held), Kind::kShape);
+    } else {
+      add(fqn, saved, values_text(is, was), Kind::kValues, differing_cells(is, was, layout.lead));
+      moved_there_.emplace_back(out_.differences.size() - 1, to_hex(hash_of(is.bytes)));
+    }
+  }
+
+  // Numbers of two dtypes are compared as float32.
+  static void widen(HeldTensor& held, HeldTensor& made) {
+    if (!has_values(held.dtype) || !has_values(made.dtype)) return;
+    for (HeldTensor* one : {&held, &made}) {
+      const std::vector<float> values = to_floats(one->dtype, one->bytes);
+      const auto bytes = std::as_bytes(std::span(values));
+      one->bytes.assign(bytes.begin(), bytes.end());
+      one->dtype = Dtype::kFloat32;
+    }
+  }
+  std::string dtype_text(Dtype held, Dtype made) const {
+    return fmt::format("it is {}, and {} was expected; the values are equal",
+                       name(is_other_compared_ ? held : made),
+                       name(is_other_compared_ ? made : held));
+  }
+  // Cells of the leading dims that are not equal; empty: all of them count.
+  static std::vector<std::size_t> differing_cells(const HeldTensor& is, const HeldTensor& was,
+                                                  std::size_t lead) {
+    std::vector<std::size_t> out;
+    if (is.bytes.size() != was.bytes.size() || lead > is.shape.size()) return out;
+    const auto count =
+        static_cast<std::size_t>(volume(ExtentsView(is.shape).first(lead)).value_or(0));
+    const std::size_t length = count == 0 ? 0 : is.bytes.size() / count;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::memcmp(is.bytes.data() + i * length, was.bytes.data() + i * length, length) != 0)
+        out.push_back(i);
+    }
+    return out;
+  }
+
+  void add(const std::string& fqn, const std::string& saved, std::string cause, Kind kind,
+           const std::vector<std::size_t>& cells = {}) {
+    MappedDifference difference{fqn, {}, std::move(cause), kind};
+    auto row = rows_.find(fqn);
+    if (is_other_compared_ || row == rows_.end()) {
+      difference.subjects = {saved};
+    } else {
+      const auto& from = row->second->from;
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        if (cells.empty() || std::find(cells.begin(), cells.end(), i) != cells.end())
+          difference.subjects.insert(difference.subjects.end(), from[i].begin(), from[i].end());
+      }
+    }
+    out_.differences.push_back(std::move(difference));
+  }
+
+  Status read_parts(const TargetTensor& tensor, HeldTensor& made) {
+    Bytes bytes;
+    for (const Part& part : tensor.parts) {
+      SHW_CHECK(reader_.read(part, part.box, bytes));
+      put_box(bytes, part.box, made.shape, size_of(made.dtype), made.bytes);
+    }
+    return {};
+  }
+
+  // Padding is whatever was trained there: it is not compared.
+  static void take_padding(const TargetTensor& tensor, const HeldTensor& held, HeldTensor& made) {
+    Bytes bytes;
+    if (held.shape != made.shape || held.dtype != made.dtype) return;
+    for (const Part& part : tensor.parts) {
+      if (!part.is_padding()) continue;
+      take_box(held.bytes, part.box, made.shape, size_of(made.dtype), bytes);
+      put_box(bytes, part.box, made.shape, size_of(made.dtype), made.bytes);
+    }
+  }
+
+  std::string shape_text(const HeldTensor& made, const HeldTensor& held) const {
+    return fmt::format("its shape is {}, and {} was expected",
+                       to_text(compared_of(made, held).shape),
+                       to_text(reference_of(made, held).shape));
+  }
+  static std::string values_text(const HeldTensor& is, const HeldTensor& was) {
+    if (is.dtype != was.dtype)
+      return fmt::format("it is {}, and {} was expected; values differ too", name(is.dtype),
+                         name(was.dtype));
+    std::size_t differ = 0;
+    const std::size_t width = size_of(was.dtype);
+    for (std::size_t i = 0; i < was.bytes.size(); i += width)
+      differ += std::memcmp(is.bytes.data() + i, was.bytes.data() + i, width) != 0 ? 1U : 0U;
+    return fmt::format("{} of its {} elements differ, and no known mistake makes them so",
+                       human_count(differ), human_count(was.bytes.size() / width));
+  }
+
+  // A tensor that is another one of the reference.
+  void name_moved() {
+    for (const auto& [at, hash] : moved_there_) {
+      auto found = moved_.find(hash);
+      MappedDifference& difference = out_.differences[at];
+      if (found == moved_.end() || found->second == difference.fqn) continue;
+      difference.cause = moved_text(difference.fqn, found->second);
+      difference.kind = Kind::kMistake;
+    }
+  }
+
+  const TargetState& mapped_;
+  const Checkpoint& other_;
+  const ModelMap& map_;
+  const bool is_other_compared_;
+  std::int64_t head_dim_ = 0;
+  bool reads_values_ = true;
+  PartReader reader_;
+  std::map<std::string, const BoundRow*> rows_;
+  std::map<std::string, std::string> names_;
+  std::map<std::string, std::string> moved_;  // tensors of the reference by their hash
+  std::vector<std::pair<std::size_t, std::string>> moved_there_;
+  MappedComparison out_;
+};
+
+const ModelMap* map_between(const std::string& a, const std::string& b) {
+  for (const ModelMap& map : built_in_maps()) {
+    if ((map.from == a && map.to == b) || (map.from == b && map.to == a)) return &map;
+  }
+  return nullptr;
+}
+
+// Padding is compared at the size that the other one has.
+void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
+                    ModelFacts& facts) {
+  for (const BoundRow& row : bound.rows) {
+    for (const MapOp& op : map.rows[row.row].ops) {
+      if (op.kind != MapOp::Kind::kPad || map.values.find(op.to) == map.values.end()) continue;
+      const auto id = other.find(row.to.front());
+      if (id && !other.shape(*id).empty()) facts.said.emplace(op.to, other.shape(*id).front());
+    }
+  }
+}
+
+// How many of the names that the map makes the other one has; nothing where the map does not fit.
+std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
+                            const std::set<std::string>& other, const ModelFacts& facts) {
+  auto bound = bind_map(map, MapWay::kForward, one, facts);
+  std::size_t count = 0;
+  if (!bound) return count;
+  for (const BoundRow& row : bound->rows) {
+    for (const std::string& name : row.to) count += other.contains(name) ? 1U : 0U;
+  }
+  return count;
+}
+
+// The forms in which most names are those of the other one.
+void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
+                  const std::set<std::string>& other, ModelFacts& facts) {
+  for (const MapForms& forms : map.forms) {
+    std::string best;
+    std::size_t most = 0;
+    for (const std::string& choice : forms.choices) {
+      ModelFacts tried = facts;
+      tried.said_forms.push_back(choice);
+      const std::size_t count = names_in_common(map, one, other, tried);
+      if (count > most) best = choice;
+      most = std::max(most, count);
+    }
+    if (!best.empty()) facts.said_forms.push_back(best);
+  }
+}
+
+std::int64_t head_dim_of(const ModelMap& map, const ModelFacts& facts) {
+  const std::vector<MapTensor> none;
+  const NumberedNames names;
+  return MapValues(map, facts, none, names).value("head_dim").value_or(0);
+}
+
+}  // namespace
+
+bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
+  const std::string world_a = world_of(named_shapes(a), facts);
+  const std::string world_b = world_of(named_shapes(b), facts);
+  return !world_a.empty() && !world_b.empty() && world_a != world_b;
+}
+
+namespace {
+
+using MapTensors = std::vector<MapTensor>;
+
+// The map between the two, and whether the first one is in its world `from`; null where both are of
+// one world.
+struct MapOfPair {
+  const ModelMap* map = nullptr;
+  bool is_first_from = true;
+};
+Result<MapOfPair> map_of_pair(const MapTensors& first, const MapTensors& second,
+                              const ModelMap* map, const ModelFacts& facts) {
+  if (map != nullptr)
+    return MapOfPair{map, fit_of(*map, MapWay::kForward, first, facts).tensors >=
+                              fit_of(*map, MapWay::kForward, second, facts).tensors};
+  const std::string from = world_of(first, facts), to = world_of(second, facts);
+  if (from.empty() || to.empty() || from == to) return MapOfPair{};
+  map = map_between(from, to);
+  if (map == nullptr)
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("no one map is known between {} and {}", from, to), {},
+                "convert one of them with --to hf, and compare the result");
+  return MapOfPair{map, from == map->from};
+}
+
+// What a person said, and the forms and the padding of the one that is not mapped.
+ModelFacts facts_followed(const ModelMap& map, const MapTensors& shapes, const Checkpoint& other,
+                          const BoundMap& of_other, const ModelFacts& facts) {
+  ModelFacts followed = facts;
+  std::set<std::string> names;
+  for (std::uint32_t t = 0; t < other.tensor_count(); ++t)
+    names.insert(std::string(other.fqn(TensorId{t})));
+  for (const auto& [saved, read] : of_other.stripped) names.insert(map.written_prefix + read);
+  follow_forms(map, shapes, names, followed);
+  ModelFacts padded = followed;
+  follow_padding(other, of_other, map, padded);
+  return bind_map(map, MapWay::kForward, shapes, padded) ? padded : followed;
+}
+
+}  // namespace
+
+Result<std::optional<MappedComparison>> compare_mapped(
+    const std::shared_ptr<const Checkpoint>& compared,
+    const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
+    const ModelFacts& facts, Progress* progress) {
+  const MapTensors shapes = named_shapes(*compared), expected = named_shapes(*reference);
+  SHW_TRY(const MapOfPair pair, map_of_pair(shapes, expected, options.map, facts));
+  if (pair.map == nullptr) return std::optional<MappedComparison>();
+  const ModelMap& map = *pair.map;
+  const auto& one = pair.is_first_from ? compared : reference;
+  const auto& other = pair.is_first_from ? reference : compared;
+  const MapTensors& of_one = pair.is_first_from ? shapes : expected;
+  BoundMap of_other;
+  if (auto bound = bind_map(map, MapWay::kBack, pair.is_first_from ? expected : shapes, facts))
+    of_other = std::move(*bound);
+  const ModelFacts followed = facts_followed(map, of_one, *other, of_other, facts);
+  SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {"*"}));
+  SHW_TRY(TargetState state, apply_steps(target_state_of(one), steps.steps, progress));
+  MappedPair both(state, *other, steps.bound.back(), map, !pair.is_first_from);
+  SHW_TRY(MappedComparison out, both.compare(of_other, options, head_dim_of(map, facts), progress));
+  out.from = steps.from;
+  out.to = steps.to;
+  out.map = map.name;
+  return std::optional(std::move(out));
+}
+
+}  // namespace shw

@@ -1,0 +1,111 @@
+// Elements that a conversion changed: shifted by 1, multiplied, rounded, left at zero.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/facts/values/value_reader.h"
+#include "core/maps/diagnose_rows.h"
+
+namespace shw {
+namespace {
+
+// bfloat16 keeps 8 bits of a number.
+constexpr double kValueRounding = 1.0 / 64;
+
+struct TwoValues {
+  std::vector<float> there, expected;
+};
+
+bool all_are(const std::vector<float>& values, float value) {
+  return std::all_of(values.begin(), values.end(), [&](float one) { return one == value; });
+}
+
+std::optional<std::string> never_written(const TwoValues& values) {
+  for (const float value : {0.0F, 1.0F}) {
+    if (all_are(values.there, value) && !all_are(values.expected, value))
+      return fmt::format("every element is {}, as before a load: the conversion did not write it",
+                         value == 0 ? "0" : "1");
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> wrong_by_one(const TwoValues& values) {
+  const std::size_t count = values.there.size();
+  if (count < 4) return std::nullopt;
+  const float shift = values.there[0] > values.expected[0] ? 1.0F : -1.0F;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float largest =
+        std::max({1.0F, std::fabs(values.there[i]), std::fabs(values.expected[i])});
+    if (!(std::fabs(values.there[i] - values.expected[i] - shift) <=
+          static_cast<float>(kValueRounding) * largest))
+      return std::nullopt;
+  }
+  return fmt::format(
+      "every element is {} by 1: a norm that multiplies by 1 + weight was taken for one that "
+      "multiplies by weight, or the other way round",
+      shift > 0 ? "larger" : "smaller");
+}
+
+// The number that every element was multiplied by; 0 where there is none.
+double factor_of(const TwoValues& values) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < values.expected.size(); ++i) {
+    if (std::fabs(values.expected[i]) > std::fabs(values.expected[largest])) largest = i;
+  }
+  const double factor = static_cast<double>(values.there[largest]) / values.expected[largest];
+  if (!std::isfinite(factor) || factor == 0) return 0;
+  for (std::size_t i = 0; i < values.there.size(); ++i) {
+    const double is = values.there[i], was = values.expected[i] * factor;
+    if (!(std::fabs(is - was) <= kValueRounding * std::max(std::fabs(is), std::fabs(was)) + 1e-30))
+      return 0;
+  }
+  return factor;
+}
+
+std::optional<std::string> multiplied(const TwoValues& values) {
+  const double factor = factor_of(values);
+  if (factor == 0) return std::nullopt;
+  // Weights of the next steps differ as little.
+  if (std::fabs(factor - 1) <= 2 * kValueRounding) return std::nullopt;
+  return fmt::format(
+      "every element is {:.4g} times the one that was expected: a scale was applied "
+      "that does not belong there, or was left out",
+      factor);
+}
+
+// Rows from one on are zero.
+std::optional<std::string> zero_rows(const TwoValues& values, const Extents& shape) {
+  if (shape.empty() || shape.front() < 2) return std::nullopt;
+  const std::size_t row = values.there.size() / static_cast<std::size_t>(shape.front());
+  std::size_t end = values.there.size();
+  while (end > 0 && values.there[end - 1] == 0) --end;
+  const std::size_t rows = row == 0 ? 0 : (end + row - 1) / row;
+  if (rows == 0 || rows == static_cast<std::size_t>(shape.front())) return std::nullopt;
+  for (std::size_t i = 0; i < rows * row; ++i) {
+    if (values.there[i] != values.expected[i]) return std::nullopt;
+  }
+  return fmt::format(
+      "rows {} to {} are zero, and all rows before them are right: they were cut "
+      "off and filled up again",
+      rows, shape.front() - 1);
+}
+
+}  // namespace
+
+std::optional<std::string> wrong_values(const HeldTensor& there, const HeldTensor& expected) {
+  if (!has_values(there.dtype) || !has_values(expected.dtype) || there.shape != expected.shape ||
+      there.bytes.empty())
+    return std::nullopt;
+  const TwoValues values{to_floats(there.dtype, there.bytes),
+                         to_floats(expected.dtype, expected.bytes)};
+  if (auto text = never_written(values)) return text;
+  if (auto text = wrong_by_one(values)) return text;
+  if (auto text = zero_rows(values, there.shape)) return text;
+  return multiplied(values);
+}
+
+}  // namespace shw

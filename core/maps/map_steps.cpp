@@ -1,0 +1,284 @@
+#include "core/maps/map_steps.h"
+
+#include <set>
+
+namespace shw {
+namespace {
+
+// A dim cut into blocks, and the order that they come in.
+struct BlockOrder {
+  Extents sizes, order;
+};
+
+// Of parts that lie one after the other: piece 0 of each, piece 1 of each, ...
+BlockOrder joined(const Extents& parts, std::int64_t pieces) {
+  BlockOrder out;
+  for (std::int64_t part : parts) {
+    for (std::int64_t i = 0; i < pieces; ++i) out.sizes.push_back(part / pieces);
+  }
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      out.order.push_back(static_cast<std::int64_t>(k) * pieces + i);
+  }
+  return out;
+}
+// The reverse.
+BlockOrder parted(const Extents& parts, std::int64_t pieces) {
+  BlockOrder out;
+  const auto count = static_cast<std::int64_t>(parts.size());
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    for (std::int64_t part : parts) out.sizes.push_back(part / pieces);
+  }
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t i = 0; i < pieces; ++i) out.order.push_back(i * count + k);
+  }
+  return out;
+}
+
+// Of a dim that is seen as `view`: its axes in another order. Axes at the end that stay there are
+// one block.
+Extents permuted(Extents view, Extents order) {
+  while (!order.empty() && order.back() == static_cast<std::int64_t>(view.size()) - 1) {
+    order.pop_back();
+    view.pop_back();
+  }
+  const Extents strides = row_major_strides(view);
+  Extents out{0};
+  for (std::int64_t axis : order) {
+    const auto a = static_cast<std::size_t>(axis);
+    Extents next;
+    next.reserve(out.size() * static_cast<std::size_t>(view[a]));
+    for (std::int64_t begin : out) {
+      for (std::int64_t i = 0; i < view[a]; ++i) next.push_back(begin + i * strides[a]);
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+Extents reversed(const Extents& order) {
+  Extents out(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    out[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return out;
+}
+
+class MapSteps {
+ public:
+  MapSteps(const BoundMap& bound, std::size_t first) : bound_(bound), next_(first) {
+    for (const BoundRow& row : bound.rows) {
+      if (bound.way == MapWay::kBack) taken_.insert(row.to.begin(), row.to.end());
+      if (bound.way == MapWay::kForward) {
+        for (const auto& from : row.from) taken_.insert(from.begin(), from.end());
+      }
+    }
+  }
+
+  std::vector<Step> make(const std::vector<std::string>& objects) {
+    Patterns dropped = objects;
+    dropped.insert(dropped.end(), bound_.left_out.begin(), bound_.left_out.end());
+    for (const auto& [old, now] : bound_.stripped) steps_.emplace_back(RenameStep{old, now});
+    for (const auto& [copy, of] : bound_.left_copies) dropped.push_back(copy);
+    if (!dropped.empty()) steps_.emplace_back(DropStep{std::move(dropped)});
+    for (const BoundRow& row : bound_.rows)
+      bound_.way == MapWay::kForward ? add_forward(row) : add_back(row);
+    for (auto& [old, now] : late_) steps_.emplace_back(RenameStep{old, now});
+    for (const auto& [copy, of] : bound_.copies) steps_.emplace_back(CopyStep{of, copy});
+    return std::move(steps_);
+  }
+
+ private:
+  std::string fresh() { return "_map." + std::to_string(next_++); }
+  // A name that a tensor of the source still has is given last of all.
+  std::string free_name(const std::string& name) {
+    if (!taken_.contains(name)) return name;
+    late_.emplace_back(fresh(), name);
+    return late_.back().first;
+  }
+  void rename(const std::string& old, const std::string& name) {
+    if (old == name) return;
+    steps_.emplace_back(RenameStep{old, free_name(name)});
+  }
+  void permute_blocks(const std::string& tensor, std::size_t dim, BlockOrder blocks) {
+    steps_.emplace_back(PermuteBlocksStep{{tensor},
+                                          static_cast<std::int64_t>(dim),
+                                          std::move(blocks.sizes),
+                                          std::move(blocks.order)});
+  }
+
+  std::string join(const std::vector<std::string>& tensors, const BoundOp& op,
+                   const std::string& into) {
+    steps_.emplace_back(ConcatStep{tensors, static_cast<std::int64_t>(op.dim), into});
+    if (op.pieces > 1) permute_blocks(into, op.dim, joined(op.parts, op.pieces));
+    return into;
+  }
+  std::vector<std::string> split(const std::string& tensor, const BoundOp& op) {
+    if (op.pieces > 1) permute_blocks(tensor, op.dim, parted(op.parts, op.pieces));
+    std::vector<std::string> into;
+    for (std::size_t i = 0; i < op.parts.size(); ++i) into.push_back(fresh());
+    steps_.emplace_back(SplitStep{tensor, static_cast<std::int64_t>(op.dim), op.parts, into});
+    return into;
+  }
+  void pad(const std::string& tensor, const BoundOp& op, std::size_t ndim) {
+    if (op.size == op.to) return;
+    Extents before(ndim, 0), after(ndim, 0);
+    after[op.dim] = op.to - op.size;
+    steps_.emplace_back(PadStep{{tensor}, std::move(before), std::move(after), op.value});
+  }
+  void trim(const std::string& tensor, const BoundOp& op, Extents sizes) {
+    if (op.size == op.to) return;
+    sizes[op.dim] = op.size;
+    Extents offsets(sizes.size(), 0);
+    steps_.emplace_back(TrimStep{{tensor}, Box{std::move(offsets), std::move(sizes)}});
+  }
+
+  // One operation that keeps the number of tensors.
+  void change(const std::string& tensor, const BoundOp& op, bool is_forward) {
+    switch (op.kind) {
+      case MapOp::Kind::kRegroup:
+        return permute_blocks(
+            tensor, op.dim, is_forward ? joined(op.parts, op.pieces) : parted(op.parts, op.pieces));
+      case MapOp::Kind::kUngroup:
+        return permute_blocks(
+            tensor, op.dim, is_forward ? parted(op.parts, op.pieces) : joined(op.parts, op.pieces));
+      case MapOp::Kind::kPermute: {
+        const Extents order = permuted(op.view, op.order);
+        return permute_blocks(tensor, op.dim, {{}, is_forward ? order : reversed(order)});
+      }
+      case MapOp::Kind::kTranspose:
+        steps_.emplace_back(PermuteDimsStep{{tensor}, is_forward ? op.order : reversed(op.order)});
+        return;
+      case MapOp::Kind::kJoin:
+      case MapOp::Kind::kSplit:
+      case MapOp::Kind::kPad:
+        return;
+    }
+  }
+
+  std::vector<std::string> ops_forward(const BoundRow& row, std::vector<std::string> tensors) {
+    for (const BoundOp& op : row.ops) {
+      if (op.kind == MapOp::Kind::kJoin)
+        tensors = {join(tensors, op, fresh())};
+      else if (op.kind == MapOp::Kind::kSplit)
+        tensors = split(tensors.front(), op);
+      else if (op.kind == MapOp::Kind::kPad)
+        pad(tensors.front(), op, row.from_shapes.front().size());
+      else
+        change(tensors.front(), op, true);
+    }
+    return tensors;
+  }
+  std::vector<std::string> ops_back(const BoundRow& row, std::vector<std::string> tensors) {
+    for (std::size_t i = row.ops.size(); i-- > 0;) {
+      const BoundOp& op = row.ops[i];
+      if (op.kind == MapOp::Kind::kJoin)
+        tensors = split(tensors.front(), op);
+      else if (op.kind == MapOp::Kind::kSplit)
+        tensors = {join(tensors, op, fresh())};
+      else if (op.kind == MapOp::Kind::kPad)
+        trim(tensors.front(), op, row.to_shapes.front());
+      else
+        change(tensors.front(), op, false);
+    }
+    return tensors;
+  }
+
+  // The tensors of all cells under one name: the last counter first.
+  void stack(std::vector<std::string> cells, Extents lead, const std::string& name) {
+    while (!lead.empty()) {
+      const auto count = static_cast<std::size_t>(lead.back());
+      lead.pop_back();
+      std::vector<std::string> made;
+      for (std::size_t i = 0; i < cells.size(); i += count) {
+        made.push_back(lead.empty() ? free_name(name) : fresh());
+        steps_.emplace_back(ConcatStep{{cells.begin() + static_cast<std::ptrdiff_t>(i),
+                                        cells.begin() + static_cast<std::ptrdiff_t>(i + count)},
+                                       0,
+                                       made.back(),
+                                       true});
+      }
+      cells = std::move(made);
+    }
+  }
+  std::vector<std::string> unstack(const std::string& tensor, const Extents& lead) {
+    std::vector<std::string> cells{tensor};
+    for (std::int64_t count : lead) {
+      std::vector<std::string> made;
+      for (const std::string& cell : cells) {
+        std::vector<std::string> into;
+        for (std::int64_t i = 0; i < count; ++i) into.push_back(fresh());
+        steps_.emplace_back(
+            SplitStep{cell, 0, Extents(static_cast<std::size_t>(count), 1), into, true});
+        made.insert(made.end(), into.begin(), into.end());
+      }
+      cells = std::move(made);
+    }
+    return cells;
+  }
+
+  void add_forward(const BoundRow& row) {
+    std::vector<std::vector<std::string>> cells(row.to.size());
+    for (const std::vector<std::string>& from : row.from) {
+      const std::vector<std::string> made = ops_forward(row, from);
+      for (std::size_t i = 0; i < made.size(); ++i) cells[i].push_back(made[i]);
+    }
+    for (std::size_t i = 0; i < row.to.size(); ++i) {
+      if (row.lead.empty())
+        rename(cells[i].front(), row.to[i]);
+      else
+        stack(std::move(cells[i]), row.lead, row.to[i]);
+    }
+  }
+  void add_back(const BoundRow& row) {
+    std::vector<std::vector<std::string>> cells;
+    for (const std::string& to : row.to) cells.push_back(unstack(to, row.lead));
+    for (std::size_t c = 0; c < row.from.size(); ++c) {
+      std::vector<std::string> tensors;
+      for (const auto& of_tensor : cells) tensors.push_back(of_tensor[c]);
+      const std::vector<std::string> made = ops_back(row, std::move(tensors));
+      for (std::size_t i = 0; i < made.size(); ++i) rename(made[i], row.from[c][i]);
+    }
+  }
+
+  const BoundMap& bound_;
+  std::vector<Step> steps_;
+  std::set<std::string> taken_;  // names of the source
+  std::vector<std::pair<std::string, std::string>> late_;
+  std::size_t next_;
+};
+
+}  // namespace
+
+std::vector<Step> steps_of(const BoundMap& bound, const std::vector<std::string>& objects,
+                           std::size_t first) {
+  return MapSteps(bound, first).make(objects);
+}
+
+std::vector<MapTensor> tensors_after(const BoundMap& bound) {
+  std::vector<MapTensor> out;
+  for (const BoundRow& row : bound.rows) {
+    if (bound.way == MapWay::kForward) {
+      for (std::size_t i = 0; i < row.to.size(); ++i) {
+        Extents shape = row.lead;
+        shape.insert(shape.end(), row.to_shapes[i].begin(), row.to_shapes[i].end());
+        out.push_back({row.to[i], std::move(shape)});
+      }
+      continue;
+    }
+    for (const std::vector<std::string>& from : row.from) {
+      for (std::size_t i = 0; i < from.size(); ++i) out.push_back({from[i], row.from_shapes[i]});
+    }
+  }
+  for (const auto& [copy, of] : bound.copies) {
+    const std::size_t count = out.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (out[i].fqn == of) {
+        out.push_back({copy, out[i].shape});
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace shw

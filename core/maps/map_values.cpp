@@ -1,0 +1,131 @@
+#include "core/maps/map_values.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/checked.h"
+#include "core/maps/size_expression.h"
+
+namespace shw {
+namespace {
+
+using Size = std::optional<std::int64_t>;
+
+Size found_in(const ModelFacts::Sizes& sizes, std::string_view name) {
+  auto found = sizes.find(name);
+  return found == sizes.end() ? std::nullopt : Size(found->second);
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+Size MapValues::value(std::string_view name) {
+  if (name.starts_with("config.")) return found_in(facts_.config, name.substr(7));
+  if (name.starts_with("args.")) return found_in(facts_.args, name.substr(5));
+  if (auto found = known_.find(name); found != known_.end()) return found->second;
+  // While it is worked out it has no value: one that needs itself has none.
+  known_.emplace(name, std::nullopt);
+  const Size value = work_out(name);
+  known_[std::string(name)] = value;
+  return value;
+}
+
+Size MapValues::work_out(std::string_view name) {
+  if (Size said = found_in(facts_.said, name)) return said;
+  auto found = map_.values.find(name);
+  if (found == map_.values.end()) return std::nullopt;
+  for (const std::string& expression : found->second) {
+    if (Size value = size(expression)) return value;
+  }
+  return std::nullopt;
+}
+
+Size MapValues::size(std::string_view expression) {
+  const SizeNames names{
+      [&](std::string_view name) { return value(name); },
+      [&](std::string_view function, std::string_view text) { return call(function, text); }};
+  return size_of_expression(expression, names);
+}
+
+// dim(NAME, K): the K-th dim of a tensor that is there, from the end where K has a minus.
+Size MapValues::dim_of(std::string_view text) const {
+  const std::size_t comma = text.rfind(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto tensor = names_.find(trimmed(text.substr(0, comma)));
+  const std::string_view number = trimmed(text.substr(comma + 1));
+  int dim = 0;
+  auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), dim);
+  if (!tensor || code != std::errc{}) return std::nullopt;
+  const Extents& shape = tensors_[*tensor].shape;
+  const auto ndim = static_cast<int>(shape.size());
+  if (dim < 0) dim += ndim;
+  return dim < 0 || dim >= ndim ? std::nullopt : Size(shape[static_cast<std::size_t>(dim)]);
+}
+
+// up(A, B): A rounded up to a multiple of B.
+Size MapValues::rounded_up(std::string_view text) {
+  const std::size_t comma = text.rfind(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const Size value = size(text.substr(0, comma)), unit = size(text.substr(comma + 1));
+  if (!value || !unit || *unit <= 0) return std::nullopt;
+  const Size more = checked_add(*value, *unit - 1);
+  return more ? Size(*more / *unit * *unit) : std::nullopt;
+}
+
+Size MapValues::call(std::string_view function, std::string_view text) {
+  if (function == "dim") return dim_of(text);
+  if (function == "up") return rounded_up(text);
+  if (function == "has") return names_.find(trimmed(text)) ? 1 : 0;
+  auto pattern = parse_counter_pattern(trimmed(text));
+  if (!pattern || counters_in(*pattern).size() != 1) return std::nullopt;
+  const std::string counter = counters_in(*pattern).front();
+  const auto matches = names_.matches(*pattern, [](std::string_view) { return Size(); });
+  if (matches.empty()) return std::nullopt;
+  if (function == "first") return matches.front().counters.at(counter);
+  if (function == "count") return matches.back().counters.at(counter) + 1;
+  return std::nullopt;
+}
+
+Result<std::int64_t> MapValues::needed(std::string_view expression) {
+  if (Size value = size(expression)) return *value;
+  // Which of its names has no value, for people.
+  std::string missing;
+  const SizeNames names{
+      [&](std::string_view name) {
+        Size known = value(name);
+        if (!known && missing.empty()) missing = name;
+        return known;
+      },
+      [&](std::string_view function, std::string_view text) { return call(function, text); }};
+  size_of_expression(expression, names);
+  if (missing.empty())
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("the map {} needs {}, which has no value for this checkpoint",
+                            map_.name, expression));
+  return fail(
+      ErrorKind::kUsage,
+      fmt::format("the map {} needs the value \"{}\", which neither the checkpoint nor a file "
+                  "beside it says",
+                  map_.name, missing),
+      {},
+      fmt::format("give the model's config.json with --config FOLDER, or --set {}=NUMBER",
+                  missing));
+}
+
+Result<Extents> MapValues::needed(const std::vector<std::string>& expressions) {
+  Extents out;
+  for (const std::string& expression : expressions) {
+    SHW_TRY(std::int64_t size, needed(expression));
+    out.push_back(size);
+  }
+  return out;
+}
+
+}  // namespace shw

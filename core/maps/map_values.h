@@ -1,0 +1,39 @@
+// The values of a map for one checkpoint: each is worked out when it is first asked for.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/maps/bind_map.h"
+
+namespace shw {
+
+class MapValues {
+ public:
+  MapValues(const ModelMap& map, const ModelFacts& facts, const std::vector<MapTensor>& tensors,
+            const NumberedNames& names)
+      : map_(map), facts_(facts), tensors_(tensors), names_(names) {}
+
+  // Nothing where nothing says it.
+  std::optional<std::int64_t> value(std::string_view name);
+  std::optional<std::int64_t> size(std::string_view expression);
+  // kUsage: which value is missing.
+  Result<std::int64_t> needed(std::string_view expression);
+  Result<Extents> needed(const std::vector<std::string>& expressions);
+
+ private:
+  std::optional<std::int64_t> work_out(std::string_view name);
+  std::optional<std::int64_t> call(std::string_view function, std::string_view text);
+  std::optional<std::int64_t> rounded_up(std::string_view text);
+  std::optional<std::int64_t> dim_of(std::string_view text) const;
+
+  const ModelMap& map_;
+  const ModelFacts& facts_;
+  const std::vector<MapTensor>& tensors_;  // which may still be filled
+  const NumberedNames& names_;
+  std::map<std::string, std::optional<std::int64_t>, std::less<>> known_;
+};
+
+}  // namespace shw

@@ -1,0 +1,322 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/json.h"
+#include "core/maps/model_map.h"
+#include "core/maps/size_expression.h"
+#include "core/transform/json.h"
+
+namespace shw {
+namespace {
+
+using MapJson = nlohmann::ordered_json;
+
+constexpr std::size_t kMostMapBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostRows = 10'000, kMostListed = 256;
+constexpr const char* kMapSchema = "shardwright-map/1";
+
+constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 7> kOps{{
+    {"join", MapOp::Kind::kJoin},
+    {"split", MapOp::Kind::kSplit},
+    {"regroup", MapOp::Kind::kRegroup},
+    {"ungroup", MapOp::Kind::kUngroup},
+    {"permute", MapOp::Kind::kPermute},
+    {"transpose", MapOp::Kind::kTranspose},
+    {"pad", MapOp::Kind::kPad},
+}};
+
+// A size: a whole number, or an expression.
+std::string read_size(EditedJson& in, const MapJson& value, const char* key) {
+  std::string text;
+  if (value.is_number_unsigned())
+    text = std::to_string(value.get<std::uint64_t>());
+  else if (value.is_string())
+    text = value.get<std::string>();
+  if (text.empty() || !is_size_expression(text))
+    in.complain(fmt::format("\"{}\" is neither a size nor an expression of sizes", key));
+  return text;
+}
+
+std::vector<std::string> read_sizes(EditedJson& in, const MapJson& json, const char* key) {
+  std::vector<std::string> out;
+  if (!EditedJson::has(json, key)) return out;
+  const MapJson& values = in.list(json, key);
+  if (values.size() > kMostListed) in.complain(fmt::format("\"{}\" has too many sizes", key));
+  for (const MapJson& value : values) {
+    if (!in.ok()) break;
+    out.push_back(read_size(in, value, key));
+  }
+  return out;
+}
+
+// A text or a list of texts.
+std::vector<std::string> read_texts(EditedJson& in, const MapJson& json, const char* key) {
+  if (!EditedJson::has(json, key)) return {};
+  const MapJson& value = *json.find(key);
+  if (value.is_string()) return {value.get<std::string>()};
+  if (in.list(json, key).size() > kMostListed)
+    in.complain(fmt::format("\"{}\" has more than {} entries", key, kMostListed));
+  return in.ok() ? in.texts(json, key) : std::vector<std::string>();
+}
+
+MapOp read_op(EditedJson& in, const MapJson& json) {
+  in.only(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value"});
+  MapOp op;
+  const std::string word = in.text(json, "op");
+  auto found =
+      std::find_if(kOps.begin(), kOps.end(), [&](const auto& one) { return one.first == word; });
+  if (found == kOps.end())
+    in.complain("there is no operation \"" + word + "\"");
+  else
+    op.kind = found->second;
+  if (EditedJson::has(json, "dim")) op.dim = in.number<std::int64_t>(json, "dim");
+  if (EditedJson::has(json, "pieces"))
+    op.pieces = read_size(in, in.member(json, "pieces"), "pieces");
+  op.parts = read_sizes(in, json, "parts");
+  op.view = read_sizes(in, json, "view");
+  if (EditedJson::has(json, "order")) op.order = in.extents(json, "order");
+  if (op.kind == MapOp::Kind::kPad) {
+    op.size = read_size(in, in.member(json, "size"), "size");
+    op.to = read_size(in, in.member(json, "to"), "to");
+  }
+  op.value = in.real(json, "value", 0);
+  const bool needs_parts = op.kind == MapOp::Kind::kRegroup || op.kind == MapOp::Kind::kUngroup;
+  if (needs_parts && op.parts.empty()) in.complain("\"parts\" is missing");
+  if (op.kind == MapOp::Kind::kPermute && op.view.size() != op.order.size())
+    in.complain("\"view\" and \"order\" are not of one length");
+  if (op.dim < 0 || op.dim >= static_cast<std::int64_t>(kMaxDims)) in.complain("\"dim\" is none");
+  return op;
+}
+
+// What a row holds, before the brackets in it are resolved.
+struct RowText {
+  std::vector<std::string> from, to, from_with, from_without, to_with;
+};
+
+// The text with what stands in brackets, or without it.
+std::string without_brackets(std::string_view text, bool keeps) {
+  std::string out;
+  bool inside = false;
+  for (char c : text) {
+    if (c == '[' || c == ']')
+      inside = c == '[';
+    else if (keeps || !inside)
+      out += c;
+  }
+  return out;
+}
+
+std::vector<CounterPattern> patterns_of(EditedJson& in, const std::vector<std::string>& texts,
+                                        bool keeps) {
+  std::vector<CounterPattern> out;
+  for (const std::string& text : texts) {
+    auto pattern = parse_counter_pattern(without_brackets(text, keeps));
+    if (!pattern) {
+      in.complain(pattern.error().message);
+      break;
+    }
+    out.push_back(std::move(*pattern));
+  }
+  return out;
+}
+
+bool has_brackets(const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [](const std::string& text) { return text.find('[') != std::string::npos; });
+}
+
+// How many tensors there are after the operations; 0 where an operation does not fit.
+std::size_t tensors_after(const MapRow& row) {
+  std::size_t count = row.from.size();
+  for (const MapOp& op : row.ops) {
+    const bool joins = op.kind == MapOp::Kind::kJoin, splits = op.kind == MapOp::Kind::kSplit;
+    if (joins ? !op.parts.empty() && op.parts.size() != count : count != 1) return 0;
+    if (joins) count = 1;
+    if (splits) count = op.parts.empty() ? row.to.size() : op.parts.size();
+  }
+  return count;
+}
+
+// The forms of layers that a row with brackets is for, with them or without; false where it is for
+// none that its own "form" names.
+bool choose_layers(bool keeps, std::vector<std::string>& forms) {
+  auto is_of_layers = [](const std::string& form) {
+    return form == "stacked" || form == "numbered" || form == "singleton";
+  };
+  const bool says_layers = std::any_of(forms.begin(), forms.end(), is_of_layers);
+  std::vector<std::string> out;
+  for (const char* form : {"stacked", "numbered", "singleton"}) {
+    const bool is_said = !says_layers || std::find(forms.begin(), forms.end(), form) != forms.end();
+    if (is_said && (std::string_view(form) != "stacked") == keeps) out.emplace_back(form);
+  }
+  if (out.empty()) return false;
+  std::erase_if(forms, is_of_layers);
+  forms.insert(forms.end(), out.begin(), out.end());
+  return true;
+}
+
+void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
+  in.only(json,
+          {"from", "to", "do", "from_with", "from_without", "to_with", "form", "models", "note"});
+  const RowText text{read_texts(in, json, "from"), read_texts(in, json, "to"),
+                     read_texts(in, json, "from_with"), read_texts(in, json, "from_without"),
+                     read_texts(in, json, "to_with")};
+  MapRow row;
+  row.forms = read_texts(in, json, "form");
+  row.models = read_texts(in, json, "models");
+  if (EditedJson::has(json, "do")) {
+    for (const MapJson& op : in.list(json, "do")) {
+      if (!in.ok() || row.ops.size() == 16) break;
+      row.ops.push_back(read_op(in, op));
+    }
+  }
+  if (text.from.empty() || text.to.empty()) in.complain("\"from\" and \"to\" name tensors");
+  const bool has_both = has_brackets(text.to);
+  for (const bool keeps : {true, false}) {
+    if (!in.ok() || (!keeps && !has_both)) break;
+    MapRow one = row;
+    one.from = patterns_of(in, text.from, keeps);
+    one.to = patterns_of(in, text.to, keeps);
+    one.from_with = patterns_of(in, text.from_with, keeps);
+    one.from_without = patterns_of(in, text.from_without, keeps);
+    one.to_with = patterns_of(in, text.to_with, keeps);
+    if (has_both && !choose_layers(keeps, one.forms)) continue;
+    if (in.ok() && tensors_after(one) != one.to.size())
+      in.complain("\"do\" does not make as many tensors as \"to\" names");
+    rows.push_back(std::move(one));
+  }
+}
+
+void read_values(EditedJson& in, const MapJson& json, ModelMap& map) {
+  if (!EditedJson::has(json, "values")) return;
+  const MapJson& values = in.member(json, "values");
+  if (!values.is_object()) return in.complain("\"values\" is not an object");
+  for (const auto& [key, value] : values.items()) {
+    in.at(fmt::format("value \"{}\": ", key.substr(0, 40)));
+    const MapJson holder{{"is", value}};
+    map.values[key] = read_texts(in, holder, "is");
+    for (const std::string& text : map.values[key]) {
+      if (!is_size_expression(text)) in.complain("\"" + text + "\" is not an expression of sizes");
+    }
+  }
+  in.at("");
+}
+
+void read_forms(EditedJson& in, const MapJson& json, ModelMap& map) {
+  if (!EditedJson::has(json, "forms")) return;
+  for (const MapJson& one : in.list(json, "forms")) {
+    in.only(one, {"choices", "second_where"});
+    if (!in.ok()) return;
+    map.forms.push_back({read_texts(in, one, "choices"), read_texts(in, one, "second_where")});
+    if (map.forms.back().choices.empty()) in.complain("\"choices\" is empty");
+  }
+}
+
+void read_sides(EditedJson& in, const MapJson& sides, std::vector<std::string>& from,
+                std::vector<std::string>& to) {
+  if (!in.ok()) return;
+  from = read_texts(in, sides, "from");
+  to = read_texts(in, sides, "to");
+}
+
+CounterPattern read_pattern(EditedJson& in, const MapJson& json, const char* key) {
+  auto pattern = parse_counter_pattern(in.text(json, key));
+  if (!pattern) in.complain(pattern.error().message);
+  return pattern.value_or(CounterPattern{});
+}
+
+std::vector<MapCopy> read_copies(EditedJson& in, const MapJson& sides, const char* side) {
+  std::vector<MapCopy> out;
+  if (!EditedJson::has(sides, side)) return out;
+  for (const MapJson& one : in.list(sides, side)) {
+    in.only(one, {"tensor", "of", "where", "count"});
+    if (!in.ok() || out.size() == kMostListed) break;
+    MapCopy copy{read_pattern(in, one, "tensor"), read_pattern(in, one, "of")};
+    if (EditedJson::has(one, "where")) copy.where = read_size(in, in.member(one, "where"), "where");
+    if (EditedJson::has(one, "count")) copy.count = read_size(in, in.member(one, "count"), "count");
+    if (counters_in(copy.tensor).size() != (copy.count.empty() ? 0U : 1U))
+      in.complain("\"count\" stands where \"tensor\" has one counter");
+    out.push_back(std::move(copy));
+  }
+  return out;
+}
+
+void read_all_copies(EditedJson& in, const MapJson& json, ModelMap& map) {
+  if (!EditedJson::has(json, "copies")) return;
+  in.at("copies: ");
+  const MapJson& sides = in.member(json, "copies");
+  in.only(sides, {"from", "to"});
+  if (in.ok()) map.from_copies = read_copies(in, sides, "from");
+  if (in.ok()) map.to_copies = read_copies(in, sides, "to");
+  in.at("");
+}
+
+void read_rows(EditedJson& in, const MapJson& json, ModelMap& map) {
+  const MapJson& rows = in.list(json, "rows");
+  if (rows.size() > kMostRows) in.complain("it has more than 10,000 rows");
+  for (std::size_t i = 0; i < rows.size() && in.ok(); ++i) {
+    in.at(fmt::format("row {}: ", i + 1));
+    add_rows(in, rows[i], map.rows);
+  }
+  in.at("");
+}
+
+ModelMap read_map(EditedJson& in, const MapJson& json) {
+  in.only(json, {"$schema", "schema", "name", "title", "from", "to", "values", "below", "forms",
+                 "prefixes", "leave_out", "copies", "rows"});
+  ModelMap map;
+  if (in.ok() && in.text(json, "schema") != kMapSchema)
+    in.complain(fmt::format("\"schema\" is not \"{}\"", kMapSchema));
+  if (!in.ok()) return map;
+  map.name = in.text(json, "name");
+  map.title = EditedJson::has(json, "title") ? in.text(json, "title") : map.name;
+  map.from = in.text(json, "from");
+  map.to = in.text(json, "to");
+  if (EditedJson::has(json, "below")) {
+    const MapJson& below = in.member(json, "below");
+    if (!below.is_object()) in.complain("\"below\" is not an object");
+    for (const auto& [key, value] : below.items()) {
+      if (in.ok()) map.below[key] = in.text(below, key.c_str());
+    }
+  }
+  if (in.ok()) read_values(in, json, map);
+  if (in.ok()) read_forms(in, json, map);
+  if (EditedJson::has(json, "prefixes")) {
+    const MapJson& sides = json["prefixes"];
+    in.only(sides, {"from", "to", "write"});
+    read_sides(in, sides, map.from_prefixes, map.to_prefixes);
+    if (EditedJson::has(sides, "write")) map.written_prefix = in.text(sides, "write");
+  }
+  if (EditedJson::has(json, "leave_out")) {
+    in.only(json["leave_out"], {"from", "to"});
+    read_sides(in, json["leave_out"], map.from_left_out, map.to_left_out);
+  }
+  if (in.ok()) read_all_copies(in, json, map);
+  if (in.ok()) read_rows(in, json, map);
+  return map;
+}
+
+}  // namespace
+
+std::string_view name(MapOp::Kind kind) {
+  for (const auto& [word, one] : kOps) {
+    if (one == kind) return word;
+  }
+  return "";
+}
+
+Result<ModelMap> model_map_from_json(std::string_view json, const std::string& source) {
+  if (json.size() > kMostMapBytes)
+    return fail(ErrorKind::kDamaged, "is larger than 16 MiB: it is not a map", {source});
+  auto parsed = parse_json<MapJson>(json);
+  if (!parsed.problem.empty())
+    return fail(ErrorKind::kDamaged, "is " + not_json_text(parsed), {source, not_json_at(parsed)});
+  EditedJson in;
+  ModelMap map = read_map(in, parsed.tree);
+  if (in.ok()) return map;
+  return fail(ErrorKind::kDamaged, "is not a map that can be used: " + in.error(), {source});
+}
+
+}  // namespace shw

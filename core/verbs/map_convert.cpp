@@ -1,0 +1,156 @@
+#include "core/verbs/map_convert.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/io/read_whole.h"
+#include "core/io/store.h"
+#include "core/maps/built_in_maps.h"
+#include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/target_of_plan.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr std::uint64_t kMappedShardBytes = 5'000'000'000;
+constexpr std::uint64_t kMostModelFile = std::uint64_t{64} << 20;
+
+// In which format a program keeps its checkpoints.
+std::string format_of_world(const std::string& world) {
+  if (world == "hf") return "safetensors";
+  if (world == "torch_dist") return "megatron-dist";
+  return format_named(world) == nullptr ? "dcp" : world;
+}
+
+bool is_world(const std::string& word) {
+  const std::vector<std::string> worlds = known_worlds();
+  return std::find(worlds.begin(), worlds.end(), word) != worlds.end();
+}
+
+// One chunk per tensor; of one that stacks layers or experts one per layer.
+void add_tiles(const std::vector<MapTensor>& tensors, std::vector<Step>& steps) {
+  std::map<Extents, Patterns> stacked;
+  Patterns whole_ones;
+  for (const MapTensor& tensor : tensors) {
+    if (tensor.shape.size() > 2 && tensor.shape.front() > 1)
+      stacked[tensor.shape].push_back(tensor.fqn);
+    else
+      whole_ones.push_back(tensor.fqn);
+  }
+  if (!whole_ones.empty()) steps.emplace_back(RetileStep{std::move(whole_ones), {}});
+  for (auto& [shape, names] : stacked) {
+    RetileStep step{std::move(names), {}};
+    for (std::int64_t i = 0; i < shape.front(); ++i) {
+      Box box = whole(shape);
+      box.offsets.front() = i;
+      box.sizes.front() = 1;
+      step.tiles.push_back({std::move(box), 0});
+    }
+    steps.emplace_back(std::move(step));
+  }
+}
+
+// Which model it is decides names that the tensors alone leave open.
+Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) {
+  if (mapped.to != "hf" || mapped.from == "hf" || !facts.model_type.empty()) return {};
+  return fail(ErrorKind::kUsage,
+              "which Hugging Face model this is stands nowhere beside the checkpoint, and names "
+              "differ between them",
+              {},
+              "give its config.json with --config FOLDER, or say it: --set model=llama (mixtral, "
+              "phi3 and others have names of their own)");
+}
+
+bool is_model_file(const std::string& name) {
+  constexpr std::string_view kNames[] = {"config.json",
+                                         "generation_config.json",
+                                         "special_tokens_map.json",
+                                         "added_tokens.json",
+                                         "vocab.json",
+                                         "merges.txt",
+                                         "chat_template.json",
+                                         "chat_template.jinja",
+                                         "tokenizer.json",
+                                         "tokenizer_config.json",
+                                         "tokenizer.model",
+                                         "vocab.txt",
+                                         "spiece.model",
+                                         "preprocessor_config.json"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace
+
+bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
+  return !mapping.map.empty() || is_world(said.to);
+}
+
+Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping) {
+  ModelFacts facts = facts_beside(checkpoint);
+  if (!mapping.config.empty()) {
+    const bool is_file = mapping.config.ends_with(".json");
+    const std::string path = is_file ? mapping.config : mapping.config + "/config.json";
+    SHW_TRY(auto source, open_file(path, path));
+    SHW_TRY(std::string text, read_whole_text(*source, std::uint64_t{4} << 20));
+    facts.config.clear();
+    SHW_CHECK(add_config(text, path, facts));
+  }
+  for (const std::string& one : mapping.set) SHW_CHECK(add_said(one, facts));
+  return facts;
+}
+
+Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
+                                const MapOptions& mapping) {
+  const Checkpoint& checkpoint = *opened.checkpoint;
+  SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
+  std::optional<ModelMap> map;
+  if (!mapping.map.empty()) {
+    SHW_TRY(map, map_named(mapping.map));
+  }
+  const bool names_world = map ? said.to == map->from || said.to == map->to : is_world(said.to);
+  SHW_TRY(MappedSteps mapped,
+          mapped_steps(checkpoint, map ? &*map : nullptr, names_world ? said.to : std::string(),
+                       facts, said.leave_out));
+  SHW_CHECK(check_model_is_known(mapped, facts));
+  ConvertPlan out;
+  Plan& plan = out.plan;
+  plan = plan_for(opened);
+  plan.steps = std::move(mapped.steps);
+  plan.weights_only = true;
+  plan.format = names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
+  SHW_TRY(const Format* format, format_to_write(plan.format));
+  if (format->traits.one_piece) {
+    plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;
+  } else {
+    add_tiles(mapped.tensors, plan.steps);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
+                                                  const std::string& output) {
+  std::vector<std::string> copied;
+  const bool is_file = mapping.config.ends_with(".json");
+  const std::string folder =
+      is_file
+          ? mapping.config.substr(
+                0, mapping.config.rfind('/') == std::string::npos ? 0 : mapping.config.rfind('/'))
+          : mapping.config;
+  SHW_TRY(auto from, open_directory(folder.empty() ? "." : folder));
+  SHW_TRY(auto to, posix_store().edit_folder(output));
+  SHW_TRY(auto there, from->list(100'000));
+  for (const Entry& entry : there) {
+    if (entry.kind != EntryKind::kFile || !is_model_file(entry.path) || entry.size > kMostModelFile)
+      continue;
+    SHW_TRY(auto source, from->open(entry.path));
+    SHW_TRY(std::string text, read_whole_text(*source, kMostModelFile));
+    SHW_CHECK(write_text(*to, entry.path, text));
+    copied.push_back(entry.path);
+  }
+  SHW_CHECK(to->sync());
+  return copied;
+}
+
+}  // namespace shw::verbs

@@ -1,0 +1,30 @@
+// convert through a map: the tensors of one program's checkpoint under the names, and in the
+// layout, of another program.
+#pragma once
+
+#include "core/maps/choose_map.h"
+#include "core/verbs/convert_plan.h"
+
+namespace shw::verbs {
+
+// What convert takes beside VerbOptions.
+struct MapOptions {
+  std::string map = {};               // --map FILE, or the name of one of the program's maps
+  std::vector<std::string> set = {};  // --set NAME=VALUE: values of the map
+  std::string config = {};            // --config FOLDER: with the model's config.json
+};
+
+// --to names a program ("hf", "torch_dist", "titan", "fsdp_dtensor"), or --map is given.
+bool asks_for_map(const VerbOptions& said, const MapOptions& mapping);
+// kUsage says what has to be told beside: a map, a size that nothing says.
+Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
+                                const MapOptions& mapping);
+// What --config and --set say, and what lies beside the checkpoint.
+Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping);
+
+// config.json, the tokenizer and their like, of the folder of --config: copied into a result that
+// Hugging Face's libraries load. The names of those that were copied.
+Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
+                                                  const std::string& output);
+
+}  // namespace shw::verbs

@@ -1,0 +1,202 @@
+// The program's maps on tensors of small models: names and shapes as the libraries save them
+// (transformers 5.24, megatron-core 0.16.1 and 0.19.2, torchtitan 0.3.0).
+#include "core/maps/bind_map.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/maps/built_in_maps.h"
+#include "core/maps/map_steps.h"
+
+using namespace shw;
+
+namespace {
+
+using Tensors = std::vector<MapTensor>;
+
+ModelFacts facts_of(ModelFacts::Sizes config, std::string model) {
+  ModelFacts facts;
+  facts.config = std::move(config);
+  facts.model_type = std::move(model);
+  return facts;
+}
+
+// 4 heads of 16 in 2 groups, 64 wide, ffn 48, 121 words.
+ModelFacts small_facts(const std::string& model) {
+  return facts_of({{"num_hidden_layers", 2},
+                   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 2},
+                   {"head_dim", 16},
+                   {"hidden_size", 64},
+                   {"vocab_size", 121}},
+                  model);
+}
+
+Tensors llama(bool is_moe = false) {
+  Tensors out{{"model.embed_tokens.weight", {121, 64}},
+              {"lm_head.weight", {121, 64}},
+              {"model.norm.weight", {64}}};
+  for (const char* layer : {"model.layers.0.", "model.layers.1."}) {
+    const std::string l = layer;
+    out.insert(out.end(), {{l + "self_attn.q_proj.weight", {64, 64}},
+                           {l + "self_attn.k_proj.weight", {32, 64}},
+                           {l + "self_attn.v_proj.weight", {32, 64}},
+                           {l + "self_attn.o_proj.weight", {64, 64}},
+                           {l + "input_layernorm.weight", {64}},
+                           {l + "post_attention_layernorm.weight", {64}}});
+    if (is_moe) out.push_back({l + "mlp.gate.weight", {3, 64}});
+    for (int e = 0; e < (is_moe ? 3 : 1); ++e) {
+      const std::string m = l + "mlp." + (is_moe ? "experts." + std::to_string(e) + "." : "");
+      out.insert(out.end(), {{m + "gate_proj.weight", {48, 64}},
+                             {m + "up_proj.weight", {48, 64}},
+                             {m + "down_proj.weight", {64, 48}}});
+    }
+  }
+  return out;
+}
+
+bool by_name(const MapTensor& a, const MapTensor& b) {
+  return a.fqn < b.fqn;
+}
+
+std::string listed(Tensors tensors) {
+  std::sort(tensors.begin(), tensors.end(), by_name);
+  std::string out;
+  for (const MapTensor& tensor : tensors) out += tensor.fqn + " " + to_text(tensor.shape) + "\n";
+  return out;
+}
+
+Extents shape_in(const Tensors& tensors, const std::string& fqn) {
+  for (const MapTensor& tensor : tensors) {
+    if (tensor.fqn == fqn) return tensor.shape;
+  }
+  return {};
+}
+
+Tensors through(const std::string& map, MapWay way, const Tensors& tensors,
+                const ModelFacts& facts) {
+  auto found = map_named(map);
+  REQUIRE(found);
+  auto bound = bind_map(*found, way, tensors, facts);
+  REQUIRE_MESSAGE(bound.has_value(), bound.error().message);
+  CHECK(bound->without_row.empty());
+  return tensors_after(*bound);
+}
+
+// There and back, with what comes in between.
+Tensors there_and_back(const std::string& map, const Tensors& tensors, const ModelFacts& facts) {
+  const Tensors there = through(map, MapWay::kForward, tensors, facts);
+  CHECK(listed(through(map, MapWay::kBack, there, facts)) == listed(tensors));
+  return there;
+}
+
+}  // namespace
+
+TEST_CASE("maps: a dense model becomes Megatron's stacked layers and comes back") {
+  const Tensors there = there_and_back("hf-megatron", llama(), small_facts("llama"));
+  CHECK(there.size() == 9);
+  CHECK(shape_in(there, "decoder.layers.self_attention.linear_qkv.weight") == Extents{2, 128, 64});
+  CHECK(shape_in(there, "decoder.layers.mlp.linear_fc1.weight") == Extents{2, 96, 64});
+  CHECK(shape_in(there, "embedding.word_embeddings.weight") == Extents{128, 64});
+}
+
+TEST_CASE("maps: experts are stacked behind layers") {
+  const Tensors there = there_and_back("hf-megatron", llama(true), small_facts("qwen3_moe"));
+  CHECK(shape_in(there, "decoder.layers.mlp.experts.experts.linear_fc1.weight") ==
+        Extents{2, 3, 96, 64});
+  CHECK(shape_in(there, "decoder.layers.pre_mlp_layernorm.weight") == Extents{2, 64});
+}
+
+TEST_CASE("maps: layers that differ are numbered") {
+  Tensors tensors = llama(true);
+  const Tensors dense = llama();
+  std::erase_if(tensors,
+                [](const MapTensor& one) { return one.fqn.starts_with("model.layers.0.mlp."); });
+  for (const MapTensor& one : dense) {
+    if (one.fqn.starts_with("model.layers.0.mlp.")) tensors.push_back(one);
+  }
+  const Tensors there = there_and_back("hf-megatron", tensors, small_facts("glm4_moe"));
+  CHECK(shape_in(there, "decoder.layers.0.mlp.linear_fc1.weight") == Extents{96, 64});
+  CHECK(shape_in(there, "decoder.layers.1.mlp.experts.experts.linear_fc1.weight") ==
+        Extents{3, 96, 64});
+}
+
+TEST_CASE("maps: forms are chosen by a person") {
+  ModelFacts facts = small_facts("qwen3_moe");
+  facts.said_forms = {"singleton", "local"};
+  const Tensors there = there_and_back("hf-megatron", llama(true), facts);
+  CHECK(shape_in(there, "decoder.layers.1.mlp.experts.experts.2.linear_fc1.weight_v") ==
+        Extents{48, 64});
+  CHECK(shape_in(there, "decoder.layers.1.mlp.linear_fc1.layer_norm_weight") == Extents{64});
+}
+
+TEST_CASE("maps: torchtitan and Megatron-FSDP come back as they were") {
+  const Tensors titan = there_and_back("hf-titan", llama(), small_facts("llama"));
+  CHECK(shape_in(titan, "layers.0.attention.qkv_linear.wk.weight") == Extents{32, 64});
+  const Tensors fsdp = there_and_back("hf-fsdp_dtensor", llama(true), small_facts("qwen3_moe"));
+  CHECK(shape_in(fsdp, "model.module.decoder.layers.0.mlp.experts.linear_fc1.weight2_w") ==
+        Extents{48, 64});
+}
+
+TEST_CASE("maps: tied weights are one tensor for Hugging Face and two for torchtitan") {
+  Tensors tensors = llama();
+  std::erase_if(tensors, [](const MapTensor& one) { return one.fqn == "lm_head.weight"; });
+  ModelFacts facts = small_facts("llama");
+  facts.config["tie_word_embeddings"] = 1;
+  const Tensors there = there_and_back("hf-titan", tensors, facts);
+  CHECK(shape_in(there, "lm_head.weight") == Extents{121, 64});
+}
+
+TEST_CASE("maps: layers for several tokens get their copies of the embedding back") {
+  Tensors tensors = llama();
+  for (MapTensor one : llama()) {
+    if (!one.fqn.starts_with("model.layers.0.")) continue;
+    one.fqn.replace(0, 15, "model.layers.2.");
+    tensors.push_back(one);
+  }
+  tensors.insert(tensors.end(), {{"model.layers.2.enorm.weight", {64}},
+                                 {"model.layers.2.hnorm.weight", {64}},
+                                 {"model.layers.2.eh_proj.weight", {64, 128}},
+                                 {"model.layers.2.shared_head.norm.weight", {64}},
+                                 {"model.layers.2.embed_tokens.weight", {121, 64}},
+                                 {"model.layers.2.shared_head.head.weight", {121, 64}}});
+  const Tensors there = there_and_back("hf-megatron", tensors, small_facts("deepseek_v3"));
+  CHECK(shape_in(there, "mtp.layers.0.eh_proj.weight") == Extents{64, 128});
+  CHECK(shape_in(there, "mtp.layers.0.embed_tokens.weight").empty());
+}
+
+TEST_CASE("maps: a value that nothing says is asked for by its name") {
+  const Tensors there = through("hf-megatron", MapWay::kForward, llama(), small_facts("llama"));
+  auto map = map_named("hf-megatron");
+  REQUIRE(map);
+  auto bound = bind_map(*map, MapWay::kBack, there, ModelFacts{});
+  REQUIRE_FALSE(bound);
+  CHECK(bound.error().kind == ErrorKind::kUsage);
+  CHECK(bound.error().advice.find("--set") != std::string::npos);
+}
+
+TEST_CASE("maps: a shape that does not fit its row is refused") {
+  ModelFacts facts = small_facts("llama");
+  facts.config["head_dim"] = 24;
+  auto map = map_named("hf-megatron");
+  REQUIRE(map);
+  const Tensors tensors = llama();
+  auto bound = bind_map(*map, MapWay::kForward, tensors, facts);
+  REQUIRE_FALSE(bound);
+  CHECK(bound.error().kind == ErrorKind::kUnsupported);
+}
+
+TEST_CASE("maps: prefixes of wrappers are taken off and what has no row is listed") {
+  Tensors tensors = llama();
+  for (MapTensor& one : tensors) one.fqn.insert(0, "module.");
+  tensors[3].fqn = "module.model.layers.0.self_attn._orig_mod.q_proj.weight";
+  tensors.push_back({"module.model.layers.0.surprise", {1}});
+  auto map = map_named("hf-megatron");
+  REQUIRE(map);
+  auto bound = bind_map(*map, MapWay::kForward, tensors, small_facts("llama"));
+  REQUIRE(bound);
+  CHECK(bound->without_row == std::vector<std::string>{"model.layers.0.surprise"});
+  CHECK(bound->rows.size() == 9);
+}
