@@ -23,7 +23,7 @@ const Rule* const kInOrder[] = {
     // Rules that need another checkpoint.
     &kTransposed, &kBlocksPermuted, &kTilesExchanged, &kForeignFile, &kDiffersFromReference,
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged, &kContentMoved,
-    &kAxisRepeated, &kNormsShifted,
+    &kAxisRepeated, &kNormsShifted, &kConvertedWrongly,
     // Names and companion tensors.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kZeroWeights,
     &kQuantisedPairs,

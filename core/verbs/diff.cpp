@@ -7,6 +7,7 @@
 #include "core/formats/open.h"
 #include "core/verbs/dequantised_path.h"
 #include "core/verbs/filter.h"
+#include "core/verbs/mapped_reference.h"
 
 namespace shw::verbs {
 
@@ -36,6 +37,13 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
     compare.only = &names;
     out.is_empty = names.empty();
     if (out.is_empty) return {};
+  }
+  if (options.only.empty()) {
+    SHW_TRY(auto mapped, difference_through_map(out.a, out.b, compare.data, progress));
+    if (mapped) {
+      out.difference = std::move(*mapped);
+      return {};
+    }
   }
   SHW_TRY(out.difference, compare_checkpoints(*out.a, *out.b, compare, progress));
   return {};

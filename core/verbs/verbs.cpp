@@ -18,6 +18,7 @@
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/dequantised_path.h"
+#include "core/verbs/mapped_reference.h"
 
 namespace shw::verbs {
 
@@ -68,10 +69,16 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.spec = opened.spec;
   options.mesh = opened.mesh;
   options.reference = opened.reference;
+  std::optional<JudgedThroughMap> judged;
+  if (opened.reference != nullptr) {
+    SHW_TRY(judged, judge_through_map(opened.checkpoint, opened.reference, depth, progress));
+    if (judged) options.reference = nullptr;
+  }
   options.team = team;
   options.counted = counted;
   options.memory = opened.memory;
   SHW_TRY(CheckReport report, shw::check(*opened.checkpoint, options, progress));
+  if (judged) add_judged(*opened.checkpoint, std::move(*judged), report);
   if (opened.is_against_itself)
     report.unjudged.push_back(
         {"what only another checkpoint tells: the one of --against is this one",

@@ -6,6 +6,6 @@
 namespace shw {
 
 extern const Rule kConfigAnnounces, kRouterRows, kContentMoved, kAxisRepeated, kNormsShifted,
-    kSiblingAxes;
+    kSiblingAxes, kConvertedWrongly;
 
 }  // namespace shw

@@ -1,0 +1,30 @@
+// Tensors that a converter between two programs wrote wrongly. The comparison goes through a map
+// (core/maps), which rules do not see: core/verbs/mapped_reference.h reports it.
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+
+const Rule kConvertedWrongly = {
+    .id = "converted-wrongly",
+    .depth = Depth::kHeaders,
+    .title = "Converted wrongly",
+    .teaches =
+        "Hugging Face, Megatron-core and torchtitan keep the same weights under other names and "
+        "in other orders of rows: queries, keys and values by groups, gate above up, experts "
+        "stacked, rotary halves apart or in turns. A converter that misses one of these leaves "
+        "shapes that fit, so the model loads and answers nonsense. With --against the checkpoint "
+        "that was converted, in the layout of the other program, every tensor is carried over by "
+        "a map and compared to the bit. Where one differs, known mistakes are tried on its bytes.",
+    .lesson = {.drawing = R"(
+  expected   linear_qkv   q0 q1 k0 v0 | q2 q3 k1 v1     by groups
+  saved      linear_qkv   q0 q1 q2 q3 | k0 k1 v0 v1     one part after the other
+)",
+               .remedy = "Convert again from the source: shardwright convert SOURCE --to hf, or "
+                         "--to torch_dist. The result is compared with its source, element by "
+                         "element."},
+    .words = {.text = "converted wrongly"},
+    .outlasts_writing = true,
+};
+
+}  // namespace shw
