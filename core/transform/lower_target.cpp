@@ -164,7 +164,7 @@ class Lowering {
     LaidOut& laid_out = lowered_.laid_out;
     for (auto& [path, bytes] : files) {
       const auto file = static_cast<std::uint32_t>(laid_out.files.size());
-      laid_out.files.push_back({path, bytes.size()});
+      laid_out.files.push_back({path, bytes.size(), true});
       laid_out.before.push_back({file, 0, std::move(bytes)});
     }
   }
