@@ -15,7 +15,7 @@ std::string state_text(const FileShare& share) {
   if (share.unreadable_tiles != 0)
     text += fmt::format(", {} of {} lost", human_count(share.unreadable_tiles),
                         plural(share.tiles, "tile"));
-  else
+  else if (share.tiles != 0)
     text += ", " + plural(share.tiles, "tile");
   return text;
 }

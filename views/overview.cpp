@@ -185,7 +185,8 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   column.y += frame.px(30);
   std::string line = plural(checkpoint.tensor_count(), "tensor") + " in " +
                      plural(checkpoint.chunk_count(), "tile") + ", " + facts.bytes + ", " +
-                     facts.files.substr(0, facts.files.find(' ')) + " files";
+                     facts.files.substr(0, facts.files.find(' ')) +
+                     (facts.files.substr(0, facts.files.find(' ')) == "1" ? " file" : " files");
   if (frame.digest.mesh->ranks > 0) line += ", " + plural(frame.digest.mesh->ranks, "rank");
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
             line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.");

@@ -35,6 +35,8 @@ struct Fontconfig {
   FontSet* (*sort)(void*, void*, int, void**, int*) = nullptr;
   int (*text_of)(const void*, const char*, int, unsigned char**) = nullptr;
   int (*number_of)(const void*, const char*, int, int*) = nullptr;
+  int (*letters_of)(const void*, const char*, int, void**) = nullptr;
+  int (*has_letter)(const void*, std::uint32_t) = nullptr;
   void (*free_pattern)(void*) = nullptr;
   void (*free_letters)(void*) = nullptr;
   void (*free_set)(FontSet*) = nullptr;
@@ -58,6 +60,8 @@ bool load_fontconfig(Fontconfig& out) {
          load_symbol(library, "FcFontSort", out.sort) &&
          load_symbol(library, "FcPatternGetString", out.text_of) &&
          load_symbol(library, "FcPatternGetInteger", out.number_of) &&
+         load_symbol(library, "FcPatternGetCharSet", out.letters_of) &&
+         load_symbol(library, "FcCharSetHasChar", out.has_letter) &&
          load_symbol(library, "FcPatternDestroy", out.free_pattern) &&
          load_symbol(library, "FcCharSetDestroy", out.free_letters) &&
          load_symbol(library, "FcFontSetDestroy", out.free_set);
@@ -68,7 +72,15 @@ void add_font(std::vector<SystemFont>& fonts, SystemFont font) {
   if (!is_there && is_outline_font(font.path, font.index)) fonts.push_back(std::move(font));
 }
 
-// Fontconfig sorts by how many of the letters a font adds to those before it.
+// True if the font has letters that are still missing; those are taken off the list.
+bool takes_letters(const Fontconfig& config, const void* font, std::vector<ImWchar>& missing) {
+  void* letters = nullptr;
+  if (config.letters_of(font, "charset", 0, &letters) != 0 || letters == nullptr) return false;
+  return std::erase_if(
+             missing, [&](ImWchar letter) { return config.has_letter(letters, letter) != 0; }) != 0;
+}
+
+// The fonts in the order of fontconfig that have letters which those before lack.
 std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
                                         const std::vector<ImWchar>& letters) {
   std::vector<SystemFont> fonts;
@@ -79,6 +91,7 @@ std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
   config.substitute(nullptr, pattern, 0);
   config.defaults(pattern);
   int result = 0;
+  std::vector<ImWchar> missing = letters;
   FontSet* sorted = config.sort(nullptr, pattern, 1, nullptr, &result);
   for (int i = 0; sorted != nullptr && i < sorted->count && fonts.size() < kMostFonts; ++i) {
     unsigned char* file = nullptr;
@@ -86,7 +99,10 @@ std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
     if (config.text_of(sorted->patterns[i], "file", 0, &file) != 0 || file == nullptr) continue;
     if (config.number_of(sorted->patterns[i], "index", 0, &index) != 0) index = 0;
     // The upper half names an instance of a variable font, which imgui does not know.
-    add_font(fonts, {reinterpret_cast<const char*>(file), index & 0xFFFF});
+    const SystemFont font{reinterpret_cast<const char*>(file), index & 0xFFFF};
+    if (is_outline_font(font.path, font.index) &&
+        takes_letters(config, sorted->patterns[i], missing))
+      fonts.push_back(font);
   }
   if (sorted != nullptr) config.free_set(sorted);
   config.free_letters(wanted);
