@@ -51,7 +51,7 @@ std::string time_text(std::int64_t nanoseconds) {
 }
 
 // "step_9000" becomes "step_#".
-std::string name_pattern(std::string_view name) {
+std::string step_name_pattern(std::string_view name) {
   std::string pattern;
   for (char c : name) {
     const bool is_digit = c >= '0' && c <= '9';
@@ -81,11 +81,11 @@ std::vector<ListedPlace> steps_among(FolderListing listing, std::size_t& not_rea
       is_step = kind && (kind->format != nullptr || !kind->unread.empty() || kind->below > 0);
     }
     is_checkpoint.push_back(is_step);
-    if (is_step) patterns.insert(name_pattern(place.name));
+    if (is_step) patterns.insert(step_name_pattern(place.name));
   }
   std::vector<ListedPlace> steps;
   for (std::size_t i = listing.places.size(); i-- > 0;) {
-    const std::string pattern = name_pattern(listing.places[i].name);
+    const std::string pattern = step_name_pattern(listing.places[i].name);
     const bool is_numbered = pattern.find('#') != pattern.npos;
     if (is_checkpoint[i] || (is_numbered && patterns.contains(pattern)))
       steps.push_back(std::move(listing.places[i]));
