@@ -398,4 +398,8 @@ Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTe
   return numbered.bind();
 }
 
+std::string name_as_read(std::string name) {
+  return without_wrappers(std::move(name));
+}
+
 }  // namespace shw

@@ -30,6 +30,7 @@ struct BoundOp {
   Extents view = {}, order = {};
   std::int64_t size = 0, to = 0;
   double value = 0;
+  Dtype dtype = Dtype::kUnknown, from_dtype = Dtype::kUnknown;
 };
 
 struct BoundRow {
@@ -64,5 +65,8 @@ MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensor
 // counter that is stacked has gaps.
 Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
                           const ModelFacts& facts);
+
+// The name under which a map reads a tensor: without what wrappers such as torch.compile put in.
+std::string name_as_read(std::string name);
 
 }  // namespace shw

@@ -124,6 +124,20 @@ bool is_order(const Extents& order, std::size_t count) {
   return sorted == all;
 }
 
+// The parts of a reorder, in the order that they have before it.
+Status bind_reorder(const MapOp& op, MapValues& values, BoundOp& bound, const Extents& shape) {
+  SHW_CHECK(check_dim(op, shape));
+  const auto count = static_cast<std::int64_t>(op.order.size());
+  if (!is_order(op.order, op.order.size()) || count == 0)
+    return does_not_fit(op.kind, "\"order\" does not name every part once");
+  if (!op.parts.empty()) return bind_parts(op, values, bound, shape);
+  if (shape[bound.dim] % count != 0)
+    return does_not_fit(op.kind,
+                        fmt::format("{} rows are not {} equal parts", shape[bound.dim], count));
+  bound.parts.assign(op.order.size(), shape[bound.dim] / count);
+  return check_parts(bound, shape[bound.dim]);
+}
+
 Extents turned(const Extents& shape, const Extents& order, MapWay way) {
   Extents out(shape.size());
   for (std::size_t d = 0; d < order.size(); ++d) {
@@ -156,6 +170,8 @@ Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values
   bound.kind = op.kind;
   bound.dim = static_cast<std::size_t>(op.dim);
   bound.order = op.order;
+  bound.dtype = op.dtype;
+  bound.from_dtype = op.from_dtype;
   SHW_TRY(bound.pieces, values.needed(op.pieces));
   switch (op.kind) {
     case MapOp::Kind::kJoin:
@@ -178,6 +194,10 @@ Status bind_op(const MapOp& op, MapWay way, std::size_t count, MapValues& values
       return {};
     case MapOp::Kind::kPad:
       return bind_pad(op, way, values, bound, shapes.front());
+    case MapOp::Kind::kCast:
+      return {};
+    case MapOp::Kind::kReorder:
+      return bind_reorder(op, values, bound, shapes.front());
   }
   return {};
 }

@@ -44,9 +44,11 @@ struct KeyOfName {
   std::vector<std::int64_t> numbers;
 };
 
-// Numbers with zeros before them stay text: a counter has none.
+// Numbers with zeros before them stay text: a counter has none. Nothing for a name with '#', which
+// stands for a number in keys.
 std::optional<KeyOfName> key_of_name(std::string_view name) {
   KeyOfName out;
+  if (name.find('#') != std::string_view::npos) return std::nullopt;
   for (std::size_t i = 0; i < name.size();) {
     if (!is_digit(name[i])) {
       out.key += name[i++];
@@ -73,6 +75,7 @@ bool CounterPattern::has(std::string_view counter) const {
 Result<CounterPattern> parse_counter_pattern(std::string_view text) {
   if (text.empty() || text.size() > kLongestPattern)
     return bad_pattern(text.substr(0, 40), "it is empty or longer than 1,024 bytes");
+  if (text.find('#') != std::string_view::npos) return bad_pattern(text, "it has a #");
   CounterPattern out{std::string(text), {}, {}};
   for (std::size_t i = 0; i < text.size();) {
     if (out.slots.size() > kMostSlots) return bad_pattern(text, "it has more than 32 numbers");

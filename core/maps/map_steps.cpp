@@ -63,6 +63,15 @@ Extents reversed(const Extents& order) {
   return out;
 }
 
+// Parts in another order, or back in the one that they had.
+BlockOrder reordered(const BoundOp& op, bool is_forward) {
+  if (is_forward) return {op.parts, op.order};
+  BlockOrder back;
+  for (std::int64_t part : op.order) back.sizes.push_back(op.parts[static_cast<std::size_t>(part)]);
+  back.order = reversed(op.order);
+  return back;
+}
+
 class MapSteps {
  public:
   MapSteps(const BoundMap& bound, std::size_t first) : bound_(bound), next_(first) {
@@ -148,6 +157,11 @@ class MapSteps {
       case MapOp::Kind::kTranspose:
         steps_.emplace_back(PermuteDimsStep{{tensor}, is_forward ? op.order : reversed(op.order)});
         return;
+      case MapOp::Kind::kCast:
+        steps_.emplace_back(CastStep{{tensor}, is_forward ? op.dtype : op.from_dtype});
+        return;
+      case MapOp::Kind::kReorder:
+        return permute_blocks(tensor, op.dim, reordered(op, is_forward));
       case MapOp::Kind::kJoin:
       case MapOp::Kind::kSplit:
       case MapOp::Kind::kPad:

@@ -22,7 +22,11 @@
 //   regroup    one tensor, its `parts` one after the other -> the parts joined by `pieces`
 //   ungroup    the reverse of regroup
 //   permute    a dim seen as `view`, its axes in `order`, flattened
+//   reorder    `parts` of a dim, one after the other: part order[0] first. Without `parts` all are
+//              of one size
 //   transpose  dims in `order`
+//   cast       elements of `from_dtype` to `dtype`; undone by the cast back, which brings back
+//              nothing that was rounded off
 //   pad        `dim` from `size` elements to `to`, with `value`; undone by cutting them off
 #pragma once
 
@@ -33,20 +37,32 @@
 
 #include "core/base/result.h"
 #include "core/maps/counter_pattern.h"
+#include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace shw {
 
 struct MapOp {
-  enum class Kind : std::uint8_t { kJoin, kSplit, kRegroup, kUngroup, kPermute, kTranspose, kPad };
+  enum class Kind : std::uint8_t {
+    kJoin,
+    kSplit,
+    kRegroup,
+    kUngroup,
+    kPermute,
+    kTranspose,
+    kPad,
+    kReorder,
+    kCast
+  };
   Kind kind = Kind::kJoin;
   std::int64_t dim = 0;
   std::string pieces = "1";             // an expression, as all sizes below
-  std::vector<std::string> parts = {};  // of join and split: empty where they are equal
+  std::vector<std::string> parts = {};  // of join, split, reorder: empty where they are equal
   std::vector<std::string> view = {};
   Extents order = {};
   std::string size = {}, to = {};
   double value = 0;
+  Dtype dtype = Dtype::kUnknown, from_dtype = Dtype::kUnknown;  // of cast
 };
 
 struct MapRow {

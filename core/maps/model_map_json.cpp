@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/maps/model_map.h"
 #include "core/maps/size_expression.h"
+#include "core/tensor/cast.h"
 #include "core/transform/json.h"
 
 namespace shw {
@@ -17,7 +18,7 @@ constexpr std::size_t kMostMapBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostRows = 10'000, kMostListed = 256;
 constexpr const char* kMapSchema = "shardwright-map/1";
 
-constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 7> kOps{{
+constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 9> kOps{{
     {"join", MapOp::Kind::kJoin},
     {"split", MapOp::Kind::kSplit},
     {"regroup", MapOp::Kind::kRegroup},
@@ -25,6 +26,8 @@ constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 7> kOps{{
     {"permute", MapOp::Kind::kPermute},
     {"transpose", MapOp::Kind::kTranspose},
     {"pad", MapOp::Kind::kPad},
+    {"reorder", MapOp::Kind::kReorder},
+    {"cast", MapOp::Kind::kCast},
 }};
 
 // A size: a whole number, or an expression.
@@ -61,8 +64,17 @@ std::vector<std::string> read_texts(EditedJson& in, const MapJson& json, const c
   return in.ok() ? in.texts(json, key) : std::vector<std::string>();
 }
 
+Dtype read_dtype(EditedJson& in, const MapJson& json, const char* key) {
+  const std::string word = in.text(json, key);
+  const Dtype dtype = dtype_from_person(word).value_or(Dtype::kUnknown);
+  if (in.ok() && !is_plain_float(dtype))
+    in.complain("\"" + word + "\" is not a dtype that elements are cast to");
+  return dtype;
+}
+
 MapOp read_op(EditedJson& in, const MapJson& json) {
-  in.only(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value"});
+  in.only(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value", "dtype",
+                 "from_dtype"});
   MapOp op;
   const std::string word = in.text(json, "op");
   auto found =
@@ -81,11 +93,17 @@ MapOp read_op(EditedJson& in, const MapJson& json) {
     op.size = read_size(in, in.member(json, "size"), "size");
     op.to = read_size(in, in.member(json, "to"), "to");
   }
+  if (op.kind == MapOp::Kind::kCast) {
+    op.dtype = read_dtype(in, json, "dtype");
+    op.from_dtype = read_dtype(in, json, "from_dtype");
+  }
   op.value = in.real(json, "value", 0);
   const bool needs_parts = op.kind == MapOp::Kind::kRegroup || op.kind == MapOp::Kind::kUngroup;
   if (needs_parts && op.parts.empty()) in.complain("\"parts\" is missing");
   if (op.kind == MapOp::Kind::kPermute && op.view.size() != op.order.size())
     in.complain("\"view\" and \"order\" are not of one length");
+  if (op.kind == MapOp::Kind::kReorder && !op.parts.empty() && op.parts.size() != op.order.size())
+    in.complain("\"parts\" and \"order\" are not of one length");
   if (op.dim < 0 || op.dim >= static_cast<std::int64_t>(kMaxDims)) in.complain("\"dim\" is none");
   return op;
 }

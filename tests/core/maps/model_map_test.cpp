@@ -7,6 +7,7 @@
 
 #include "core/maps/built_in_maps.h"
 #include "core/maps/size_expression.h"
+#include "core/maps/write_map.h"
 
 using namespace shw;
 
@@ -107,4 +108,25 @@ TEST_CASE("size expressions: sums and products, and nothing where a rest or an o
   CHECK_FALSE(is_size_expression("heads*"));
   CHECK_FALSE(is_size_expression("(((((((((((((((((((1)))))))))))))))))))"));
   CHECK(is_size_expression("groups*head_dim"));
+}
+
+TEST_CASE("counter patterns: a name with the mark of a number fits no pattern") {
+  CHECK_FALSE(parse_counter_pattern("layers.#.w"));
+  auto pattern = parse_counter_pattern("layers.{l}.w");
+  REQUIRE(pattern);
+  NumberedNames names;
+  names.add("layers.#.w", 0);
+  CHECK(names.matches(*pattern, nothing).empty());
+  CHECK(names.find("layers.#.w") == 0);
+}
+
+TEST_CASE("model map: what is written is read as the same map") {
+  for (const ModelMap& map : built_in_maps()) {
+    CAPTURE(map.name);
+    const std::string text = map_to_json(map);
+    auto read = model_map_from_json(text, "map.json");
+    REQUIRE(read);
+    CHECK(map_to_json(*read) == text);
+    CHECK(read->rows.size() == map.rows.size());
+  }
 }
