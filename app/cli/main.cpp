@@ -65,6 +65,7 @@ constexpr Verb kHandlers[] = {
     {"convert", run_convert, true},
     {"export-hdf5", run_export_hdf5},
     {"diff", run_diff},
+    {"learn", run_learn},
 };
 
 Progress run_progress;  // static, because the signal handler accesses it

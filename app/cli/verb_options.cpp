@@ -317,6 +317,10 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the one that it is held against")->required();
     verb.add_option("WORDS", words, "only names that fit: words, patterns and terms as of ls");
+  } else if (name == "learn") {
+    verb.add_option("A", options.checkpoint, "a checkpoint")->required();
+    verb.add_option("B", options.against, "the same weights as another program saves them")
+        ->required();
   } else if (name == "completion") {
     take_one_of(verb.add_option("FORM", options.subject,
                                 "for which shell, or the manual in one of two forms"),

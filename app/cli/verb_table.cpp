@@ -120,6 +120,17 @@ constexpr VerbRow kVerbs[] = {
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
      "Megatron-FSDP, by a map (docs/maps.md). Only weights: optimizer states and random states are "
      "left out by name. What no file says is asked for with --set."},
+    {"learn", "o", "Find the map between two checkpoints of the same weights",
+     "shardwright learn hf run/iter_0000100 --out mine.json\n"
+     "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",
+     "Which tensors of A make each tensor of B: renamed, stacked, joined, split, in another order "
+     "of "
+     "rows, transposed or padded. It is found by hashes of rows and columns, written as a map with "
+     "counters ({l}, {e}), applied to A and compared with B element by element. Every byte is read "
+     "twice. Without --out the map goes to stdout.\n\nTensors that are all one value, such as "
+     "norms "
+     "of ones, are matched by name, and the answer says which. Exit code 1: a tensor of B is not "
+     "explained."},
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
@@ -191,7 +202,7 @@ constexpr VerbRow kVerbs[] = {
 constexpr VerbGroup kGroups[] = {
     {"Look", "info ls show map stats hash"},
     {"Judge", "check explain diff verify"},
-    {"Change", "plan repair reshard convert resume undo commit"},
+    {"Change", "plan repair reshard convert learn resume undo commit"},
     {"Share", "report export-hdf5 gui demo completion"},
 };
 

@@ -51,6 +51,7 @@ int run_hash(Context& context);
 int run_export_hdf5(Context& context);
 int run_map(Context& context);
 int run_diff(Context& context);
+int run_learn(Context& context);
 int run_check(Context& context);
 int run_explain(Context& context);
 int run_plan(Context& context);

@@ -280,9 +280,9 @@ TEST_CASE("command line: show prints an entry that is not a tensor") {
 TEST_CASE("command line: every verb stands in one group of the help") {
   const std::string help = shardwright({"--help"}).out;
   for (const char* verb :
-       {"info",   "ls",     "show",        "map",    "stats",   "hash",      "check",  "explain",
-        "diff",   "verify", "plan",        "repair", "reshard", "convert",   "resume", "undo",
-        "commit", "report", "export-hdf5", "gui",    "demo",    "completion"}) {
+       {"info",   "ls",     "show",        "map",    "stats",   "hash",       "check",  "explain",
+        "diff",   "verify", "plan",        "repair", "reshard", "convert",    "resume", "undo",
+        "commit", "report", "export-hdf5", "gui",    "demo",    "completion", "learn"}) {
     CAPTURE(verb);
     const std::string line = "\n  " + std::string(verb) + " ";
     const std::size_t first = help.find(line);

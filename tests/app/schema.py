@@ -153,6 +153,7 @@ def fixture(case):
     for words in ([folder, folder], [folder, str(other)]):
         ask("diff", ["diff", *words], (0, 1, 2))
         ask("diff", ["diff", *words, "--data"], (0, 1, 2))
+        ask("learned", ["learn", *words], (0, 1, 2))
     if listed and listed.get("tensors"):
         first = listed["tensors"][0]["fqn"]
         ask("show", ["show", folder, first])

@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 const Words kRooms = {"base",    "tensor",  "io",        "hdf5",    "model",   "mesh",
                       "tiles",   "formats", "hdf5_view", "spec",    "facts",   "rules",
                       "explain", "program", "exec",      "cluster", "compare", "transform",
-                      "maps",    "repair",  "report",    "verbs",   "session"};
+                      "maps",    "learn",   "repair",    "report",  "verbs",   "session"};
 
 struct Layer {
   std::string folder;

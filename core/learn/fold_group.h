@@ -1,0 +1,32 @@
+// Rows that differ in numbers alone, as one row with counters.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/learn/learn_side.h"
+#include "core/learn/learned_rows.h"
+#include "core/maps/model_map.h"
+
+namespace shw {
+
+// The values of a map that its patterns add to a counter, by number: "{m+shift_a}".
+class CounterShifts {
+ public:
+  const std::string& name_of_shift(std::int64_t shift);
+  const std::map<std::int64_t, std::string>& all() const { return names_; }
+
+ private:
+  std::map<std::int64_t, std::string> names_;
+};
+
+// Rows of one group have names of one key each, and the same operations. Nothing where no counters
+// say their numbers. One row alone has no counters but those that are stacked.
+std::optional<MapRow> fold_group(const LearnSide& from, const LearnSide& to,
+                                 std::span<const FoundRow* const> rows, CounterShifts& shifts);
+
+std::vector<MapOp> map_ops_of(const std::vector<BoundOp>& ops);
+
+}  // namespace shw

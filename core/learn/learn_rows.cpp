@@ -1,0 +1,233 @@
+#include "core/learn/learn_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/facts/reference/tile_content.h"
+#include "core/learn/learn_by_name.h"
+
+namespace shw {
+namespace {
+
+void mark_explained(const FoundRow& row, LearnSide& from, LearnSide& to) {
+  for (std::size_t t : row.to) to.explained[t] = true;
+  for (const auto& cell : row.from) {
+    for (std::size_t f : cell) from.explained[f] = true;
+  }
+}
+
+// What is left of a side: not explained, no copy, and lines that tell it from others.
+std::vector<bool> left_out_of(const LearnSide& side) {
+  std::vector<bool> out(side.size());
+  for (std::size_t i = 0; i < side.size(); ++i)
+    out[i] = side.explained[i] || side.same_as[i] != i || !has_telling_lines(side, i);
+  return out;
+}
+
+// The tensors of one content by the names that are most alike; what is left over are copies.
+struct CopyGroup {
+  std::vector<std::size_t> from, to;
+};
+constexpr std::size_t kMostPaired = 128;
+
+class RowLearner {
+ public:
+  RowLearner(LearnSide& from, LearnSide& to, Progress* progress)
+      : from_(from), to_(to), progress_(progress) {}
+
+  Result<LearnedRows> run() {
+    search({LineKind::kRows, from_.rows, from_.dtypes, from_.ndims},
+           {LineKind::kRows, to_.rows, to_.dtypes, to_.ndims}, false);
+    pair_copies();
+    SHW_CHECK(search_columns(from_.rows, from_.dtypes, to_.rows, to_.dtypes, Dtype::kUnknown));
+    SHW_CHECK(search_rounded());
+    learn_by_name(from_, to_, out_.rows);
+    add_copies(from_, out_.from_copies);
+    add_copies(to_, out_.to_copies);
+    return std::move(out_);
+  }
+
+ private:
+  void search(SideLines from, SideLines to, bool is_cast) {
+    const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
+    from.left_out = &from_out;
+    to.left_out = &to_out;
+    for (FoundRow& row : search_rows(from, to).rows) {
+      mark_explained(row, from_, to_);
+      if (is_cast) add_cast(row);
+      out_.rows.push_back({std::move(row), is_cast});
+    }
+  }
+
+  // While there is one tensor.
+  void add_cast(FoundRow& row) const {
+    BoundOp op;
+    op.kind = MapOp::Kind::kCast;
+    op.from_dtype = from_.dtypes[row.from.front().front()];
+    op.dtype = to_.dtypes[row.to.front()];
+    if (op.dtype != op.from_dtype)
+      row.ops.insert(row.to.size() > 1 ? row.ops.begin() : row.ops.end(), op);
+  }
+
+  static std::vector<AskedLines> left_of(const LearnSide& side, Dtype dtype, LineKind kind) {
+    const std::vector<bool> out = left_out_of(side);
+    std::vector<AskedLines> asked;
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      const bool is_matrix = side.ndims[i] >= 2;
+      const bool fits = dtype == Dtype::kUnknown || common_dtype(side.dtypes[i], dtype) == dtype;
+      if (!out[i] && fits && (is_matrix || kind == LineKind::kRows))
+        asked.push_back({TensorId{static_cast<std::uint32_t>(i)}, dtype, kind});
+    }
+    return asked;
+  }
+  // Of all tensors that are left; the others have no lines.
+  Result<std::vector<LineHashes>> lines_of(const LearnSide& side, Dtype dtype, LineKind kind) {
+    const std::vector<AskedLines> asked = left_of(side, dtype, kind);
+    SHW_TRY(std::vector<LineHashes> found, line_hashes(*side.checkpoint, asked, progress_));
+    std::vector<LineHashes> out(side.size());
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      out[index_of(asked[i].tensor)] = std::move(found[i]);
+    return out;
+  }
+
+  Status search_columns(const std::vector<LineHashes>& from_rows,
+                        const std::vector<Dtype>& from_dtypes,
+                        const std::vector<LineHashes>& to_rows, const std::vector<Dtype>& to_dtypes,
+                        Dtype dtype) {
+    const bool is_cast = dtype != Dtype::kUnknown;
+    if (left_of(from_, dtype, LineKind::kColumns).empty() ||
+        left_of(to_, dtype, LineKind::kColumns).empty())
+      return {};
+    SHW_TRY(const auto from_columns, lines_of(from_, dtype, LineKind::kColumns));
+    SHW_TRY(const auto to_columns, lines_of(to_, dtype, LineKind::kColumns));
+    const SideLines from_r{LineKind::kRows, from_rows, from_dtypes, from_.ndims};
+    const SideLines from_c{LineKind::kColumns, from_columns, from_dtypes, from_.ndims};
+    const SideLines to_r{LineKind::kRows, to_rows, to_dtypes, to_.ndims};
+    const SideLines to_c{LineKind::kColumns, to_columns, to_dtypes, to_.ndims};
+    search(from_c, to_r, is_cast);
+    search(from_c, to_c, is_cast);
+    search(from_r, to_c, is_cast);
+    return {};
+  }
+
+  // Where the two sides have other dtypes: their elements as the narrower one.
+  Status search_rounded() {
+    std::set<std::pair<Dtype, Dtype>> pairs;
+    const std::vector<bool> from_out = left_out_of(from_), to_out = left_out_of(to_);
+    std::set<Dtype> from_dtypes, to_dtypes;
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      if (!from_out[i]) from_dtypes.insert(from_.dtypes[i]);
+    }
+    for (std::size_t i = 0; i < to_.size(); ++i) {
+      if (!to_out[i]) to_dtypes.insert(to_.dtypes[i]);
+    }
+    std::set<Dtype> narrow;
+    for (Dtype a : from_dtypes) {
+      for (Dtype b : to_dtypes) {
+        const auto common = common_dtype(a, b);
+        if (a != b && common) narrow.insert(*common);
+      }
+    }
+    for (Dtype dtype : narrow) SHW_CHECK(search_rounded_to(dtype));
+    return {};
+  }
+  Status search_rounded_to(Dtype dtype) {
+    SHW_TRY(const auto from_rows, lines_of(from_, dtype, LineKind::kRows));
+    SHW_TRY(const auto to_rows, lines_of(to_, dtype, LineKind::kRows));
+    const std::vector<Dtype> from_dtypes(from_.size(), dtype), to_dtypes(to_.size(), dtype);
+    search({LineKind::kRows, from_rows, from_dtypes, from_.ndims},
+           {LineKind::kRows, to_rows, to_dtypes, to_.ndims}, true);
+    return search_columns(from_rows, from_dtypes, to_rows, to_dtypes, dtype);
+  }
+
+  // Of rows that keep a tensor as it is: which tensors of one content belong together.
+  void pair_copies() {
+    std::map<std::size_t, CopyGroup> groups;  // by the tensor of `from` that stands for them
+    std::map<std::size_t, std::size_t> by_to;
+    for (const LearnedRow& learned : out_.rows) {
+      const FoundRow& row = learned.row;
+      if (!row.ops.empty() || !row.lead.empty() || row.to.size() != 1) continue;
+      by_to[row.to.front()] = row.from.front().front();
+      groups[row.from.front().front()];
+    }
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      if (auto found = groups.find(from_.same_as[i]); found != groups.end())
+        found->second.from.push_back(i);
+    }
+    for (std::size_t i = 0; i < to_.size(); ++i) {
+      if (auto found = by_to.find(to_.same_as[i]); found != by_to.end())
+        groups[found->second].to.push_back(i);
+    }
+    for (const auto& [stands, group] : groups) {
+      if (group.from.size() > 1 || group.to.size() > 1) pair_group(group);
+    }
+    from_.explained.assign(from_.size(), false);
+    to_.explained.assign(to_.size(), false);
+    for (const LearnedRow& learned : out_.rows) mark_explained(learned.row, from_, to_);
+  }
+  void pair_group(const CopyGroup& group) {
+    if (group.from.size() > kMostPaired || group.to.size() > kMostPaired) return;
+    std::erase_if(out_.rows, [&](const LearnedRow& learned) {
+      const FoundRow& row = learned.row;
+      return row.ops.empty() && row.lead.empty() && row.to.size() == 1 &&
+             to_.same_as[row.to.front()] == to_.same_as[group.to.front()];
+    });
+    struct Pair {
+      std::size_t likeness, from, to;
+    };
+    std::vector<Pair> pairs;
+    for (std::size_t f : group.from) {
+      for (std::size_t t : group.to)
+        pairs.push_back({likeness_of_names(from_.names[f], to_.names[t]), f, t});
+    }
+    std::stable_sort(pairs.begin(), pairs.end(),
+                     [](const Pair& a, const Pair& b) { return a.likeness > b.likeness; });
+    std::set<std::size_t> from, to;
+    for (const Pair& pair : pairs) {
+      if (from.contains(pair.from) || to.contains(pair.to)) continue;
+      if (from.empty()) {
+        for (std::size_t f : group.from) from_.same_as[f] = pair.from;
+        for (std::size_t t : group.to) to_.same_as[t] = pair.to;
+      }
+      from.insert(pair.from);
+      to.insert(pair.to);
+      out_.rows.push_back({{.to = {pair.to}, .from = {{pair.from}}}, false});
+    }
+  }
+
+  static void add_copies(LearnSide& side, std::vector<std::pair<std::size_t, std::size_t>>& out) {
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      if (side.explained[i] || side.same_as[i] == i || !side.explained[side.same_as[i]]) continue;
+      out.emplace_back(i, side.same_as[i]);
+      side.explained[i] = true;
+    }
+  }
+
+  LearnSide& from_;
+  LearnSide& to_;
+  Progress* progress_;
+  LearnedRows out_;
+};
+
+}  // namespace
+
+Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, Progress* progress) {
+  return RowLearner(from, to, progress).run();
+}
+
+bool is_finer_side(const LearnSide& from, const LearnSide& to) {
+  const std::vector<bool> from_out = left_out_of(from), to_out = left_out_of(to);
+  const RowSearchResult found =
+      search_rows({LineKind::kRows, from.rows, from.dtypes, from.ndims, &from_out},
+                  {LineKind::kRows, to.rows, to.dtypes, to.ndims, &to_out});
+  std::size_t coarser = 0, finer = found.finer + found.shorter;
+  for (const FoundRow& row : found.rows) {
+    if (!row.lead.empty() || row.padded != 0) ++coarser;
+    if (row.lead.empty() && row.to.size() > 1) ++finer;
+    if (row.lead.empty() && row.from.front().size() > 1) ++coarser;
+  }
+  return coarser >= finer;
+}
+
+}  // namespace shw

@@ -1,0 +1,78 @@
+#include "core/learn/nearly_equal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/facts/values/value_reader.h"
+
+namespace shw {
+namespace {
+
+// Norms, of which a program may hold w where another one holds 1 + w.
+constexpr std::int64_t kMostNormElements = 1 << 20;
+// Of equal tensors by chance.
+constexpr std::size_t kMostNearlyEqualTried = 64;
+
+std::optional<TensorValues> norm_of(const LearnSide& side, std::size_t tensor) {
+  const auto elements = volume(side.shapes[tensor]);
+  if (!elements || *elements < 2 || *elements > kMostNormElements ||
+      !has_values(side.dtypes[tensor]))
+    return std::nullopt;
+  auto values = read_tensor(*side.checkpoint, TensorId{static_cast<std::uint32_t>(tensor)},
+                            static_cast<std::uint64_t>(kMostNormElements) * sizeof(double));
+  if (!values || values->uncovered != 0) return std::nullopt;
+  return std::move(*values);
+}
+
+// What rounding may change, of a number near 1.
+double step_at_one(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kBfloat16:
+      return 0x1p-7;
+    case Dtype::kFloat16:
+      return 0x1p-10;
+    case Dtype::kFloat32:
+      return 0x1p-23;
+    default:
+      return 0x1p-52;
+  }
+}
+
+// Whether every element is that of the other plus `added`, which either side may have rounded.
+bool is_shifted(const TensorValues& one, const TensorValues& other, double added) {
+  const double step = std::max(step_at_one(one.dtype), step_at_one(other.dtype));
+  for (std::size_t i = 0; i < count_in(one); ++i) {
+    const double a = value_at(one.dtype, one.bytes, i), b = value_at(other.dtype, other.bytes, i);
+    const double largest = std::max({std::abs(a), std::abs(b), 1.0});
+    if (!(std::abs(a - (b + added)) <= step * largest)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string nearly_equal_words(const LearnSide& side, std::size_t tensor, const LearnSide& other,
+                               const std::vector<std::size_t>& candidates) {
+  const auto mine = norm_of(side, tensor);
+  if (!mine) return {};
+  std::size_t tried = 0;
+  for (std::size_t candidate : candidates) {
+    if (other.shapes[candidate] != side.shapes[tensor]) continue;
+    if (++tried > kMostNearlyEqualTried) break;
+    const auto theirs = norm_of(other, candidate);
+    if (!theirs) continue;
+    for (const double added : {1.0, -1.0}) {
+      if (!is_shifted(*mine, *theirs, added)) continue;
+      return fmt::format(
+          "each element is 1 {} than that of {} (norms kept as w and as 1 + w), and "
+          "no operation of a map adds",
+          added > 0 ? "more" : "less", other.names[candidate]);
+    }
+  }
+  return {};
+}
+
+}  // namespace shw

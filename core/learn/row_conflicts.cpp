@@ -1,0 +1,151 @@
+#include "core/learn/row_conflicts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/maps/size_expression.h"
+
+namespace shw {
+namespace {
+
+// One side of all rows: the names that patterns are matched with.
+struct ConflictSide {
+  const LearnSide& side;
+  bool is_from = true;
+  NumberedNames names = {};
+
+  const std::vector<CounterPattern>& patterns(const MapRow& row) const {
+    return is_from ? row.from : row.to;
+  }
+  std::vector<CounterPattern>& with(MapRow& row) const {
+    return is_from ? row.from_with : row.to_with;
+  }
+};
+
+class RowSeparator {
+ public:
+  RowSeparator(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
+               FoldedMap& folded)
+      : from_{from, true}, to_{to, false}, learned_(learned), folded_(folded) {
+    for (std::size_t i = 0; i < from.size(); ++i) from_.names.add(from.names[i], i);
+    for (std::size_t i = 0; i < to.size(); ++i) to_.names.add(to.names[i], i);
+  }
+
+  void run() {
+    std::set<std::size_t> from_used, to_used;
+    for (std::size_t r = 0; r < folded_.map.rows.size(); ++r) {
+      const bool is_apart = tell_apart(from_, r, from_used) && tell_apart(to_, r, to_used);
+      if (!is_apart && write_out(r)) {
+        // The names that were written out come next.
+        --r;
+        continue;
+      }
+      own_tensors(from_, r, from_used);
+      own_tensors(to_, r, to_used);
+    }
+  }
+
+ private:
+  ValueOf value_of() const {
+    return [this](std::string_view name) -> std::optional<std::int64_t> {
+      auto found = folded_.map.values.find(name);
+      if (found == folded_.map.values.end()) return std::nullopt;
+      return size_of_expression(found->second.front(), {});
+    };
+  }
+
+  // The first tensors of the names of a row.
+  void own_tensors(const ConflictSide& side, std::size_t r, std::set<std::size_t>& own) const {
+    for (std::size_t i : folded_.learned[r]) {
+      const FoundRow& row = learned_.rows[i].row;
+      if (side.is_from) {
+        for (const auto& cell : row.from) own.insert(cell.begin(), cell.end());
+      } else {
+        own.insert(row.to.begin(), row.to.end());
+      }
+    }
+  }
+  bool is_whole(const ConflictSide& side, const std::vector<CounterPattern>& patterns,
+                const Counters& counters) const {
+    return std::all_of(patterns.begin(), patterns.end(), [&](const CounterPattern& pattern) {
+      const auto name = name_of(pattern, counters, value_of());
+      return name && side.names.find(*name);
+    });
+  }
+
+  // Whether the row takes its own tensors alone, if need be by names beside them.
+  bool tell_apart(const ConflictSide& side, std::size_t r, const std::set<std::size_t>& used) {
+    MapRow& row = folded_.map.rows[r];
+    const std::vector<CounterPattern>& patterns = side.patterns(row);
+    std::set<std::size_t> own;
+    own_tensors(side, r, own);
+    std::vector<Counters> mine, others;
+    for (const auto& match : side.names.matches(patterns.front(), value_of())) {
+      if (used.contains(match.index) || !is_whole(side, patterns, match.counters)) continue;
+      (own.contains(match.index) ? mine : others).push_back(match.counters);
+    }
+    if (others.empty()) return true;
+    for (const CounterPattern& one : marks(side, patterns.front())) {
+      auto is_there = [&](const Counters& counters) {
+        const auto name = name_of(one, counters, value_of());
+        return name && side.names.find(*name).has_value();
+      };
+      if (!std::all_of(mine.begin(), mine.end(), is_there) ||
+          std::any_of(others.begin(), others.end(), is_there))
+        continue;
+      side.with(row) = {one};
+      return true;
+    }
+    return false;
+  }
+  // Patterns of other rows with the counters of this one.
+  std::vector<CounterPattern> marks(const ConflictSide& side, const CounterPattern& of) const {
+    std::vector<CounterPattern> out;
+    for (const MapRow& row : folded_.map.rows) {
+      for (const CounterPattern& pattern : side.patterns(row)) {
+        const auto counters = counters_in(pattern);
+        if (!counters.empty() && std::all_of(counters.begin(), counters.end(),
+                                             [&](const std::string& one) { return of.has(one); }))
+          out.push_back(pattern);
+      }
+    }
+    return out;
+  }
+
+  // A row without stacks as one row per tensor that it makes, in its place.
+  bool write_out(std::size_t r) {
+    const std::vector<std::size_t> rows = folded_.learned[r];
+    if (rows.size() < 2 || !learned_.rows[rows.front()].row.lead.empty()) return false;
+    const auto at = static_cast<std::ptrdiff_t>(r);
+    const std::vector<MapOp> ops = folded_.map.rows[r].ops;
+    folded_.map.rows.erase(folded_.map.rows.begin() + at);
+    folded_.learned.erase(folded_.learned.begin() + at);
+    std::vector<MapRow> made;
+    std::vector<std::vector<std::size_t>> learned;
+    for (std::size_t i : rows) {
+      MapRow row;
+      for (std::size_t f : learned_.rows[i].row.from.front())
+        row.from.push_back(from_.side.patterns[f]);
+      for (std::size_t t : learned_.rows[i].row.to) row.to.push_back(to_.side.patterns[t]);
+      row.ops = ops;
+      made.push_back(std::move(row));
+      learned.push_back({i});
+    }
+    folded_.map.rows.insert(folded_.map.rows.begin() + at, made.begin(), made.end());
+    folded_.learned.insert(folded_.learned.begin() + at, learned.begin(), learned.end());
+    return true;
+  }
+
+  ConflictSide from_, to_;
+  const LearnedRows& learned_;
+  FoldedMap& folded_;
+};
+
+}  // namespace
+
+void separate_rows(const LearnSide& from, const LearnSide& to, const LearnedRows& learned,
+                   FoldedMap& folded) {
+  RowSeparator(from, to, learned, folded).run();
+}
+
+}  // namespace shw
