@@ -9,6 +9,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
+#include "core/formats/common/trainer_names.h"
 
 namespace shw {
 namespace {
@@ -54,8 +55,18 @@ bool is_model_name(std::string_view name) {
   return false;
 }
 
+// Names under which people save models in forms that other programs use too: "model.pt",
+// "epoch=3.ckpt". What training saves beside a model is not one.
+bool is_common_model_name(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".pt", ".pth", ".ckpt", ".bin"};
+  const bool ends = std::any_of(std::begin(kEndings), std::end(kEndings),
+                                [&](std::string_view ending) { return name.ends_with(ending); });
+  return ends && trainer_file(name) == TrainerFile::kNone;
+}
+
 // Groups files by folder, with the format row that would open each folder.
-FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
+FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows,
+                         bool (*is_model)(std::string_view name) = is_model_name) {
   FoldersBelow kinds;
   auto offer = [&](const std::string& folder, const FormatRow& row) {
     const FormatRow*& kind = kinds[folder];
@@ -66,13 +77,19 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
     if (slash == std::string::npos) continue;
     std::string_view name = std::string_view(entry.path).substr(slash + 1);
     for (const FormatRow& row : rows) {
-      bool tells = row.named != nullptr && (!row.names_are_common || is_model_name(name));
+      bool tells = row.named != nullptr && (!row.names_are_common || is_model(name));
       const NamedFile named = tells ? row.named(name) : NamedFile::kNothing;
       if (named == NamedFile::kCheckpoint || named == NamedFile::kAlone)
         offer(entry.path.substr(0, slash), row);
     }
   }
   return kinds;
+}
+
+// Folders whose names of files say it; else those with files that are models by their endings.
+FoldersBelow likely_kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
+  FoldersBelow kinds = kinds_below(entries, rows);
+  return kinds.empty() ? kinds_below(entries, rows, is_common_model_name) : kinds;
 }
 
 }  // namespace
@@ -88,7 +105,7 @@ std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
 std::vector<std::string> folders_with_checkpoints(std::span<const Entry> entries,
                                                   std::span<const FormatRow> rows) {
   std::vector<std::string> found;
-  for (const auto& [folder, kind] : kinds_below(entries, rows)) found.push_back(folder);
+  for (const auto& [folder, kind] : likely_kinds_below(entries, rows)) found.push_back(folder);
   return found;
 }
 

@@ -214,6 +214,45 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
+// Files of weights at the top of a pipeline, such as one file of all components for other programs.
+std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows rows) {
+  std::vector<std::string> weights;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry)) continue;
+    const bool is_weights = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
+      return row.named != nullptr && row.named(entry.path) == NamedFile::kAlone;
+    });
+    if (is_weights) weights.push_back(entry.path);
+  }
+  return weights;
+}
+
+Finding told_aside(std::vector<std::string> files) {
+  Finding finding;
+  finding.rule = "bad-record";
+  finding.severity = Severity::kInfo;
+  finding.cause = fmt::format("{} at the top of this folder {} not looked at. {} path opens {}.",
+                              some_of(files), files.size() == 1 ? "was" : "were",
+                              files.size() == 1 ? "Its" : "A", files.size() == 1 ? "it" : "one");
+  finding.subjects = std::move(files);
+  return finding;
+}
+
+// The components of a pipeline, whatever files of weights lie beside its model_index.json; null
+// where there are none.
+OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
+                               const DirectoryLook& look, Rows rows, Progress* progress) {
+  if (look.entry("model_index.json").kind != EntryKind::kFile)
+    return std::shared_ptr<const Checkpoint>();
+  SHW_TRY(auto entries, look.entries());
+  const auto parts = folder_parts(entries, rows);
+  if (parts.empty()) return std::shared_ptr<const Checkpoint>();
+  SHW_TRY(auto opened, open_parts(around, {}, parts, rows, progress));
+  auto aside = weights_at_top(entries, rows);
+  return aside.empty() ? opened
+                       : CheckpointBuilder::with_finding(*opened, told_aside(std::move(aside)));
+}
+
 // Opens the newest step or the joined parts below a folder; null if there are
 // neither.
 OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
@@ -248,16 +287,11 @@ bool is_model_file(const Checkpoint& checkpoint) {
 
 // Adds a note about a file at the top that is ignored.
 OpenedCheckpoint with_file_aside(const Checkpoint& below, const Checkpoint& top) {
-  Finding finding;
-  finding.rule = "bad-record";
-  finding.severity = Severity::kInfo;
+  std::vector<std::string> files;
   for (const FileRow& file : top.files()) {
-    if (file.referenced) finding.subjects.push_back(file.path);
+    if (file.referenced) files.push_back(file.path);
   }
-  finding.cause =
-      fmt::format("{} at the top of this folder {} not looked at. Its path opens it.",
-                  some_of(finding.subjects), finding.subjects.size() == 1 ? "was" : "were");
-  return CheckpointBuilder::with_finding(below, std::move(finding));
+  return CheckpointBuilder::with_finding(below, told_aside(std::move(files)));
 }
 
 // Model layers in folders of their own.
@@ -283,6 +317,8 @@ std::pair<std::string, std::string> split(std::string path) {
 OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Progress* progress,
                                  std::span<const FormatRow> rows) {
   DirectoryLook look(*directory);
+  SHW_TRY(auto pipeline, open_pipeline(directory, look, rows, progress));
+  if (pipeline != nullptr) return pipeline;
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));

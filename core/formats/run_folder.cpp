@@ -10,6 +10,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
 #include "core/formats/folder_kind.h"
 
 namespace shw {
@@ -113,6 +114,18 @@ std::optional<std::string> newest_alike(const TopFolders& top) {
   return newest.begin()->second;
 }
 
+// "optimizer.bin" and the like at the top: what lies below is of one step, not several steps.
+bool has_trainer_files(std::span<const Entry> entries) {
+  return std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return is_top_file(entry) && trainer_file(entry.path) != TrainerFile::kNone;
+  });
+}
+
+bool has_step_folder(const std::vector<std::string>& folders) {
+  return std::any_of(folders.begin(), folders.end(),
+                     [](const std::string& folder) { return !step_pattern(folder).empty(); });
+}
+
 std::vector<std::string> all_but(const TopFolders& top, const std::string& chosen) {
   std::vector<std::string> others;
   for (const std::string& folder : top.checkpoints) {
@@ -195,6 +208,7 @@ std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
     parts.push_back({folder, folder + "."});
   }
   if (has("model_index.json")) return parts;
+  if (models.size() > 1 && has_trainer_files(entries) && !has_step_folder(models)) return parts;
   // Models and optimizers are paired by name.
   if (models.size() != optimizers.size() || models.empty()) return {};
   if (models.size() == 1) {

@@ -79,6 +79,7 @@ struct FoundFiles {
   std::optional<std::uint64_t> total = {};  // total size according to it
   std::optional<Finding> finding = {};      // why it is not usable
   std::vector<std::string> adapters = {};   // adapter files beside a model
+  std::vector<std::string> variants = {};   // other forms of the model
   std::vector<std::string> not_there = {};  // files named by the index that are missing
 };
 
@@ -98,7 +99,10 @@ Result<FoundFiles> find_files(const Directory& directory) {
   SHW_TRY(found.paths, list_files(directory));
   found.adapters = take_adapters(found.paths);
   found.index_path = find_safetensors_index(directory);
-  if (!found.index_path) return found;
+  if (!found.index_path) {
+    found.variants = take_variants(found.paths, directory);
+    return found;
+  }
   found.index = read_weight_map(directory, *found.index_path, found.finding, &found.total);
   if (!found.index) return found;
   found.not_there = files_not_there(directory, *found.index);
@@ -447,6 +451,8 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   check_files(builder, found, files, sharded, *directory);
   if (found.finding) builder.add_finding(std::move(*found.finding));
   if (!found.adapters.empty()) builder.add_finding(beside_model(found.adapters));
+  if (!found.variants.empty())
+    builder.add_finding(variants_beside(found.variants, found.paths.front()));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   if (!is_cancelled(progress)) return checkpoint;

@@ -10,6 +10,57 @@
 #include "core/formats/safetensors/safetensors_names.h"
 
 namespace shw {
+namespace {
+
+constexpr std::string_view kConsolidatedStem = "consolidated", kTransformersStem = "model";
+
+// "model" of "model.fp16.safetensors", "model.fp16-00001-of-00002.safetensors" and
+// "model-00001-of-00002.fp16.safetensors"; empty where the name has no variant.
+std::string_view stem_of_variant(std::string_view path) {
+  if (!path.ends_with(kSafetensorsSuffix)) return {};
+  const std::string_view rest = path.substr(0, path.size() - kSafetensorsSuffix.size());
+  const std::size_t dot = rest.find('.');
+  if (dot == std::string_view::npos || dot + 1 == rest.size()) return {};
+  const bool is_word = std::all_of(rest.begin() + static_cast<std::ptrdiff_t>(dot) + 1, rest.end(),
+                                   [](char c) { return c != '.' && c != ' '; });
+  return is_word ? model_stem(std::string(rest.substr(0, dot)) + std::string(kSafetensorsSuffix))
+                 : std::string_view{};
+}
+
+}  // namespace
+
+std::vector<std::string> take_variants(std::vector<std::string>& paths,
+                                       const Directory& directory) {
+  auto has_stem = [&](std::string_view stem) {
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const std::string& path) { return model_stem(path) == stem; });
+  };
+  const bool has_config = directory.stat("config.json").kind == EntryKind::kFile;
+  const bool has_both = has_config && has_stem(kTransformersStem) && has_stem(kConsolidatedStem);
+  std::vector<std::string> aside, kept;
+  for (std::string& path : paths) {
+    const std::string_view stem = stem_of_variant(path);
+    const bool is_aside =
+        (!stem.empty() && has_stem(stem)) || (has_both && model_stem(path) == kConsolidatedStem);
+    (is_aside ? aside : kept).push_back(path);
+  }
+  paths = std::move(kept);
+  return aside;
+}
+
+Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened) {
+  Finding finding = bad_record(
+      variants.front(),
+      fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not looked at: {}, "
+                  "another form of the model. A path to {} opens {}.",
+                  opened, some_of(variants), variants.size() == 1 ? "it" : "one of them",
+                  variants.size() == 1 ? "it" : "that one"));
+  finding.severity = Severity::kInfo;
+  finding.subjects = variants;
+  finding.evidence = {{"opened", opened},
+                      {"left_aside", static_cast<std::int64_t>(variants.size())}};
+  return finding;
+}
 
 // Removes adapters from the paths, since PEFT saves them beside the model. An adapter alone is the
 // checkpoint.

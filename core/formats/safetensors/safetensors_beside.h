@@ -19,4 +19,10 @@ Finding beside_model(const std::vector<std::string>& adapters);
 std::optional<Error> find_other_models(const Directory& directory,
                                        const std::vector<std::string>& paths);
 
+// Removes other forms of a model that lies here too, which its loader takes only when asked:
+// "model.fp16.safetensors" beside model.safetensors, and of a folder of transformers
+// consolidated.safetensors.
+std::vector<std::string> take_variants(std::vector<std::string>& paths, const Directory& directory);
+Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened);
+
 }  // namespace shw

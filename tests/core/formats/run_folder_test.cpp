@@ -8,6 +8,7 @@
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/items.h"
 #include "core/formats/open.h"
+#include "core/formats/torch_file/torch_file_support.h"
 #include "core/memory_sink.h"
 
 using namespace shw;
@@ -183,4 +184,81 @@ TEST_CASE("run folder: of several .ckpt files the newest is opened") {
   CHECK(says(told_in(**opened), "Opened last.ckpt"));
   files.emplace_back("other.ckpt", ckpt("other"));
   CHECK_FALSE(open_run(files).has_value());
+}
+
+namespace {
+
+// A file of torch.save with one tensor of one element.
+Bytes run_torch_model() {
+  return run_bytes(state_dict_file(pickled_dict({{"weight", tensor_call({})}}),
+                                   {{"m/data/0", std::string(24, '\1')}}));
+}
+
+}  // namespace
+
+TEST_CASE("run folder: steps of Lightning and of plain loops open from the folder above them") {
+  for (const char* below : {"lightning_logs/version_0/checkpoints/epoch=1-step=8.ckpt",
+                            "step_20/model.pt", "out/final/lit_model.pth"}) {
+    CAPTURE(below);
+    auto opened = open_run({{below, run_torch_model()}, {"hparams.yaml", run_bytes("a: 1")}});
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(names_in(**opened) == Names{"weight"});
+  }
+  auto newest = open_run({{"step_9/model.pt", run_torch_model()},
+                          {"step_9/optimizer.pt", run_torch_model()},
+                          {"step_10/model.pt", run_torch_model()},
+                          {"step_10/optimizer.pt", run_torch_model()}});
+  REQUIRE_MESSAGE(newest.has_value(), newest.error().message);
+  CHECK(told_in(**newest).subjects == Names{"step_9"});
+}
+
+TEST_CASE("run folder: what training alone left below does not make a checkpoint") {
+  auto opened = open_run({{"state/scheduler.pt", run_torch_model()}, {"a.txt", run_bytes("x")}});
+  CHECK_FALSE(opened.has_value());
+}
+
+TEST_CASE("run folder: models beside a trainer's states are of one step") {
+  auto opened = open_run({{"unet/diffusion_pytorch_model.safetensors", run_model("a")},
+                          {"unet_ema/diffusion_pytorch_model.safetensors", run_model("a")},
+                          {"optimizer.bin", run_torch_model()},
+                          {"random_states_0.pkl", run_bytes("x")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"unet.a", "unet_ema.a"});
+}
+
+TEST_CASE("run folder: a pipeline is opened where one file of all of it lies beside") {
+  auto opened = open_run({{"model_index.json", run_bytes("{}")},
+                          {"whole-v1.safetensors", run_model("x")},
+                          {"vae/diffusion_pytorch_model.safetensors", run_model("a")},
+                          {"vae/diffusion_pytorch_model.fp16.safetensors", run_model("a", '\2')}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"vae.a"});
+  const auto& findings = (*opened)->opening_findings();
+  CHECK(std::all_of(findings.begin(), findings.end(),
+                    [](const Finding& one) { return one.severity == Severity::kInfo; }));
+  CHECK(std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.subjects == Names{"whole-v1.safetensors"};
+  }));
+}
+
+TEST_CASE("run folder: of a model's variants the one without a word is opened") {
+  for (const char* other : {"model.fp16.safetensors", "model.fp16-00001-of-00001.safetensors",
+                            "model.non_ema.safetensors"}) {
+    CAPTURE(other);
+    auto opened = open_run({{"model.safetensors", run_model("a")}, {other, run_model("a", '\2')}});
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(told_in(**opened).subjects == Names{other});
+    CHECK(told_in(**opened).severity == Severity::kInfo);
+  }
+  auto alone = open_run({{"model.fp16.safetensors", run_model("a")}});
+  REQUIRE(alone.has_value());
+  CHECK((*alone)->opening_findings().empty());
+  // Which of two is meant, no name says.
+  CHECK_FALSE(open_run({{"model.fp16.safetensors", run_model("a")},
+                        {"model.fp32.safetensors", run_model("a")}})
+                  .has_value());
+  // A dot in the name of another model is no variant.
+  CHECK_FALSE(
+      open_run({{"mine.safetensors", run_model("a")}, {"mine.v2.safetensors", run_model("a")}})
+          .has_value());
 }
