@@ -40,7 +40,8 @@ std::optional<ZeroName> parse_zero_rank(std::string_view name) {
   return out;
 }
 
-// "layer_03-model_01-model_states.pt", "layer_0_expert_2_mp_rank_00_model_states.pt"
+// "layer_03-model_states.pt" of a pipeline, "layer_03-model_01-model_states.pt" where tensors are
+// cut too, "layer_0_expert_2_mp_rank_00_model_states.pt"
 std::optional<ZeroName> parse_zero_layer(std::string_view name) {
   ZeroName out{.kind = ZeroFileKind::kPart};
   std::uint32_t number = 0;
@@ -52,7 +53,9 @@ std::optional<ZeroName> parse_zero_layer(std::string_view name) {
     return is ? std::optional(out) : std::nullopt;
   }
   out.prefix = std::string(all.substr(0, all.size() - name.size())) + ".";
-  if (zero_take(name, "-model_") && !zero_take_number(name, out.mp_rank)) return std::nullopt;
+  out.is_of_all = name == "-model_states.pt";
+  if (!out.is_of_all && zero_take(name, "-model_") && !zero_take_number(name, out.mp_rank))
+    return std::nullopt;
   return name == "-model_states.pt" ? std::optional(out) : std::nullopt;
 }
 

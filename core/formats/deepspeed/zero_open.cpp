@@ -21,8 +21,9 @@ Finding zero_info(std::string subject, std::string cause) {
 
 // Files of layers (of a pipeline) and of experts: whole tensors of one rank.
 void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-                    const ZeroFiles& files, const std::string& prefix, ZeroNotes& notes) {
-  for (const auto& [path, before] : files.parts) {
+                    const std::vector<std::pair<std::string, std::string>>& parts,
+                    const std::string& prefix, ZeroNotes& notes) {
+  for (const auto& [path, before] : parts) {
     auto file = ZeroFile::open(builder, directory, path, notes);
     if (!file) {
       builder.file(path);
@@ -119,6 +120,13 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
 }
 
 Finding told_parallel(const ZeroStep& step, std::size_t ranks) {
+  if (!step.layers.empty())
+    return zero_info(
+        step.layers.front().first,
+        fmt::format("{} files hold one layer of a pipeline each, and its tensors have the file's "
+                    "name in front here ({}NAME). The optimizer states of the {} stages have "
+                    "mp_rank_00. and so on in front. That no layer is missing is not checked.",
+                    step.layers.size(), step.layers.front().second, ranks));
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
   return zero_info(
       first,
@@ -163,8 +171,10 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
     note_world(world, files, alone, notes);
     add_zero_tensors(builder, storages, world, prefix, notes);
-    add_zero_parts(builder, storages, *directory, files, prefix, notes);
+    add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
   }
+  add_zero_parts(builder, storages, *directory, step.layers, "", notes);
+  is_read = is_read || !step.layers.empty();
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
   if (mp_ranks > 1) notes.findings.push_back(told_parallel(step, mp_ranks));
   if (!step.others.empty()) notes.findings.push_back(told_others(step.others));

@@ -208,6 +208,10 @@ ZeroStep zero_step_of(std::span<const Entry> entries) {
     if (!is_top_file(entry)) continue;
     auto name = parse_zero_name(entry.path);
     if (!name) continue;
+    if (name->is_of_all) {
+      step.layers.emplace_back(entry.path, name->prefix);
+      continue;
+    }
     ZeroFiles& files = step.by_mp_rank[name->mp_rank];
     switch (name->kind) {
       case ZeroFileKind::kOptimizer:

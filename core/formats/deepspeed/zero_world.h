@@ -16,6 +16,8 @@ struct ZeroFiles {
 struct ZeroStep {
   std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
   std::vector<std::string> others = {};
+  // Layers of a pipeline whose tensors are not cut: each is one stage's.
+  std::vector<std::pair<std::string, std::string>> layers = {};
 };
 // From the files at the top.
 ZeroStep zero_step_of(std::span<const Entry> entries);
