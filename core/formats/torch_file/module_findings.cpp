@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/tensor_subclass.h"
 #include "core/formats/torch_file/pickled_module.h"
 
 namespace shw {
@@ -32,6 +35,29 @@ std::vector<Finding> module_findings(const PickleTree& tree,
     findings.push_back(std::move(finding));
   }
   return findings;
+}
+
+std::optional<Finding> subclass_finding(const PickleTree& tree,
+                                        const std::map<NodeId, std::size_t>& subclasses,
+                                        const std::string& path) {
+  if (subclasses.empty()) return std::nullopt;
+  std::set<std::string> types;
+  std::size_t count = 0;
+  for (const auto& [call, wrapped] : subclasses) {
+    types.insert(tensor_subclass(tree, call).type);
+    count += wrapped;
+  }
+  const std::vector<std::string> names(types.begin(), types.end());
+  Finding finding = bad_record(
+      path, fmt::format("{} holds {} of the class {}. Each is read as the tensors that it wraps, "
+                        "by their attributes ({} in all); the class is not imported, and its "
+                        "other attributes are not read.",
+                        path, plural(subclasses.size(), "tensor"), some_of(names), count));
+  finding.severity = Severity::kInfo;
+  finding.evidence = {{"classes", names},
+                      {"tensors", static_cast<std::int64_t>(subclasses.size())},
+                      {"wrapped", static_cast<std::int64_t>(count)}};
+  return finding;
 }
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,10 @@ namespace shw {
 std::vector<Finding> module_findings(const PickleTree& tree,
                                      const std::map<NodeId, std::size_t>& modules,
                                      const std::string& path);
+
+// Of tensors whose class is a program's own: they are read as the tensors that they wrap.
+std::optional<Finding> subclass_finding(const PickleTree& tree,
+                                        const std::map<NodeId, std::size_t>& subclasses,
+                                        const std::string& path);
 
 }  // namespace shw

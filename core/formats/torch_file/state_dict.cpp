@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/formats/common/plain_pickle.h"
+#include "core/formats/common/tensor_subclass.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/torch_file/pickled_module.h"
 
@@ -223,6 +224,24 @@ class Flattening {
     return {};
   }
 
+  // One whose class wraps tensors stands for those.
+  Status visit_tensor(NodeId node) {
+    const TensorSubclass wrapping = tensor_subclass(tree_, node);
+    if (wrapping.tensors.empty()) {
+      note_tensor(node);
+      return add(node);
+    }
+    for (const WrappedTensor& one : wrapping.tensors) {
+      if (visits_left_-- == 0) return entangled(one.node);
+      enter(one.name, one.name);
+      note_tensor(one.node);
+      SHW_CHECK(add(one.node));
+      entries_.back().subclass = wrapping.call;
+      leave();
+    }
+    return {};
+  }
+
   // Whether a list is a leaf: nothing in it, or in the lists in it, is a tensor or a mapping.
   Result<bool> is_leaf(NodeId list, int depth) {
     if (auto known = leaf_.find(list); known != leaf_.end()) return known->second;
@@ -312,10 +331,7 @@ class Flattening {
   Status visit(NodeId node, int depth) {
     if (visits_left_-- == 0 || depth > kDeepestState) return entangled(node);
     if (!whole_.empty() && whole_.contains(name_of_path())) return add(node);
-    if (is_tensor_call(tree_, node)) {
-      note_tensor(node);
-      return add(node);
-    }
+    if (is_tensor_call(tree_, node)) return visit_tensor(node);
     if (auto mapping = mapping_of(tree_, node)) {
       if (!path_.empty() && !all_keys_have_text(*mapping, depth)) return add(node);
       note_mapping(node);

@@ -6,6 +6,7 @@
 //   value      = mapping | list that holds a tensor or a mapping somewhere | module | leaf
 //   module     = a pickled torch.nn.Module (pickled_module.h): the entries of its state_dict()
 //   leaf       = tensor | anything else: tuples too, whatever they hold
+//   tensor     = plain | subclass (tensor_subclass.h): an entry for each tensor that it wraps
 //
 // A name is the keys and list indices on the way, joined by dots; keys that are no text are their
 // text. Beyond torch, which forgets it, a mapping without an entry is a leaf.
@@ -26,7 +27,8 @@ struct StateEntry {
   std::string fqn;
   std::vector<PathPart> path;
   NodeId value = NodeId::kAbsent;
-  NodeId module = NodeId::kAbsent;  // the pickled module that it was taken out of
+  NodeId module = NodeId::kAbsent;    // the pickled module that it was taken out of
+  NodeId subclass = NodeId::kAbsent;  // the call of the tensor subclass that wraps it
 };
 
 // Whether the root is a mapping, as nearly all are.

@@ -76,6 +76,8 @@ class TorchFileReader {
     for (StateTensor& tensor : tensors_) add_tensor(std::move(tensor));
     for (Finding& finding : module_findings(tree_, modules_, path_))
       builder_.add_finding(std::move(finding));
+    if (auto finding = subclass_finding(tree_, subclasses_, path_))
+      builder_.add_finding(std::move(*finding));
     SHW_CHECK(read_provenance(provenance));
     for (Finding& finding : record_findings(zip_, path_)) builder_.add_finding(std::move(finding));
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
@@ -111,6 +113,7 @@ class TorchFileReader {
   // A tensor, or an object: the first are put aside until it is known which storages they share.
   void take(StateEntry entry) {
     if (entry.module != NodeId::kAbsent) ++modules_[entry.module];
+    if (entry.subclass != NodeId::kAbsent) ++subclasses_[entry.subclass];
     if (!is_tensor_call(tree_, entry.value)) return add_object(std::move(entry));
     const NodeId local = dtensor_local(tree_, entry.value);
     const bool is_dtensor = local != NodeId::kAbsent;
@@ -325,7 +328,8 @@ class TorchFileReader {
   std::unordered_map<std::string, StorageId> storages_;
   std::map<std::pair<ErrorKind, std::string>, std::pair<Error, std::vector<std::string>>>
       unreadable_;
-  std::map<NodeId, std::size_t> modules_;  // pickled whole, each with how many tensors
+  std::map<NodeId, std::size_t> modules_;     // pickled whole, each with how many tensors
+  std::map<NodeId, std::size_t> subclasses_;  // calls, each with how many tensors it wraps
   PartsHeld parts_;
   std::vector<std::string> stopping_;  // PickledTensor::stops_torch
   std::vector<std::string> untyped_, repeated_;

@@ -92,6 +92,35 @@ TEST_CASE("torch.save with float and tuple keys below the top has names where te
   CHECK(names_of(**opened) == "a.0.5 a.(1, 2) | b");
 }
 
+TEST_CASE("tensor subclass: it is read as the tensors that it wraps") {
+  auto opened =
+      open_checkpoint(std::string(SHW_TEST_DATA) + "/torch-2.15/torch_save/torchao_int8.pt");
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_of(**opened) ==
+        "0.weight.qdata 0.weight.scale 0.weight.zero_point 0.bias 1.weight.qdata 1.weight.scale "
+        "1.weight.zero_point 1.bias |");
+  CHECK((*opened)->dtype(*(*opened)->find("0.weight.qdata")) == Dtype::kInt8);
+  CHECK(causes_in(**opened).find("torchao.quantization.Int8Tensor") != std::string::npos);
+  CheckOptions options;
+  options.depth = Depth::kData;
+  auto report = check(**opened, options);
+  REQUIRE(report.has_value());
+  for (const Finding& finding : report->findings) CHECK(finding.severity == Severity::kInfo);
+}
+
+TEST_CASE("tensor subclass: one that holds itself, or no tensor, is named and ends") {
+  const std::string head =
+      "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n"
+      "_rebuild_wrapper_subclass\ncmine\nPacked\n)";
+  for (const std::string& state : {std::string("}"), std::string("N"), pickled_dict({{"a", "K\1"}}),
+                                   "}q\7(" + pickled_text("me") + "h\7u"}) {
+    auto opened = open_model(state_dict_file(
+        pickled_dict({{"w", head + state + "tR"}, {"b", tensor_call({})}}), {kSix}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK(causes_in(**opened).find("mine.Packed") != std::string::npos);
+  }
+}
+
 TEST_CASE("several torch.save files: entries of names that none shares are one checkpoint") {
   auto opened = open_checkpoint(memory_directory(
       "ckpt", {{"model.pt", six_floats({"a", "b"})}, {"head.pt", six_floats({"c"})}}));
