@@ -4,14 +4,17 @@
 
 #include "core/formats/dcp/dcp_table.h"
 #include "core/formats/deepspeed/deepspeed_table.h"
+#include "core/formats/flax/flax_table.h"
 #include "core/formats/gguf/gguf_table.h"
 #include "core/formats/hdf5/hdf5_table.h"
 #include "core/formats/megatron_legacy/legacy_open.h"
 #include "core/formats/meta_llama/meta_open.h"
+#include "core/formats/nanotron/nanotron_open.h"
 #include "core/formats/npz/npz_table.h"
 #include "core/formats/orbax/orbax_table.h"
 #include "core/formats/rank_files/rank_files_open.h"
 #include "core/formats/safetensors/safetensors_table.h"
+#include "core/formats/tar/nemo_open.h"
 #include "core/formats/torch_checkpointing/items_open.h"
 #include "core/formats/torch_file/torch_file_table.h"
 
@@ -19,14 +22,12 @@ namespace shw {
 
 std::span<const FormatRow> formats() {
   // Formats with an index of fixed name come before those that need a listing.
-  static const std::array kRows = {kMegatronRow,     kDcpRow,
-                                   kDcpRankLocalRow, kTorchCheckpointingRow,
-                                   kSafetensorsRow,  kHfShardedRow,
-                                   kUniversalRow,    kZeroRow,
-                                   kRankFilesRow,    kMegatronLegacyRow,
-                                   kMetaLlamaRow,    kTorchFileRow,
-                                   kHdf5Row,         kGgufRow,
-                                   kOrbaxRow,        kNpzRow};
+  static const std::array kRows = {
+      kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kTorchCheckpointingRow,
+      kNanotronRow,  kNemoRow,      kSafetensorsRow,  kHfShardedRow,
+      kUniversalRow, kZeroRow,      kRankFilesRow,    kMegatronLegacyRow,
+      kMetaLlamaRow, kTorchFileRow, kHdf5Row,         kGgufRow,
+      kOrbaxRow,     kFlaxRow,      kNpzRow};
   return kRows;
 }
 

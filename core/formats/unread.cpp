@@ -48,11 +48,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return is_at_top(path) && name.ends_with(".safetensors.index.json");
      },
      "Fetch the files that the index names."},
-    {"a Flax model (msgpack)",
-     [](std::string_view, std::string_view name) { return name.ends_with(".msgpack"); },
-     "flax.serialization.msgpack_restore reads it, and safetensors.flax.save_file writes what is "
-     "read here.",
-     true},
     {"an ONNX model",
      [](std::string_view, std::string_view name) { return name.ends_with(".onnx"); },
      "onnx.load reads it; its weights are the graph's initializers.", true},
@@ -72,9 +67,6 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return ends_with_one_of(name, std::to_array<std::string_view>({".pdparams", ".pdopt"}));
      },
      "paddle.load reads it.", true},
-    {"a NeMo archive (tar)",
-     [](std::string_view, std::string_view name) { return name.ends_with(".nemo"); },
-     "Unpack it (tar xf FILE): the checkpoint lies in it as a file or folder of its own.", true},
     {"a bare pickle",
      [](std::string_view, std::string_view name) {
        return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));

@@ -70,9 +70,8 @@ TEST_CASE("a directory that is no checkpoint is told by what it is instead") {
 
 TEST_CASE("what other programs write is told by its name, in a folder and as a file") {
   const std::pair<const char*, const char*> kinds[] = {
-      {"flax_model.msgpack", "Flax"},   {"m.onnx", "ONNX"},
-      {"saved_model.pb", "TensorFlow"}, {"m.pt2", "torch.export"},
-      {"m.pdparams", "PaddlePaddle"},   {"m.nemo", "NeMo"},
+      {"m.onnx", "ONNX"},        {"saved_model.pb", "TensorFlow"},
+      {"m.pt2", "torch.export"}, {"m.pdparams", "PaddlePaddle"},
       {"m.pkl", "bare pickle"},
   };
   for (const auto& [name, title] : kinds) {

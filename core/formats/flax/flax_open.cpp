@@ -1,0 +1,165 @@
+#include "core/formats/flax/flax_open.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/natural_order.h"
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/deepspeed/flat_ranges.h"
+#include "core/formats/flax/flax_tree.h"
+#include "core/formats/run_folder.h"
+#include "core/model/builder.h"
+#include "core/tensor/strided_copy.h"
+
+namespace shw {
+namespace {
+
+// "checkpoint_100": flax.training.checkpoints writes steps without an ending.
+bool is_step_name(std::string_view path) {
+  constexpr std::string_view kStep = "checkpoint_";
+  if (!path.starts_with(kStep)) return false;
+  path.remove_prefix(kStep.size());
+  return !path.empty() &&
+         std::all_of(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+struct FlaxPaths {
+  std::vector<std::string> opened;
+  std::vector<std::string> aside;  // earlier steps
+};
+
+// A file of one name alone is taken by its bytes.
+Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
+  constexpr std::uint64_t kFirstBytes = 64;
+  SHW_TRY(auto entries, look.entries());
+  FlaxPaths paths;
+  std::vector<std::string> steps;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry)) continue;
+    if (entry.path.ends_with(kFlaxSuffix)) paths.opened.push_back(entry.path);
+    if (!is_step_name(entry.path)) continue;
+    SHW_TRY(Bytes first, look.first_bytes(entry.path, kFirstBytes));
+    if (begins_as_flax(first)) steps.push_back(entry.path);
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const auto& a, const auto& b) { return natural_less(a, b); });
+  if (!paths.opened.empty() || steps.empty()) return paths;
+  paths.opened = {steps.back()};
+  steps.pop_back();
+  paths.aside = std::move(steps);
+  return paths;
+}
+
+class FlaxOpening {
+ public:
+  FlaxOpening(std::shared_ptr<const Directory> directory, Progress* progress)
+      : directory_(std::move(directory)), progress_(progress) {
+    builder_.set_format(kFlaxFormat);
+    builder_.set_directory(directory_);
+  }
+
+  OpenedCheckpoint run() {
+    SHW_TRY(FlaxPaths paths, flax_paths(DirectoryLook(*directory_)));
+    if (paths.opened.empty())
+      return fail(ErrorKind::kIo, "holds no file of flax", {directory_->name()});
+    for (const std::string& path : paths.opened) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      SHW_CHECK(add_file(path));
+    }
+    if (!any_ && first_) return tl::unexpected<Error>(std::move(*first_));
+    auto opened = builder_.finish(progress_);
+    if (paths.aside.empty()) return opened;
+    return CheckpointBuilder::with_finding(
+        *opened, told_chosen({paths.opened.front(), "the newest step by its number", paths.aside}));
+  }
+
+ private:
+  Status add_file(const std::string& path) {
+    SHW_TRY(auto source, directory_->open(path));
+    SHW_CHECK(check_is_no_lfs_pointer(*source));
+    auto tree = read_flax_tree(*source);
+    builder_.file(path);
+    if (!tree) {
+      builder_.add_finding(unread_file(path, tree.error(), {}, "tensor"));
+      if (!first_) first_ = std::move(tree).error();
+      return {};
+    }
+    any_ = true;
+    for (const FlaxArray& array : tree->arrays) {
+      SHW_CHECK(take_name(array.name, path));
+      add_array(array, path);
+    }
+    for (auto& [name, opcodes] : tree->values) {
+      SHW_CHECK(take_name(name, path));
+      builder_.add_object(
+          {.fqn = name, .item = {}, .inlined = InlinedValue{std::move(opcodes), {}}});
+    }
+    return {};
+  }
+
+  Status take_name(const std::string& name, const std::string& path) {
+    if (names_.insert(name).second) return {};
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("holds {} twice: two keys of the tree, or two files ({} is one), have "
+                            "this name",
+                            name, path),
+                {directory_->name()}, "Open one of its files by its name.");
+  }
+
+  void report(const FlaxArray& array, const std::string& path) {
+    const bool is_damaged = array.dtype != Dtype::kUnknown;
+    builder_.add_unclaimed_record({array.name, std::nullopt, {builder_.file(path), 0, 0}});
+    const std::string cause = fmt::format("{} in {} {}.", array.name, path, array.problem);
+    builder_.add_finding(is_damaged ? bad_record(array.name, cause, array.at)
+                                    : not_looked_at({array.name, path}, cause));
+  }
+
+  void add_array(const FlaxArray& array, const std::string& path) {
+    if (!array.problem.empty()) return report(array, path);
+    builder_.add_tensor(array.name, array.dtype, array.shape);
+    const FileId file = builder_.file(path);
+    const auto bytes_of = static_cast<std::int64_t>(size_of(array.dtype));
+    for (const FlaxRun& run : array.runs) {
+      const auto add = [&](const Box& box, std::int64_t first) {
+        const auto count = volume(box.sizes).value_or(0);
+        const ItemPlace place{
+            file, static_cast<std::int64_t>(run.offset) + (first - run.first) * bytes_of,
+            count * bytes_of};
+        const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes);
+        builder_.set_view(chunk, builder_.add_storage(place, &kRawCodec, {}), 0,
+                          row_major_strides(box.sizes));
+      };
+      if (array.runs.size() == 1)
+        add(whole(array.shape), run.first);
+      else
+        each_flat_box(array.shape, run.first, run.first + run.count, add);
+    }
+  }
+
+  std::shared_ptr<const Directory> directory_;
+  Progress* progress_;
+  CheckpointBuilder builder_;
+  std::set<std::string> names_;
+  std::optional<Error> first_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+Result<bool> has_flax(const DirectoryLook& look) {
+  SHW_TRY(FlaxPaths paths, flax_paths(look));
+  return !paths.opened.empty();
+}
+
+OpenedCheckpoint open_flax(std::shared_ptr<const Directory> directory, Progress* progress) {
+  return FlaxOpening(std::move(directory), progress).run();
+}
+
+}  // namespace shw

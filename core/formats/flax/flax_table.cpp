@@ -1,0 +1,32 @@
+#include "core/formats/flax/flax_table.h"
+
+#include "core/formats/common/codecs.h"
+#include "core/formats/flax/flax_open.h"
+
+namespace shw {
+namespace {
+
+NamedFile named_flax(std::string_view file) {
+  return file.ends_with(kFlaxSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace
+
+constexpr Format kFlaxFormat = {
+    .name = "flax",
+    .title = "Flax (msgpack)",
+    .codec = &kRawCodec,
+    .traits = {.one_piece = true},
+};
+
+// Datasets and caches are msgpack too.
+constexpr FormatRow kFlaxRow = {
+    .format = &kFlaxFormat,
+    .sign = kFlaxSuffix,
+    .recognises = has_flax,
+    .open = open_flax,
+    .named = named_flax,
+    .names_are_common = true,
+};
+
+}  // namespace shw

@@ -1,0 +1,115 @@
+#include "core/formats/nanotron/nanotron_slices.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/words.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostPairs = 4096;
+
+std::vector<std::string_view> parts_between(std::string_view text, char between) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(between);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos || parts.size() > kMostPairs) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string_view without_spaces(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  text = without_spaces(text);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_all = error == std::errc() && end == text.data() + text.size();
+  return is_all && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+tl::unexpected<Error> no_slices(std::string what) {
+  return fail(ErrorKind::kDamaged, std::move(what), {});
+}
+
+// "0,4,None" of an axis of `size`.
+bool take_slice(std::string_view text, std::int64_t size, Box& box) {
+  const auto parts = parts_between(text, ',');
+  if (parts.size() != 3) return false;
+  const auto start = parts[0] == "None" ? std::optional<std::int64_t>(0) : whole_number(parts[0]);
+  const auto stop = parts[1] == "None" ? std::optional(size) : whole_number(parts[1]);
+  const bool has_step = parts[2] != "None" && parts[2] != "1";
+  if (!start || !stop || has_step || *start > *stop || *stop > size) return false;
+  box.offsets.push_back(*start);
+  box.sizes.push_back(*stop - *start);
+  return true;
+}
+
+Result<Box> box_of_slices(std::string_view text, const Extents& sizes) {
+  const auto slices = parts_between(text, '|');
+  Box box;
+  for (std::size_t d = 0; d < slices.size() && d < sizes.size(); ++d) {
+    if (!take_slice(slices[d], sizes[d], box)) break;
+  }
+  if (slices.size() != sizes.size() || box.sizes.size() != sizes.size())
+    return no_slices("the slices " + std::string(text.substr(0, 200)) + " do not lie in " +
+                     to_text(sizes));
+  return box;
+}
+
+}  // namespace
+
+std::optional<Extents> nanotron_shape(std::string_view text) {
+  text = without_spaces(text);
+  if (!text.starts_with('(') || !text.ends_with(')')) return std::nullopt;
+  text.remove_prefix(1);
+  text.remove_suffix(1);
+  Extents shape;
+  for (std::string_view part : parts_between(text, ',')) {
+    if (without_spaces(part).empty()) continue;
+    const auto size = whole_number(part);
+    if (!size || shape.size() == kMaxDims) return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& sizes,
+                                        const Extents& whole) {
+  const auto texts = parts_between(pairs, ';');
+  if (texts.size() > kMostPairs) return no_slices("there are too many slices");
+  std::vector<std::pair<Box, Box>> boxes;  // of the part, of the whole
+  for (std::string_view text : texts) {
+    const auto sides = parts_between(text, '#');
+    if (sides.size() != 2) return no_slices("the slices are not pairs");
+    SHW_TRY(Box local, box_of_slices(sides[0], sizes));
+    SHW_TRY(Box global, box_of_slices(sides[1], whole));
+    if (local.sizes != global.sizes) return no_slices("a pair of slices is of two sizes");
+    boxes.emplace_back(std::move(local), std::move(global));
+  }
+  std::sort(boxes.begin(), boxes.end(),
+            [](const auto& a, const auto& b) { return a.first.offsets < b.first.offsets; });
+  std::size_t axis = 0;
+  while (axis + 1 < sizes.size() && boxes.front().first.sizes[axis] == sizes[axis]) ++axis;
+  std::int64_t at = 0;
+  std::vector<Box> out;
+  for (auto& [local, global] : boxes) {
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      const bool fits = d == axis ? local.offsets[d] == at : local.sizes[d] == sizes[d];
+      if (!fits) return no_slices("the slices do not follow one another along one axis");
+    }
+    if (!sizes.empty()) at += local.sizes[axis];
+    out.push_back(std::move(global));
+  }
+  if (!sizes.empty() && at != sizes[axis])
+    return no_slices("the slices do not hold all of the part");
+  return out;
+}
+
+}  // namespace shw

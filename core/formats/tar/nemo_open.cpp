@@ -1,0 +1,67 @@
+#include "core/formats/tar/nemo_open.h"
+
+#include <algorithm>
+
+#include "core/base/little_endian.h"
+#include "core/formats/common/codecs.h"
+#include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/open.h"
+#include "core/formats/tar/tar_directory.h"
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kNemoSuffix = ".nemo";
+constexpr std::uint16_t kGzipMagic = 0x8b1f;
+
+constexpr Format kNemoFormat = {.name = "nemo", .title = "NeMo archive (tar)", .codec = &kRawCodec};
+
+std::vector<std::string> nemo_files(std::span<const Entry> entries) {
+  std::vector<std::string> files;
+  for (const Entry& entry : entries) {
+    if (is_top_file(entry) && entry.path.ends_with(kNemoSuffix)) files.push_back(entry.path);
+  }
+  return files;
+}
+
+Result<bool> has_one_nemo(const DirectoryLook& look) {
+  SHW_TRY(auto entries, look.entries());
+  return nemo_files(entries).size() == 1;
+}
+
+OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress* progress) {
+  SHW_TRY(auto entries, directory->list());
+  const auto files = nemo_files(entries);
+  if (files.size() != 1)
+    return fail(ErrorKind::kUnsupported, "holds several NeMo archives", {directory->name()},
+                "Open one of them by its name.");
+  SHW_TRY(auto source, directory->open(files.front()));
+  SHW_CHECK(check_is_no_lfs_pointer(*source));
+  if (source->size() >= 2) {
+    SHW_TRY(Bytes first, read_bytes(*source, 0, 2));
+    if (load_little<std::uint16_t>(first) == kGzipMagic)
+      return fail(ErrorKind::kUnsupported,
+                  "is a NeMo archive that is compressed by gzip, which is not read in place",
+                  {files.front()},
+                  "Unpack it (tar xzf FILE): the checkpoint lies in it as a file or folder.");
+  }
+  SHW_TRY(auto inside, open_tar(source, directory->name() + "/" + files.front()));
+  return open_checkpoint(std::move(inside), progress);
+}
+
+NamedFile named_nemo(std::string_view file) {
+  return file.ends_with(kNemoSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
+}
+
+}  // namespace
+
+constexpr FormatRow kNemoRow = {
+    .format = &kNemoFormat,
+    .sign = kNemoSuffix,
+    .recognises = has_one_nemo,
+    .open = open_nemo,
+    .named = named_nemo,
+};
+
+}  // namespace shw
