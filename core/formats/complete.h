@@ -2,16 +2,12 @@
 // entries and files that no tensor makes.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "core/formats/format_writer.h"
+#include "core/formats/small_files.h"
 
 namespace shw {
-
-using SmallFiles = std::vector<std::pair<std::string, Bytes>>;  // path and bytes
 
 // Adds the entries to `outputs`, and gives the files.
 Result<SmallFiles> complete_outputs(const Format& format, Outputs& outputs);

@@ -8,49 +8,10 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/maps/bound_map.h"
 #include "core/maps/model_facts.h"
-#include "core/maps/model_map.h"
-#include "core/tensor/shape.h"
 
 namespace shw {
-
-enum class MapWay : std::uint8_t { kForward, kBack };
-
-struct MapTensor {
-  std::string fqn;
-  Extents shape;
-};
-
-// An operation with its sizes, and the shapes of one cell before it.
-struct BoundOp {
-  MapOp::Kind kind = MapOp::Kind::kJoin;
-  std::size_t dim = 0;
-  std::int64_t pieces = 1;
-  Extents parts = {};  // of the dim, of each tensor that is joined or split
-  Extents view = {}, order = {};
-  std::int64_t size = 0, to = 0;
-  double value = 0;
-  Dtype dtype = Dtype::kUnknown, from_dtype = Dtype::kUnknown;
-};
-
-struct BoundRow {
-  std::size_t row = 0;  // in ModelMap::rows
-  std::vector<std::string> to;
-  Extents lead = {};                           // sizes of the counters that are stacked
-  std::vector<std::vector<std::string>> from;  // by cell of `lead`, the last counter first
-  std::vector<BoundOp> ops = {};
-  std::vector<Extents> from_shapes = {}, to_shapes = {};  // of one cell, without `lead`
-};
-
-struct BoundMap {
-  MapWay way = MapWay::kForward;
-  std::vector<BoundRow> rows;
-  std::vector<std::pair<std::string, std::string>> stripped = {};  // a name, and what it is read as
-  std::vector<std::pair<std::string, std::string>> copies =
-      {};  // made: the copy, and what it is of
-  std::vector<std::pair<std::string, std::string>> left_copies = {};  // left out: the same
-  std::vector<std::string> left_out = {}, without_row = {};
-};
 
 // What tells, by names alone, which map is meant.
 struct MapFit {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/maps/diagnose_rows.h"
+#include "core/maps/held_tensor.h"
 
 namespace shw {
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/maps/bind_map.h"
+#include "core/base/result.h"
+#include "core/maps/bound_map.h"
+#include "core/maps/model_facts.h"
 
 namespace shw {
 

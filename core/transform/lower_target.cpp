@@ -110,7 +110,8 @@ class Lowering {
       SHW_CHECK(add_value(object, outputs.objects.back()));
     }
     std::sort(outputs.reordered.begin(), outputs.reordered.end());
-    if (!in_place_ && &all_.source().format() != form_.format) {
+    const Format* before = &all_.source().format();
+    if (!in_place_ && before != form_.format) {
       SHW_TRY(complements_, complete_outputs(*form_.format, outputs));
     }
     add_losses();

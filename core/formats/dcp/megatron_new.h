@@ -10,7 +10,8 @@
 
 #include <string_view>
 
-#include "core/formats/complete.h"
+#include "core/formats/format_writer.h"
+#include "core/formats/small_files.h"
 
 namespace shw {
 

@@ -189,7 +189,8 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
   for (const TargetNonTensorEntry& object : all.objects) there.erase(object.fqn);
   std::erase_if(there, [&](const auto& entry) { return fills_gap(result, entry.second); });
   const Format& format = result.format();
-  if (&all.source().format() != &format)
+  const Format& before = all.source().format();
+  if (&before != &format)
     std::erase_if(there, [&](const auto& entry) { return is_added_entry(format, entry.first); });
   if (there.empty()) return std::optional<Error>();
   return differs("", "another number of entries that are no tensors");
