@@ -3,6 +3,7 @@
 #include <libdeflate.h>
 
 #if defined(__x86_64__) && LIBDEFLATE_VERSION_MAJOR == 1 && LIBDEFLATE_VERSION_MINOR < 20
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include <array>
@@ -66,11 +67,21 @@ constexpr std::size_t kAtOnce = 4 * kVector;
   return out;
 }
 
+// By cpuid itself: the runtime library behind __builtin_cpu_supports is missing from zig.
+// Intel's Software Developer's Manual, volume 1, 14.3: the system must save the wide registers too.
+[[gnu::target("xsave")]] bool has_wide_products() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kOsxsave = 1u << 27, kAvx2 = 1u << 5, kVpclmulqdq = 1u << 10;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsxsave) == 0) return false;
+  constexpr unsigned long long kSseAndAvx = 6;
+  if ((_xgetbv(0) & kSseAndAvx) != kSseAndAvx) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & kAvx2) != 0 && (c & kVpclmulqdq) != 0;
+}
+
 }  // namespace
 
 bool can_fold_crc32() {
-  static const bool can =
-      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0;
+  static const bool can = has_wide_products();
   return can;
 }
 
