@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/words.h"
 #include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/maps/built_in_maps.h"
@@ -105,14 +106,16 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
-  std::optional<ModelMap> map;
+  ModelMap named;
+  const ModelMap* map = nullptr;
   if (!mapping.map.empty()) {
-    SHW_TRY(map, map_named(mapping.map));
+    SHW_TRY(named, map_named(mapping.map));
+    map = &named;
   }
-  const bool names_world = map ? said.to == map->from || said.to == map->to : is_world(said.to);
-  SHW_TRY(MappedSteps mapped,
-          mapped_steps(checkpoint, map ? &*map : nullptr, names_world ? said.to : std::string(),
-                       facts, said.leave_out));
+  const bool names_world =
+      map != nullptr ? said.to == map->from || said.to == map->to : is_world(said.to);
+  SHW_TRY(MappedSteps mapped, mapped_steps(checkpoint, map, names_world ? said.to : std::string(),
+                                           facts, said.leave_out));
   SHW_CHECK(check_model_is_known(mapped, facts));
   ConvertPlan out;
   Plan& plan = out.plan;
@@ -126,6 +129,11 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   } else {
     add_tiles(mapped.tensors, plan.steps);
   }
+  for (const std::string& leg : mapped.maps)
+    out.notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
+  if (!mapped.left_out.empty())
+    out.notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
+                                    some_of(mapped.left_out)));
   return out;
 }
 

@@ -10,9 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace shw;
   auto map = model_map_from_json({reinterpret_cast<const char*>(data), size}, "map.json");
   if (!map) return 0;
-  const std::vector<NamedShape> tensors = {{"a.0.w", {4, 6}},    {"a.1.w", {4, 6}},
-                                           {"a.0.v", {2, 6}},    {"b.w", {2, 4, 6}},
-                                           {"b.0.0.w", {12, 2}}, {"c", {}}};
+  const std::vector<MapTensor> tensors = {{"a.0.w", {4, 6}},    {"a.1.w", {4, 6}},
+                                          {"a.0.v", {2, 6}},    {"b.w", {2, 4, 6}},
+                                          {"b.0.0.w", {12, 2}}, {"c", {}}};
   ModelFacts facts;
   facts.config = {{"heads", 4}, {"groups", 2}};
   for (const MapWay way : {MapWay::kForward, MapWay::kBack}) {

@@ -1,0 +1,51 @@
+// The same weights as transformers and megatron-core saved them (data/README.md), held together
+// through the program's maps.
+#include "core/maps/compare_mapped.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/formats/open.h"
+#include "core/maps/map_steps.h"
+
+using namespace shw;
+
+namespace {
+
+const std::string kPair = "tests/core/maps/data/llama3/";
+
+std::shared_ptr<const Checkpoint> opened(const std::string& name) {
+  auto checkpoint = open_checkpoint(kPair + name);
+  REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
+  return *checkpoint;
+}
+
+}  // namespace
+
+TEST_CASE("compare through a map: the same weights in two layouts are the same both ways") {
+  const auto hf = opened("hf"), megatron = opened("megatron");
+  const ModelFacts facts = facts_beside(*hf);
+  CHECK(needs_map(*hf, *megatron, facts));
+  for (const bool is_hf_compared : {true, false}) {
+    auto compared = compare_mapped(is_hf_compared ? hf : megatron, is_hf_compared ? megatron : hf,
+                                   {}, facts, nullptr);
+    REQUIRE_MESSAGE(compared.has_value(), compared.error().message);
+    REQUIRE(compared->has_value());
+    CHECK((*compared)->is_same());
+    CHECK((*compared)->equal == 9);
+    CHECK((*compared)->map == "hf-megatron");
+  }
+}
+
+TEST_CASE("maps: a Megatron checkpoint becomes what transformers saved, names and shapes") {
+  const auto hf = opened("hf"), megatron = opened("megatron");
+  auto mapped = mapped_steps(*megatron, nullptr, "hf", facts_beside(*hf), {});
+  REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
+  CHECK(mapped->tensors.size() == hf->tensor_count());
+  for (const MapTensor& tensor : mapped->tensors) {
+    const auto there = hf->find(tensor.fqn);
+    REQUIRE_MESSAGE(there.has_value(), tensor.fqn);
+    CHECK(copy_of(hf->shape(*there)) == tensor.shape);
+  }
+}

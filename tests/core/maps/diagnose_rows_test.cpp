@@ -1,0 +1,111 @@
+// Mistakes of converters, made on small tensors whose elements are all different.
+#include "core/maps/diagnose_rows.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace shw;
+
+namespace {
+
+// Element i is i + 1.
+HeldTensor counted(const Extents& shape) {
+  HeldTensor out{Dtype::kFloat32, shape, {}};
+  std::vector<float> values(static_cast<std::size_t>(volume(shape).value_or(0)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + 1);
+  out.bytes.resize(values.size() * sizeof(float));
+  std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
+  return out;
+}
+
+// Row i of the result is row order[i] of `from`; every row has `columns` elements.
+HeldTensor reordered(const HeldTensor& from, std::size_t columns, const std::vector<int>& order) {
+  HeldTensor out = from;
+  const std::size_t row = columns * sizeof(float);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(out.bytes.data() + i * row,
+                from.bytes.data() + static_cast<std::size_t>(order[i]) * row, row);
+  return out;
+}
+
+// 2 query heads, a key and a value in each of 2 groups, of one row each.
+RowLayout grouped() {
+  return {.part_names = {"q_proj", "k_proj", "v_proj"}, .parts = {4, 2, 2}, .pieces = 2};
+}
+
+bool says(const std::optional<std::string>& text, const std::string& part) {
+  return text && text->find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("wrong conversions: rows that were not regrouped are named with their parts") {
+  const HeldTensor expected = counted({8, 6});
+  // Expected: q0 q1 k0 v0 q2 q3 k1 v1.
+  const HeldTensor there = reordered(expected, 6, {0, 1, 4, 5, 2, 6, 3, 7});
+  const auto cause = wrong_conversion(there, expected, grouped());
+  CHECK(says(cause, "not regrouped"));
+  CHECK(says(cause, "q_proj, k_proj and v_proj"));
+}
+
+TEST_CASE("wrong conversions: swapped parts are named") {
+  const RowLayout gate_up{.part_names = {"gate_proj", "up_proj"}, .parts = {3, 3}};
+  const HeldTensor expected = counted({6, 4});
+  CHECK(says(wrong_conversion(reordered(expected, 4, {3, 4, 5, 0, 1, 2}), expected, gate_up),
+             "swapped"));
+  CHECK(says(wrong_conversion(reordered(expected, 4, {0, 3, 1, 4, 2, 5}), expected, gate_up),
+             "interleaved"));
+}
+
+TEST_CASE("wrong conversions: stacked experts that are off by one are named") {
+  const RowLayout stacked{.lead = 1, .counters = {"expert"}};
+  const HeldTensor expected = counted({4, 2, 3});
+  CHECK(says(wrong_conversion(reordered(expected, 6, {1, 2, 3, 0}), expected, stacked),
+             "experts are off by one"));
+  CHECK(says(wrong_conversion(reordered(expected, 6, {2, 0, 1, 3}), expected, stacked),
+             "another order"));
+}
+
+TEST_CASE("wrong conversions: another layout of rotary positions is named") {
+  const RowLayout heads{.part_names = {"q_proj"}, .parts = {8}, .head_dim = 4};
+  const HeldTensor expected = counted({8, 5});
+  const HeldTensor there = reordered(expected, 5, {0, 2, 1, 3, 4, 6, 5, 7});
+  CHECK(says(wrong_conversion(there, expected, heads), "rotary"));
+}
+
+TEST_CASE("wrong conversions: a transposed square matrix is told from its elements") {
+  const HeldTensor expected = counted({3, 3});
+  HeldTensor there = expected;
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 3; ++c)
+      std::memcpy(there.bytes.data() + (c * 3 + r) * 4, expected.bytes.data() + (r * 3 + c) * 4, 4);
+  }
+  CHECK(says(wrong_conversion(there, expected, {}), "transposed"));
+}
+
+TEST_CASE("wrong conversions: norms that are shifted by 1 and rows that were cut off are named") {
+  const HeldTensor expected = counted({6, 2});
+  HeldTensor there = expected;
+  for (std::size_t i = 0; i < 12; ++i) {
+    const auto value = static_cast<float>(i + 2);
+    std::memcpy(there.bytes.data() + i * 4, &value, 4);
+  }
+  CHECK(says(wrong_conversion(there, expected, {}), "larger by 1"));
+  there = expected;
+  there.shape = {4, 2};
+  there.bytes.resize(4 * 2 * 4);
+  CHECK(says(wrong_conversion(there, expected, {}), "cut off"));
+}
+
+TEST_CASE("wrong conversions: weights of a later step have no cause") {
+  const HeldTensor expected = counted({8, 6});
+  HeldTensor there = expected;
+  for (std::size_t i = 0; i < 48; ++i) {
+    const float value = static_cast<float>(i + 1) * (i % 2 == 0 ? 1.001F : 0.999F);
+    std::memcpy(there.bytes.data() + i * 4, &value, 4);
+  }
+  CHECK_FALSE(wrong_conversion(there, expected, grouped()));
+}
