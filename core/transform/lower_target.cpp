@@ -336,9 +336,10 @@ Status check_none_is_nowhere(const TargetState& all) {
 Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
                                    Progress* progress) {
   if (form.format == nullptr || form.format->writer == nullptr) {
+    const std::string_view title = form.format == nullptr ? "this format" : form.format->title;
     return fail(ErrorKind::kUnsupported,
-                fmt::format("{}{} is not written yet", form.keeps_files ? "a repair of " : "",
-                            form.format == nullptr ? "this format" : form.format->title));
+                form.keeps_files ? fmt::format("repairs of {} are not written yet", title)
+                                 : fmt::format("{} is not written yet", title));
   }
   if (!form.keeps_files) SHW_CHECK(check_none_is_nowhere(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);

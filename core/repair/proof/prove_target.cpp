@@ -1,6 +1,9 @@
 #include "core/repair/proof/prove_target.h"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string_view>
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
@@ -43,13 +46,24 @@ Result<WrittenTensor> written_of(const ProvingTarget& proving, const TargetEntry
   return written_tensor(proving.all, entry, proving.form, proving.result);
 }
 
-// There may be millions of them.
+// What a chunk of the result has to be. There may be millions of them.
 struct TileTask {
-  std::uint32_t entry = 0;
-  ChunkId chunk{};                      // of the result
-  std::optional<std::uint32_t> made{};  // in WrittenFolder::made
-  std::optional<ChunkId> kept{};        // else: what it was in the source
-  const ItemPlace* place = nullptr;     // and where that lies, if not where its record says
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::uint32_t entry = kNone;
+  std::uint32_t made = kNone;  // in WrittenFolder::made
+  std::uint32_t kept = kNone;  // else: the chunk that it was in the source
+};
+
+struct TileTasks {
+  std::vector<TileTask> of_chunk;  // of the result
+  // Where items lie that are not where their records say. Held by the target.
+  std::map<ChunkId, const ItemPlace*> elsewhere = {};
+  std::mutex guard = {};
+
+  const ItemPlace* place_of(ChunkId chunk) const {
+    const auto found = elsewhere.find(chunk);
+    return found == elsewhere.end() ? nullptr : found->second;
+  }
 };
 
 struct PassesOfBoth {
@@ -68,99 +82,112 @@ std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoi
   return std::nullopt;
 }
 
+std::string_view name_of(const ProvingTarget& proving, const TileTask& task) {
+  return proving.all.tensors[task.entry].fqn;
+}
+
+// The item of the source that the chunk was to stay.
+std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTasks& tasks,
+                                     ChunkId chunk) {
+  if (const ItemPlace* place = tasks.place_of(chunk)) return *place;
+  const std::uint32_t kept = tasks.of_chunk[index_of(chunk)].kept;
+  return kept == TileTask::kNone ? std::nullopt : proving.all.source().item(ChunkId{kept});
+}
+
 // The item that came along as it was is the one of the source. Its hash.
-Result<Hash128> prove_kept(const TileTask& task, const ProvingTarget& proving,
+Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
                            PassesOfBoth& passes) {
-  const Checkpoint& source = proving.all.source();
   // In place a tile without elements stays as it is too, and is made of nothing.
-  if (proving.in_place && is_empty(box_of(proving.result, task.chunk))) {
-    if (!proving.result.item(task.chunk)) return kNoHash;
-    SHW_TRY(VerifiedItem held, passes.result.hold(task.chunk, proving.progress));
+  if (proving.in_place && is_empty(box_of(proving.result, chunk))) {
+    if (!proving.result.item(chunk)) return kNoHash;
+    SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
     return held.hash;
   }
-  auto before = task.kept ? source.item(*task.kept) : std::nullopt;
-  if (task.place != nullptr) before = *task.place;
-  auto now = proving.result.item(task.chunk);
+  const auto before = item_before(proving, tasks, chunk);
+  const auto now = proving.result.item(chunk);
   // Where files stay, so do tiles that have no item.
   if (proving.form.keeps_files && !before && !now) return kNoHash;
   if (before && now) {
-    SHW_TRY(VerifiedItem held, passes.result.hold(task.chunk, proving.progress));
+    SHW_TRY(VerifiedItem held, passes.result.hold(chunk, proving.progress));
     Hash128 wanted = held.hash;
     if (!proving.in_place || !is_same_place(proving, *before, *now)) {
-      SHW_TRY(wanted,
-              hash_kept(source, *before, proving.written.copied_items, passes.source, nullptr));
+      SHW_TRY(wanted, hash_kept(proving.all.source(), *before, proving.written.copied_items,
+                                passes.source, nullptr));
     }
     if (wanted == held.hash) {
-      proving.mismatches.add(task.chunk, std::move(held.mismatch));
+      proving.mismatches.add(chunk, std::move(held.mismatch));
       return wanted;
     }
   }
-  return differs_from_target(proving.all.tensors[task.entry].fqn,
+  return differs_from_target(name_of(proving, tasks.of_chunk[index_of(chunk)]),
                              "a tile that was to stay as it is does not");
 }
 
 // One tile, read back once: what passes by is held against the fingerprint of what was read for it,
 // or against the item that it was. The item's hash.
-Result<Hash128> prove_tile(const TileTask& task, const ProvingTarget& proving,
+Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
                            PassesOfBoth& passes) {
-  if (!task.made) return prove_kept(task, proving, passes);
-  SHW_TRY(ItemPass pass, passes.result.hash_and_fingerprint(task.chunk, proving.progress));
-  const auto& read = proving.written.made[*task.made];
+  const TileTask& task = tasks.of_chunk[index_of(chunk)];
+  if (task.made == TileTask::kNone) return prove_kept(proving, tasks, chunk, passes);
+  SHW_TRY(ItemPass pass, passes.result.hash_and_fingerprint(chunk, proving.progress));
+  const auto& read = proving.written.made[task.made];
   if (read && read->fingerprint == pass.elements) return pass.hash;
-  return differs_from_target(proving.all.tensors[task.entry].fqn,
-                             "its tile at " + to_text(proving.result.offsets(task.chunk)) +
-                                 " does not hold what was read for it");
+  return differs_from_target(name_of(proving, task), "its tile at " +
+                                                         to_text(proving.result.offsets(chunk)) +
+                                                         " does not hold what was read for it");
 }
 
-// The place is held by the target.
-void note_kept(const TargetChunk& tile, TileTask& task) {
-  task.kept = tile.kept;
-  if (tile.more != nullptr && tile.more->place) task.place = &*tile.more->place;
+void note_kept(const TargetChunk& tile, ChunkId chunk, TileTasks& tasks) {
+  if (tile.kept)
+    tasks.of_chunk[index_of(chunk)].kept = static_cast<std::uint32_t>(index_of(*tile.kept));
+  if (tile.more == nullptr || !tile.more->place) return;
+  std::lock_guard lock(tasks.guard);
+  tasks.elsewhere[chunk] = &*tile.more->place;
 }
 
 // Every tile of one entry, which is written in the tiles that it was to be.
-Result<std::vector<TileTask>> tasks_of(const ProvingTarget& proving, std::uint32_t entry) {
+Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& tasks) {
   SHW_TRY(WrittenTensor written, written_of(proving, proving.all.tensors[entry]));
   SHW_TRY(std::vector<std::uint32_t> tile_of,
           match_tiles(written, proving.result, proving.all.tensors[entry].fqn));
-  std::vector<TileTask> tasks;
-  tasks.reserve(tile_of.size());
   std::unique_ptr<const IndexedTensor> tensor;
+  std::size_t next = 0;
   for (ChunkId chunk : proving.result.chunks(written.at)) {
-    const std::uint32_t tile = tile_of[tasks.size()];
-    tasks.push_back({entry, chunk, proving.places.find(entry, tile)});
-    TileTask& task = tasks.back();
-    if (task.made) continue;
+    const std::uint32_t tile = tile_of[next++];
+    TileTask& task = tasks.of_chunk[index_of(chunk)];
+    task.entry = entry;
+    if (const auto made = proving.places.find(entry, tile)) {
+      task.made = *made;
+      continue;
+    }
     if (proving.form.keeps_files) {
-      note_kept(written.tensor.tiles[tile], task);
+      note_kept(written.tensor.tiles[tile], chunk, tasks);
       continue;
     }
     // Its parts say so.
     if (tensor == nullptr)
       tensor = std::make_unique<const IndexedTensor>(std::move(written.tensor));
-    task.kept = kept_chunk_of(*tensor, proving.result, chunk);
+    if (const auto kept = kept_chunk_of(*tensor, proving.result, chunk))
+      task.kept = static_cast<std::uint32_t>(index_of(*kept));
   }
-  return tasks;
+  return {};
 }
 
 // The hashes of items of the source that came along, where they are recorded.
-Result<ItemHashes> hashes_before(const ProvingTarget& proving, const std::vector<TileTask>& tasks,
+Result<ItemHashes> hashes_before(const ProvingTarget& proving, const TileTasks& tasks,
                                  const ItemHashes& hashes) {
   const Checkpoint& source = proving.all.source();
   ItemHashes before(source.chunk_count());
-  std::vector<ChunkId> unread;
-  for (const TileTask& task : tasks) {
-    if (!task.kept) continue;
-    if (task.place != nullptr)
-      unread.push_back(*task.kept);
-    else
-      before[index_of(*task.kept)] = hashes[index_of(task.chunk)];
+  for (std::uint32_t i = 0; i < hashes.size(); ++i) {
+    const std::uint32_t kept = tasks.of_chunk[i].kept;
+    if (kept != TileTask::kNone && tasks.place_of(ChunkId{i}) == nullptr) before[kept] = hashes[i];
   }
   ItemHasher passes(source);
-  for (ChunkId chunk : unread) {
-    const auto item = source.item(chunk);
-    if (!item || before[index_of(chunk)] != kNoHash) continue;
-    SHW_TRY(before[index_of(chunk)],
+  for (const auto& [chunk, place] : tasks.elsewhere) {
+    const ChunkId kept{tasks.of_chunk[index_of(chunk)].kept};
+    const auto item = source.item(kept);
+    if (!item || before[index_of(kept)] != kNoHash) continue;
+    SHW_TRY(before[index_of(kept)],
             hash_kept(source, *item, proving.written.copied_items, passes, nullptr));
   }
   return before;
@@ -172,34 +199,26 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   const TargetState& all = proving.all;
   if (proving.result.tensor_count() != all.tensors.size())
     return differs_from_target("", "another number of tensors");
-  std::vector<std::vector<TileTask>> of_entries(all.tensors.size());
-  SHW_CHECK(parallel_for(of_entries.size(), [&](std::size_t i) -> Status {
-    SHW_TRY(of_entries[i], tasks_of(proving, static_cast<std::uint32_t>(i)));
-    return {};
+  TileTasks tasks{std::vector<TileTask>(proving.result.chunk_count())};
+  SHW_CHECK(parallel_for(all.tensors.size(), [&](std::size_t i) {
+    return add_tasks(proving, static_cast<std::uint32_t>(i), tasks);
   }));
-  std::vector<TileTask> tasks;
-  tasks.reserve(proving.result.chunk_count());
-  for (std::vector<TileTask>& own : of_entries) {
-    tasks.insert(tasks.end(), own.begin(), own.end());
-    own = {};
+  for (const TileTask& task : tasks.of_chunk) {
+    if (task.entry == TileTask::kNone) return differs_from_target("", "other tensors");
   }
   // Tiles of one tensor lie in as many files as there were ranks.
-  std::vector<ChunkId> chunks;
-  chunks.reserve(tasks.size());
-  for (const TileTask& task : tasks) chunks.push_back(task.chunk);
-  const std::vector<std::uint32_t> order = order_on_disk(proving.result, chunks);
+  const std::vector<ChunkId> order = chunks_on_disk(proving.result);
   std::vector<std::uint64_t> costs;
   costs.reserve(order.size());
-  for (std::uint32_t i : order) costs.push_back(item_length(proving.result, chunks[i]));
+  for (ChunkId chunk : order) costs.push_back(item_length(proving.result, chunk));
   HashWork work{"prove", costs, {}, proving.progress};
   Pool<PassesOfBoth> passes(
       [&] { return std::make_unique<PassesOfBoth>(all.source(), proving.result); });
-  work.find = [&](std::size_t i) { return prove_tile(tasks[order[i]], proving, *passes.take()); };
+  work.find = [&](std::size_t i) { return prove_tile(proving, tasks, order[i], *passes.take()); };
   SHW_TRY(const ItemHashes found, hash_each(proving.written.team, work));
   if (proving.written.team != nullptr) SHW_CHECK(proving.mismatches.share(*proving.written.team));
-  ProvedTiles proved{ItemHashes(proving.result.chunk_count())};
-  for (std::size_t i = 0; i < order.size(); ++i)
-    proved.hashes[index_of(chunks[order[i]])] = found[i];
+  ProvedTiles proved{ItemHashes(order.size())};
+  for (std::size_t i = 0; i < order.size(); ++i) proved.hashes[index_of(order[i])] = found[i];
   if (!proving.form.keeps_files) return proved;
   SHW_TRY(proved.before, hashes_before(proving, tasks, proved.hashes));
   return proved;
