@@ -10,6 +10,7 @@
 #include "views/habits.h"
 #include "views/imgui_versions.h"
 #include "views/parts.h"
+#include "views/shown_text.h"
 #include "views/text.h"
 
 namespace shw {
@@ -47,6 +48,8 @@ void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
   each_line([&](std::string_view line) {
     if (line.empty() && !begun) return;
     begun = true;
+    std::string buffer;
+    line = shown_text(font, line, buffer);
     if (!line.empty())
       draw->AddText(face(font), size, {column.left + frame.px(12), std::floor(column.y)},
                     frame.theme.text, line.data(), line.data() + line.size());

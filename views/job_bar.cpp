@@ -91,7 +91,7 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   for (std::size_t i = 0; i < steps; ++i) {
     float x = min.x + (wide + gap) * static_cast<float>(i);
     draw->AddRectFilled({x, min.y}, {x + wide, max.y}, frame.theme.raised, frame.px(2));
-    double part = i < now ? 1 : i > now ? 0 : steps == 1 ? job.part : part_of(job);
+    double part = i < now ? 1 : i > now ? 0 : steps == 1 && job.part > 0 ? job.part : part_of(job);
     if (part > 0)
       draw->AddRectFilled({x, min.y}, {x + wide * static_cast<float>(part), max.y},
                           job.stopping || job.paused ? frame.theme.quiet : frame.theme.text,

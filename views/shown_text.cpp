@@ -54,6 +54,12 @@ std::string escape_of(std::uint32_t code) {
 
 // Of signs that the desktop's own texts use, for a machine without fonts.
 std::string_view plain_form(std::uint32_t code) {
+  // The drawings of the rules: lines, corners, blocks.
+  if (code == 0x2500 || code == 0x2501) return "-";
+  if (code == 0x2502 || code == 0x2503) return "|";
+  if (code > 0x2503 && code < 0x2580) return "+";
+  if (code >= 0x2580 && code < 0x25A0) return "#";
+  if (code >= 0x25A0 && code < 0x2600) return "*";
   switch (code) {
     case 0x2013:
     case 0x2014:
