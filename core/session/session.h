@@ -22,8 +22,6 @@ struct JobState {
   std::string title;  // "Verifying bytes"
   Phase phase = Phase::kIdle;
   std::uint64_t done = 0, total = 0;  // of the phase
-  std::uint64_t bytes_in_all = 0;     // read or written since the job began; only grows
-  double part = 0;                    // of the whole job, as far as it is known; only grows
   bool in_bytes = false;
   double seconds = 0;        // since the job began
   bool stopping = false;     // cancellation was requested
@@ -39,8 +37,10 @@ struct JobState {
   std::size_t threads = 0;  // number of threads
   bool looking = false;     // reading file contents: progress in elements
   std::uint64_t looked = 0, to_look = 0;
-  std::string_view verb = {};  // of its command
-  bool writes = false;         // writes persistent files
+  std::string_view verb = {};      // of its command
+  bool writes = false;             // writes persistent files
+  std::uint64_t bytes_in_all = 0;  // read or written since the job began; only grows
+  double part = 0;                 // of the whole job, as far as it is known; only grows
 };
 
 class Session {
