@@ -155,7 +155,8 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   if (takes(shape, 't')) {
     take_one_of(verb.add_option("--to", options.to,
                                 "the format to write, or the program that is to load it"),
-                {"dcp", "safetensors", "torch", "hf", "torch_dist", "titan", "fsdp_dtensor"});
+                {"dcp", "safetensors", "torch", "torch-checkpointing", "hf", "torch_dist", "titan",
+                 "fsdp_dtensor"});
     verb.add_option("--map", options.mapping.map,
                     "how names and layouts change: a file, or hf-megatron, hf-titan, "
                     "hf-fsdp_dtensor; without: by the names that are there")

@@ -22,12 +22,26 @@ namespace shw {
 
 std::span<const FormatRow> formats() {
   // Formats with an index of fixed name come before those that need a listing.
-  static const std::array kRows = {
-      kMegatronRow,  kDcpRow,       kDcpRankLocalRow, kTorchCheckpointingRow,
-      kNanotronRow,  kNemoRow,      kSafetensorsRow,  kHfShardedRow,
-      kUniversalRow, kZeroRow,      kRankFilesRow,    kMegatronLegacyRow,
-      kMetaLlamaRow, kTorchFileRow, kHdf5Row,         kGgufRow,
-      kOrbaxRow,     kFlaxRow,      kNpzRow};
+  static const std::array kRows = {kMegatronRow,
+                                   kDcpRow,
+                                   kDcpRankLocalRow,
+                                   kTorchCheckpointingRow,
+                                   kTorchCheckpointingNewRow,
+                                   kNanotronRow,
+                                   kNemoRow,
+                                   kSafetensorsRow,
+                                   kHfShardedRow,
+                                   kUniversalRow,
+                                   kZeroRow,
+                                   kRankFilesRow,
+                                   kMegatronLegacyRow,
+                                   kMetaLlamaRow,
+                                   kTorchFileRow,
+                                   kHdf5Row,
+                                   kGgufRow,
+                                   kOrbaxRow,
+                                   kFlaxRow,
+                                   kNpzRow};
   return kRows;
 }
 

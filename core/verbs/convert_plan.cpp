@@ -205,10 +205,26 @@ Result<RenameStep> rename_of(const std::string& text) {
   return RenameStep{text.substr(0, at), text.substr(at + 1), true};
 }
 
+// torch_checkpointing keeps tensors by items, the first keys of a nested state dict. A model alone
+// has no such key: its names get the item "model".
+bool lacks_items(const Converting& converting) {
+  const Format* items = format_named("torch-checkpointing");
+  const Format* written = format_named(converting.said.to);
+  const Checkpoint& source = converting.checkpoint;
+  if (items == nullptr || written == nullptr || written->writer == nullptr ||
+      written->writer != items->writer || source.format().name == written->name)
+    return false;
+  for (TensorId tensor : source.tensors()) {
+    if (converting.stays(source.fqn(tensor)) && source.path(tensor).size() < 2) return true;
+  }
+  return false;
+}
+
 Status rename_all(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
-  if (said.strip.empty() && said.rename.empty()) return {};
+  const bool lacks = lacks_items(converting);
+  if (said.strip.empty() && said.rename.empty() && !lacks) return {};
   std::vector<std::string> names = converting.tensors_that_stay();
   for (const std::string& prefix : said.strip)
     SHW_CHECK(prefix == kWrappers ? strip_wrappers(names, steps)
@@ -217,7 +233,7 @@ Status rename_all(Converting& converting) {
     SHW_TRY(RenameStep step, rename_of(text));
     SHW_CHECK(add_rename(names, std::move(step), steps));
   }
-  return {};
+  return lacks ? add_rename(names, {"(?!optimizer\\.)(.+)", "model.$1", true}, steps) : Status{};
 }
 
 // Said before anything is written: the file is whole, and yet its reader will not take it.

@@ -11,6 +11,7 @@
 #include "core/formats/common/top_file.h"
 #include "core/formats/torch_checkpointing/items_files.h"
 #include "core/formats/torch_checkpointing/items_tensors.h"
+#include "core/formats/torch_checkpointing/items_writer.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -20,6 +21,15 @@ constexpr Format kItemsFormat = {
     .name = "torch-checkpointing",
     .title = "torch_checkpointing",
     .codec = &kZipRecordCodec,
+};
+
+// What is written, of whole tensors; the rank files that are read hold parts.
+constexpr Format kItemsNewFormat = {
+    .name = "torch-checkpointing",
+    .title = "torch_checkpointing",
+    .codec = &kZipRecordCodec,
+    .writer = &kItemsWriter,
+    .traits = {.one_piece = true},
 };
 
 class ItemsReading {
@@ -203,6 +213,10 @@ OpenedCheckpoint open_items(std::shared_ptr<const Directory> directory, Progress
   return ItemsReading(std::move(directory)).run(progress);
 }
 
+constexpr FormatRow kTorchCheckpointingNewRow = {
+    .format = &kItemsNewFormat,
+    .sign = "metadata.pkl",
+};
 constexpr FormatRow kTorchCheckpointingRow = {
     .format = &kItemsFormat,
     .sign = "metadata.pkl",

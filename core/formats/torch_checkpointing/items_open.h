@@ -15,5 +15,7 @@ namespace shw {
 OpenedCheckpoint open_items(std::shared_ptr<const Directory> directory, Progress* progress);
 
 extern const FormatRow kTorchCheckpointingRow;
+// The form that is written: recognised by the row above.
+extern const FormatRow kTorchCheckpointingNewRow;
 
 }  // namespace shw

@@ -31,10 +31,14 @@ Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& exp
 }  // namespace
 
 const Format* format_named(const std::string& name) {
+  const Format* found = nullptr;
   for (const FormatRow& row : formats()) {
-    if (row.format->name == name) return row.format;
+    if (row.format->name != name) continue;
+    // One name may have a form that is read and another that is written.
+    if (row.format->writer != nullptr) return row.format;
+    if (found == nullptr) found = row.format;
   }
-  return nullptr;
+  return found;
 }
 
 Result<const Format*> format_to_write(const std::string& name) {

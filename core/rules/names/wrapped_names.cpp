@@ -181,6 +181,9 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
                           std::vector<Finding>& findings) {
   auto prefix = wrong_config_prefix(facts.checkpoint, facts.progress);
   if (!prefix || prefix->names.empty()) return false;
+  // The key of the state dict, in a format that keeps nested ones.
+  if (!facts.checkpoint.format().traits.one_piece && prefix->found == "model." + prefix->expected)
+    return false;
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
   std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
   if (prefix->names.empty()) return false;

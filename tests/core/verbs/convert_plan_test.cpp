@@ -297,6 +297,34 @@ TEST_CASE("convert: the format that files of the source say is kept") {
   CHECK(contents(folder / "out/model.safetensors").find(R"("format":"mlx")") != std::string::npos);
 }
 
+TEST_CASE("convert: a checkpoint of torch_checkpointing has its tensors by item and rank") {
+  TemporaryFolder folder;
+  put(folder / "run.pt", file_of_state(dict_of({{"model", dict_of({{"a.w", tensor_call({})}})},
+                                                {"optim", dict_of({{"m", tensor_call({})}})}})));
+  VerbOptions said = of(folder / "run.pt");
+  said.to = "torch-checkpointing";
+  said.shard_bytes = 24;
+  const Converted done = converted(said, folder / "out");
+  CHECK(names_of(*done.result) == Names{"model.a.w", "optim.m"});
+  for (const char* path : {"out/metadata.pkl", "out/model_0.safetensors", "out/optim_0.safetensors",
+                           "out/model_1.safetensors", "out/optim_1.safetensors"})
+    CHECK_MESSAGE(std::filesystem::exists(folder / path), path);
+  for (const Finding& finding : done.result->opening_findings())
+    CHECK_MESSAGE(finding.severity == Severity::kInfo, finding.cause);
+}
+
+TEST_CASE("convert: a model alone becomes the item model of torch_checkpointing") {
+  TemporaryFolder folder;
+  put_model(folder, "hf/model.safetensors", {{"lm_head.weight"}, {"norm"}});
+  VerbOptions said = of(folder / "hf");
+  said.to = "torch-checkpointing";
+  const Converted done = converted(said, folder / "out");
+  CHECK(names_of(*done.result) == Names{"model.lm_head.weight", "model.norm"});
+  said = of(folder / "out");
+  CHECK(names_of(*converted(said, folder / "again").result) ==
+        Names{"model.lm_head.weight", "model.norm"});
+}
+
 TEST_CASE("convert: entries that torch.load refuses by default are named") {
   TemporaryFolder folder;
   const std::string space = "cargparse\nNamespace\n)\x81}(" + pickled_text("lr") + "K\1ub";
