@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // torchao nests two: the weight, and how its layout packs it.
-constexpr int kMostNested = 4;
+constexpr int kMostNestedSubclasses = 4;
 constexpr std::size_t kMostWrapped = 64;
 
 NodeId inside_parameter(const PickleTree& tree, NodeId node) {
@@ -44,7 +44,7 @@ void gather_wrapped(const PickleTree& tree, NodeId state, const std::string& pre
     const NodeId value = inside_parameter(tree, items[i + 1]);
     const std::string name = prefix + std::string(key->substr(0, 256));
     const NodeId inner = subclass_state(tree, value);
-    if (inner != NodeId::kAbsent && depth < kMostNested)
+    if (inner != NodeId::kAbsent && depth < kMostNestedSubclasses)
       gather_wrapped(tree, inner, name + ".", depth + 1, out);
     else if (is_tensor_call(tree, value))
       out.push_back({name, value});

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kChunkedKey = "__msgpack_chunked_array__";
 constexpr std::int8_t kArrayType = 1, kComplexType = 2, kScalarType = 3;
 
-using Kind = MsgpackHead::Kind;
+using MsgpackKind = MsgpackHead::Kind;
 
 void put_little(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
@@ -28,15 +28,15 @@ void put_little(std::string& out, std::uint64_t value, int bytes) {
 std::string flax_opcodes(const MsgpackHead& head, const std::string& text) {
   std::string out;
   switch (head.kind) {
-    case Kind::kNil:
+    case MsgpackKind::kNil:
       return "N";
-    case Kind::kBool:
+    case MsgpackKind::kBool:
       return head.integer != 0 ? "\x88" : "\x89";
-    case Kind::kInteger:
+    case MsgpackKind::kInteger:
       out = "\x8a\x08";
       put_little(out, static_cast<std::uint64_t>(head.integer), 8);
       return out;
-    case Kind::kFloat: {
+    case MsgpackKind::kFloat: {
       out = "G";
       const auto bits = std::bit_cast<std::uint64_t>(head.real);
       for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(bits >> shift & 0xff);
@@ -55,7 +55,7 @@ class FlaxWalk {
 
   Result<FlaxTree> run() {
     SHW_TRY(MsgpackHead head, in_.next());
-    if (head.kind != Kind::kMap)
+    if (head.kind != MsgpackKind::kMap)
       return fail(ErrorKind::kUnsupported, "is msgpack, and holds no map: it is no tree of flax",
                   {source_.name(), head.at});
     SHW_CHECK(map(head, "", 0));
@@ -67,7 +67,7 @@ class FlaxWalk {
  private:
   Result<std::string> key() {
     SHW_TRY(MsgpackHead head, in_.next());
-    if (head.kind == Kind::kInteger) return std::to_string(head.integer);
+    if (head.kind == MsgpackKind::kInteger) return std::to_string(head.integer);
     return in_.text(head, kLongestKey);
   }
 
@@ -93,17 +93,17 @@ class FlaxWalk {
     SHW_TRY(MsgpackHead head, in_.next());
     if (depth > kDeepestTree) return in_.damaged(head.at, "is nested too deep");
     switch (head.kind) {
-      case Kind::kMap:
+      case MsgpackKind::kMap:
         return map(head, name, depth);
-      case Kind::kArray:
+      case MsgpackKind::kArray:
         for (std::uint64_t i = 0; i < head.length; ++i) {
           SHW_TRY(std::string item, joined_name(name, std::to_string(i)));
           SHW_CHECK(value(item, depth + 1));
         }
         return {};
-      case Kind::kExtension:
+      case MsgpackKind::kExtension:
         return extension(head, name);
-      case Kind::kBytes:
+      case MsgpackKind::kBytes:
         return in_.skip(head.length);
       default:
         return plain(head, name);
@@ -112,8 +112,9 @@ class FlaxWalk {
 
   Status plain(const MsgpackHead& head, const std::string& name) {
     std::string text;
-    if (head.kind == Kind::kText && head.length > kLongestValue) return in_.skip(head.length);
-    if (head.kind == Kind::kText) {
+    if (head.kind == MsgpackKind::kText && head.length > kLongestValue)
+      return in_.skip(head.length);
+    if (head.kind == MsgpackKind::kText) {
       SHW_TRY(text, in_.text(head, kLongestValue));
     }
     tree_.values.emplace_back(name, flax_opcodes(head, text));
@@ -144,13 +145,13 @@ class FlaxWalk {
     array.name = name;
     array.at = outer.at;
     SHW_TRY(MsgpackHead head, in_.next());
-    if (head.kind != Kind::kArray || head.length != 3)
+    if (head.kind != MsgpackKind::kArray || head.length != 3)
       return in_.damaged(head.at, "has an array that is not shape, dtype and elements");
     SHW_TRY(array.shape, shape());
     SHW_TRY(MsgpackHead type, in_.next());
     SHW_TRY(array.type, in_.text(type, 64));
     SHW_TRY(MsgpackHead data, in_.next());
-    if (data.kind != Kind::kBytes || in_.at() + data.length != end)
+    if (data.kind != MsgpackKind::kBytes || in_.at() + data.length != end)
       return in_.damaged(data.at, "has elements that do not fill their array");
     array.dtype = dtype_from_torch(array.type).value_or(Dtype::kUnknown);
     place(array, data.length);
@@ -176,12 +177,12 @@ class FlaxWalk {
 
   Result<Extents> shape() {
     SHW_TRY(MsgpackHead head, in_.next());
-    if (head.kind != Kind::kArray || head.length > kMaxDims)
+    if (head.kind != MsgpackKind::kArray || head.length > kMaxDims)
       return in_.damaged(head.at, "has an array whose shape is not a list of sizes");
     Extents shape;
     for (std::uint64_t i = 0; i < head.length; ++i) {
       SHW_TRY(MsgpackHead size, in_.next());
-      if (size.kind != Kind::kInteger || size.integer < 0)
+      if (size.kind != MsgpackKind::kInteger || size.integer < 0)
         return in_.damaged(size.at, "has an array whose shape is not a list of sizes");
       shape.push_back(size.integer);
     }
@@ -197,7 +198,7 @@ class FlaxWalk {
     for (std::uint64_t i = 1; i < head.length; ++i) {
       SHW_TRY(std::string key, this->key());
       SHW_TRY(MsgpackHead inner, in_.next());
-      const bool is_known = inner.kind == Kind::kMap && (key == "shape" || key == "chunks");
+      const bool is_known = inner.kind == MsgpackKind::kMap && (key == "shape" || key == "chunks");
       if (!is_known) return in_.damaged(inner.at, "has an array in chunks without its parts");
       if (key == "shape") {
         SHW_CHECK(chunked_shape(inner, whole));
@@ -220,7 +221,7 @@ class FlaxWalk {
     for (std::uint64_t i = 0; i < head.length; ++i) {
       SHW_CHECK(key());
       SHW_TRY(MsgpackHead size, in_.next());
-      if (size.kind != Kind::kInteger || size.integer < 0)
+      if (size.kind != MsgpackKind::kInteger || size.integer < 0)
         return in_.damaged(size.at, "has an array whose shape is not a list of sizes");
       whole.shape.push_back(size.integer);
     }
@@ -231,7 +232,7 @@ class FlaxWalk {
     for (std::uint64_t i = 0; i < head.length; ++i) {
       SHW_CHECK(key());
       SHW_TRY(MsgpackHead inner, in_.next());
-      if (inner.kind != Kind::kExtension || inner.type != kArrayType)
+      if (inner.kind != MsgpackKind::kExtension || inner.type != kArrayType)
         return in_.damaged(inner.at, "has a chunk that is no array");
       SHW_TRY(FlaxArray chunk, ndarray(whole.name, inner, in_.at() + inner.length));
       const bool is_alike = i == 0 || chunk.type == whole.type;

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::uint64_t kHeldBytes = 1 << 16;
 
-using Kind = MsgpackHead::Kind;
+using MsgpackKind = MsgpackHead::Kind;
 
-bool is_counted(Kind kind) {
-  return kind == Kind::kText || kind == Kind::kBytes || kind == Kind::kArray ||
-         kind == Kind::kMap || kind == Kind::kExtension;
+bool is_counted(MsgpackKind kind) {
+  return kind == MsgpackKind::kText || kind == MsgpackKind::kBytes || kind == MsgpackKind::kArray ||
+         kind == MsgpackKind::kMap || kind == MsgpackKind::kExtension;
 }
 
 }  // namespace
@@ -47,23 +47,23 @@ Result<std::uint64_t> MsgpackReader::number(int bytes) {
   return value;
 }
 
-Result<MsgpackHead> MsgpackReader::sized(MsgpackHead head, Kind kind, int bytes) {
+Result<MsgpackHead> MsgpackReader::sized(MsgpackHead head, MsgpackKind kind, int bytes) {
   head.kind = kind;
   if (bytes > 0) {
     SHW_TRY(head.length, number(bytes));
   }
-  if (kind == Kind::kExtension) {
+  if (kind == MsgpackKind::kExtension) {
     SHW_TRY(std::uint64_t type, number(1));
     head.type = static_cast<std::int8_t>(type);
   }
   // A value has a byte at least, a pair two.
-  const std::uint64_t needed = kind == Kind::kMap ? 2 * head.length : head.length;
+  const std::uint64_t needed = kind == MsgpackKind::kMap ? 2 * head.length : head.length;
   if (is_counted(kind) && needed > left())
     return damaged(head.at,
                    fmt::format("says that {} {} follow, and {} bytes are left", head.length,
-                               kind == Kind::kMap     ? "pairs"
-                               : kind == Kind::kArray ? "values"
-                                                      : "bytes",
+                               kind == MsgpackKind::kMap     ? "pairs"
+                               : kind == MsgpackKind::kArray ? "values"
+                                                             : "bytes",
                                left()));
   return head;
 }
@@ -73,45 +73,45 @@ Result<MsgpackHead> MsgpackReader::next() {
   head.at = at_;
   SHW_TRY(std::uint64_t byte, number(1));
   auto integer = [&](std::int64_t value) {
-    head.kind = Kind::kInteger;
+    head.kind = MsgpackKind::kInteger;
     head.integer = value;
     return head;
   };
-  auto short_one = [&](Kind kind, std::uint64_t length) {
+  auto short_one = [&](MsgpackKind kind, std::uint64_t length) {
     head.length = length;
     return sized(head, kind, 0);
   };
   if (byte <= 0x7f) return integer(static_cast<std::int64_t>(byte));
   if (byte >= 0xe0) return integer(static_cast<std::int64_t>(byte) - 256);
-  if (byte <= 0x8f) return short_one(Kind::kMap, byte & 15);
-  if (byte <= 0x9f) return short_one(Kind::kArray, byte & 15);
-  if (byte <= 0xbf) return short_one(Kind::kText, byte & 31);
+  if (byte <= 0x8f) return short_one(MsgpackKind::kMap, byte & 15);
+  if (byte <= 0x9f) return short_one(MsgpackKind::kArray, byte & 15);
+  if (byte <= 0xbf) return short_one(MsgpackKind::kText, byte & 31);
   const int width = 1 << (byte & 3);  // of unsigned and signed integers
   switch (byte) {
     case 0xc0:
       return head;
     case 0xc2:
     case 0xc3:
-      head.kind = Kind::kBool;
+      head.kind = MsgpackKind::kBool;
       head.integer = byte == 0xc3 ? 1 : 0;
       return head;
     case 0xc4:
     case 0xc5:
     case 0xc6:
-      return sized(head, Kind::kBytes, 1 << (byte - 0xc4));
+      return sized(head, MsgpackKind::kBytes, 1 << (byte - 0xc4));
     case 0xc7:
     case 0xc8:
     case 0xc9:
-      return sized(head, Kind::kExtension, 1 << (byte - 0xc7));
+      return sized(head, MsgpackKind::kExtension, 1 << (byte - 0xc7));
     case 0xca: {
       SHW_TRY(std::uint64_t bits, number(4));
-      head.kind = Kind::kFloat;
+      head.kind = MsgpackKind::kFloat;
       head.real = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
       return head;
     }
     case 0xcb: {
       SHW_TRY(std::uint64_t bits, number(8));
-      head.kind = Kind::kFloat;
+      head.kind = MsgpackKind::kFloat;
       head.real = std::bit_cast<double>(bits);
       return head;
     }
@@ -137,17 +137,17 @@ Result<MsgpackHead> MsgpackReader::next() {
     case 0xd6:
     case 0xd7:
     case 0xd8:
-      return short_one(Kind::kExtension, std::uint64_t{1} << (byte - 0xd4));
+      return short_one(MsgpackKind::kExtension, std::uint64_t{1} << (byte - 0xd4));
     case 0xd9:
     case 0xda:
     case 0xdb:
-      return sized(head, Kind::kText, 1 << (byte - 0xd9));
+      return sized(head, MsgpackKind::kText, 1 << (byte - 0xd9));
     case 0xdc:
     case 0xdd:
-      return sized(head, Kind::kArray, byte == 0xdc ? 2 : 4);
+      return sized(head, MsgpackKind::kArray, byte == 0xdc ? 2 : 4);
     case 0xde:
     case 0xdf:
-      return sized(head, Kind::kMap, byte == 0xde ? 2 : 4);
+      return sized(head, MsgpackKind::kMap, byte == 0xde ? 2 : 4);
     default:
       return damaged(head.at,
                      fmt::format("has the byte {:#04x}, which msgpack does not use", byte));
@@ -155,7 +155,7 @@ Result<MsgpackHead> MsgpackReader::next() {
 }
 
 Result<std::string> MsgpackReader::text(const MsgpackHead& head, std::uint64_t most) {
-  if (head.kind != Kind::kText && head.kind != Kind::kBytes)
+  if (head.kind != MsgpackKind::kText && head.kind != MsgpackKind::kBytes)
     return damaged(head.at, "has another value where a text should stand");
   if (head.length > most)
     return damaged(head.at, fmt::format("has a text of {} bytes where at most {} are expected",

@@ -51,7 +51,7 @@ class TarDirectory final : public Directory {
   TarFiles files_;
 };
 
-std::string_view field(BytesView block, std::size_t at, std::size_t length) {
+std::string_view tar_field(BytesView block, std::size_t at, std::size_t length) {
   const auto* text = reinterpret_cast<const char*>(block.data()) + at;
   return {text, static_cast<std::size_t>(std::find(text, text + length, '\0') - text)};
 }
@@ -66,7 +66,7 @@ std::optional<std::uint64_t> tar_number(BytesView block, std::size_t at, std::si
     }
     return value;
   }
-  for (char c : field(block, at, length)) {
+  for (char c : tar_field(block, at, length)) {
     if (c == ' ') continue;
     if (c < '0' || c > '7' || value >> 60 != 0) return std::nullopt;
     value = value * 8 + static_cast<std::uint64_t>(c - '0');
@@ -129,9 +129,9 @@ class TarWalk {
   }
 
   static std::string short_name(BytesView block) {
-    const std::string name(field(block, 0, 100));
-    const std::string prefix(field(block, 257, 5) == "ustar" && block[263] != std::byte{' '}
-                                 ? field(block, 345, 155)
+    const std::string name(tar_field(block, 0, 100));
+    const std::string prefix(tar_field(block, 257, 5) == "ustar" && block[263] != std::byte{' '}
+                                 ? tar_field(block, 345, 155)
                                  : std::string_view());
     return prefix.empty() ? name : prefix + "/" + name;
   }
@@ -139,7 +139,7 @@ class TarWalk {
   Status take_long_name(std::uint64_t at, std::uint64_t length) {
     if (length > kLongestTarName) return damaged(at, "has a name too long for a file");
     SHW_TRY(Bytes bytes, read_bytes(source_, at, length));
-    long_name_ = std::string(field(bytes, 0, bytes.size()));
+    long_name_ = std::string(tar_field(bytes, 0, bytes.size()));
     return {};
   }
 
