@@ -37,7 +37,7 @@ struct FlaxPaths {
 
 // A file of one name alone is taken by its bytes.
 Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
-  constexpr std::uint64_t kFirstBytes = 64;
+  constexpr std::uint64_t kFlaxBegin = 64;
   SHW_TRY(auto entries, look.entries());
   FlaxPaths paths;
   std::vector<std::string> steps;
@@ -45,7 +45,7 @@ Result<FlaxPaths> flax_paths(const DirectoryLook& look) {
     if (!is_top_file(entry)) continue;
     if (entry.path.ends_with(kFlaxSuffix)) paths.opened.push_back(entry.path);
     if (!is_step_name(entry.path)) continue;
-    SHW_TRY(Bytes first, look.first_bytes(entry.path, kFirstBytes));
+    SHW_TRY(Bytes first, look.first_bytes(entry.path, kFlaxBegin));
     if (begins_as_flax(first)) steps.push_back(entry.path);
   }
   std::sort(steps.begin(), steps.end(),
