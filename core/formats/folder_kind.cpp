@@ -58,8 +58,8 @@ bool is_model_name(std::string_view name) {
 // Names under which people save models in forms that other programs use too: "model.pt",
 // "epoch=3.ckpt". What training saves beside a model is not one.
 bool is_common_model_name(std::string_view name) {
-  constexpr std::string_view kEndings[] = {".pt", ".pth", ".ckpt", ".bin"};
-  const bool ends = std::any_of(std::begin(kEndings), std::end(kEndings),
+  constexpr std::string_view kModelEndings[] = {".pt", ".pth", ".ckpt", ".bin"};
+  const bool ends = std::any_of(std::begin(kModelEndings), std::end(kModelEndings),
                                 [&](std::string_view ending) { return name.ends_with(ending); });
   return ends && trainer_file(name) == TrainerFile::kNone;
 }

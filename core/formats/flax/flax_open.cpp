@@ -23,9 +23,9 @@ namespace {
 
 // "checkpoint_100": flax.training.checkpoints writes steps without an ending.
 bool is_step_name(std::string_view path) {
-  constexpr std::string_view kStep = "checkpoint_";
-  if (!path.starts_with(kStep)) return false;
-  path.remove_prefix(kStep.size());
+  constexpr std::string_view kFlaxStep = "checkpoint_";
+  if (!path.starts_with(kFlaxStep)) return false;
+  path.remove_prefix(kFlaxStep.size());
   return !path.empty() &&
          std::all_of(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
