@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/items.h"
+#include "core/maps/box_bytes.h"
 #include "core/maps/built_in_maps.h"
 #include "core/maps/diagnose_rows.h"
 #include "core/maps/map_values.h"
@@ -22,39 +22,6 @@ namespace {
 
 // Both sides of one tensor are held in memory.
 constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
-
-// Elements of a box into a whole tensor, row by row.
-void put_box(BytesView from, const Box& box, const Extents& shape, std::size_t width, Bytes& to) {
-  const Extents strides = row_major_strides(shape);
-  const std::size_t ndim = shape.size();
-  const std::size_t run = (ndim == 0 ? 1 : static_cast<std::size_t>(box.sizes.back())) * width;
-  Extents at(ndim, 0);
-  for (std::size_t read = 0; run > 0 && read + run <= from.size(); read += run) {
-    std::int64_t place = 0;
-    for (std::size_t d = 0; d < ndim; ++d) place += (box.offsets[d] + at[d]) * strides[d];
-    std::memcpy(to.data() + static_cast<std::size_t>(place) * width, from.data() + read, run);
-    for (std::size_t d = ndim; d-- > 1;) {
-      if (++at[d - 1] < box.sizes[d - 1]) break;
-      at[d - 1] = 0;
-    }
-  }
-}
-void take_box(BytesView from, const Box& box, const Extents& shape, std::size_t width, Bytes& to) {
-  to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * width);
-  const Extents strides = row_major_strides(shape);
-  const std::size_t ndim = shape.size();
-  const std::size_t run = (ndim == 0 ? 1 : static_cast<std::size_t>(box.sizes.back())) * width;
-  Extents at(ndim, 0);
-  for (std::size_t written = 0; run > 0 && written + run <= to.size(); written += run) {
-    std::int64_t place = 0;
-    for (std::size_t d = 0; d < ndim; ++d) place += (box.offsets[d] + at[d]) * strides[d];
-    std::memcpy(to.data() + written, from.data() + static_cast<std::size_t>(place) * width, run);
-    for (std::size_t d = ndim; d-- > 1;) {
-      if (++at[d - 1] < box.sizes[d - 1]) break;
-      at[d - 1] = 0;
-    }
-  }
-}
 
 std::string counter_word(const std::string& counter) {
   if (counter == "l") return "layer";
