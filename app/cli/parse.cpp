@@ -120,6 +120,10 @@ class HelpFormatter : public CLI::Formatter {
     std::string about = make_option_desc(option);
     if (about.empty()) return name + "\n";
     about = wrapped(about, column_width_, kColumns);
+    if (name.size() > kColumns) {  // many choices: broken behind one of them
+      const std::size_t bar = name.rfind('|', kColumns - 1);
+      if (bar != name.npos) name.insert(bar + 1, "\n       ");
+    }
     if (name.size() >= column_width_) return name + "\n" + about + "\n";
     return name + about.substr(name.size()) + "\n";
   }

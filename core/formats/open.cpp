@@ -346,6 +346,10 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   return refuse(directory, entries, rows, progress);
 }
 
+OpenedCheckpoint open_nested(std::shared_ptr<const Directory> inside, Progress* progress) {
+  return open_checkpoint(std::move(inside), progress);
+}
+
 OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
                              const std::string& path) {
   return open_checkpoint(std::make_shared<OneFile>(directory, path), nullptr);

@@ -18,24 +18,16 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/chosen_step.h"
 #include "core/formats/format_row.h"
 
 namespace shw {
 
-struct ChosenStep {
-  std::string folder;                    // of the top
-  std::string why;                       // "which latest names"
-  std::vector<std::string> aside = {};   // the other steps, in natural order
-  std::optional<std::string> gone = {};  // the folder that a tracker names, where it is not there
-};
 Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
                                               std::span<const FormatRow> rows);
 // Of a folder of several .ckpt files, as Lightning leaves them: last.ckpt, or the one with the
 // greatest numbers. `folder` is then the file.
 std::optional<ChosenStep> chosen_file(std::span<const Entry> entries);
-// Of the opened step.
-Finding told_chosen(const ChosenStep& chosen);
-
 struct FolderPart {
   std::string folder;
   std::string prefix;  // before the names of its tensors: "unet."

@@ -58,6 +58,8 @@ struct FormatTraits {
 
   // A tensor is one piece in one file; the original chunks cannot be restored.
   bool one_piece = false;
+  // The first part of every name is an item of the state dict, as "model".
+  bool names_have_items = false;
 };
 
 // How a repair rewrites the files of a format.

@@ -208,11 +208,10 @@ Result<RenameStep> rename_of(const std::string& text) {
 // torch_checkpointing keeps tensors by items, the first keys of a nested state dict. A model alone
 // has no such key: its names get the item "model".
 bool lacks_items(const Converting& converting) {
-  const Format* items = format_named("torch-checkpointing");
   const Format* written = format_named(converting.said.to);
   const Checkpoint& source = converting.checkpoint;
-  if (items == nullptr || written == nullptr || written->writer == nullptr ||
-      written->writer != items->writer || source.format().name == written->name)
+  if (written == nullptr || !written->traits.names_have_items ||
+      source.format().traits.names_have_items)
     return false;
   for (TensorId tensor : source.tensors()) {
     if (converting.stays(source.fqn(tensor)) && source.path(tensor).size() < 2) return true;

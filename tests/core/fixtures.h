@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/common/safetensors_header.h"
 #include "core/io/source.h"
 
 namespace shw::test {

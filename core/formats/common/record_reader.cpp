@@ -6,6 +6,7 @@
 #include "core/base/little_endian.h"
 #include "core/formats/common/before_zip.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/side_values.h"
 #include "core/formats/common/zip.h"
 
 namespace shw {
@@ -105,8 +106,10 @@ Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& ra
 }
 
 namespace {
-constexpr ItemReader kZipRecordReader{open_record, check_record, nullptr, sums_of_record};
-constexpr ItemReader kZipRecordBigReader{open_big_record, check_record, nullptr, sums_of_record};
+constexpr ItemReader kZipRecordReader{open_record, check_record, nullptr, sums_of_record,
+                                      carry_side_values};
+constexpr ItemReader kZipRecordBigReader{open_big_record, check_record, nullptr, sums_of_record,
+                                         carry_side_values};
 }  // namespace
 
 constexpr Codec kZipRecordCodec{"zip-record", &kZipRecordReader, true};

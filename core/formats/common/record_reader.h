@@ -15,7 +15,7 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
                                std::uint64_t limit, Progress* progress, PayloadWatch* watch);
 Result<std::optional<std::vector<SummedRun>>> sums_of_record(const ItemRange& range);
 
-// Of checkpoints of several such files, whose entries are all tensors or plain data.
+// Of checkpoints of several such files.
 extern const Codec kZipRecordCodec;
 extern const Codec kZipRecordBigCodec;  // written on a big-endian machine
 

@@ -7,7 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/deepspeed/flat_ranges.h"
+#include "core/formats/common/flat_ranges.h"
 #include "core/formats/deepspeed/zero_layout.h"
 
 namespace shw {

@@ -7,14 +7,14 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
+#include "core/formats/chosen_step.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/flat_ranges.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/not_looked_at.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/deepspeed/flat_ranges.h"
 #include "core/formats/flax/flax_tree.h"
-#include "core/formats/run_folder.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 

@@ -8,9 +8,9 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/nanotron/nanotron_slices.h"
 #include "core/formats/rank_chunks.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 
-#include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/common/safetensors_header.h"
+#include "core/formats/common/safetensors_words.h"
 #include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"
+#include "core/formats/safetensors_outputs.h"
 
 namespace shw {
 namespace {

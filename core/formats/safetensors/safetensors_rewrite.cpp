@@ -10,7 +10,8 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/formats/common/filled_attribute.h"
-#include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/common/safetensors_header.h"
+#include "core/formats/common/safetensors_words.h"
 #include "core/formats/safetensors/safetensors_new.h"
 
 namespace shw {

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_formats.h"
-#include "core/formats/safetensors/safetensors_header.h"
 
 namespace shw {
 namespace {

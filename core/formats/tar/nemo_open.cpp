@@ -6,7 +6,7 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/open.h"
+#include "core/formats/open_nested.h"
 #include "core/formats/tar/tar_directory.h"
 
 namespace shw {
@@ -47,7 +47,7 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
                   "Unpack it (tar xzf FILE): the checkpoint lies in it as a file or folder.");
   }
   SHW_TRY(auto inside, open_tar(source, directory->name() + "/" + files.front()));
-  return open_checkpoint(std::move(inside), progress);
+  return open_nested(std::move(inside), progress);
 }
 
 NamedFile named_nemo(std::string_view file) {

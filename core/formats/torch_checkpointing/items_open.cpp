@@ -21,6 +21,7 @@ constexpr Format kItemsFormat = {
     .name = "torch-checkpointing",
     .title = "torch_checkpointing",
     .codec = &kZipRecordCodec,
+    .traits = {.names_have_items = true},
 };
 
 // What is written, of whole tensors; the rank files that are read hold parts.
@@ -29,7 +30,7 @@ constexpr Format kItemsNewFormat = {
     .title = "torch_checkpointing",
     .codec = &kZipRecordCodec,
     .writer = &kItemsWriter,
-    .traits = {.one_piece = true},
+    .traits = {.one_piece = true, .names_have_items = true},
 };
 
 class ItemsReading {

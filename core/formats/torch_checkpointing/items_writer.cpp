@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/formats/safetensors/safetensors_new.h"
+#include "core/formats/common/safetensors_words.h"
+#include "core/formats/safetensors_outputs.h"
 #include "core/formats/torch_checkpointing/items_metadata.h"
 #include "core/formats/torch_checkpointing/items_placing.h"
 

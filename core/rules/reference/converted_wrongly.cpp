@@ -18,7 +18,7 @@ const Rule kConvertedWrongly = {
         "a map and compared to the bit. Where one differs, known mistakes are tried on its bytes.",
     .lesson = {.drawing = R"(
   expected   linear_qkv   q0 q1 k0 v0 | q2 q3 k1 v1     by groups
-  saved      linear_qkv   q0 q1 q2 q3 | k0 k1 v0 v1     one part after the other
+  saved      linear_qkv   q0 q1 q2 q3 | k0 k1 v0 v1     one after the other
 )",
                .remedy = "Convert again from the source: shardwright convert SOURCE --to hf, or "
                          "--to torch_dist. The result is compared with its source, element by "

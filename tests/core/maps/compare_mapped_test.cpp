@@ -13,7 +13,7 @@ using namespace shw;
 
 namespace {
 
-const std::string kPair = "tests/core/maps/data/llama3/";
+const std::string kPair = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
 
 std::shared_ptr<const Checkpoint> opened(const std::string& name) {
   auto checkpoint = open_checkpoint(kPair + name);

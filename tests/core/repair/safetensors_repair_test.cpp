@@ -8,8 +8,8 @@
 
 #include "core/facts/storage/filled.h"
 #include "core/formats/box_reader.h"
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/items.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"

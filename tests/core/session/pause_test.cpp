@@ -48,6 +48,8 @@ struct PausedSession {
 TEST_CASE("a repair that is paused writes nothing more, and is whole once it goes on") {
   PausedSession s;
   s.begin_paused(RepairCommand{{s.folder / "out", false}});
+  // It stops where it looks next whether it is paused.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::uint64_t done = s.session.job().done;
   double seconds = s.session.job().seconds;
   std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -1,4 +1,4 @@
-#include "core/formats/deepspeed/flat_ranges.h"
+#include "core/formats/common/flat_ranges.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // Sharded and consolidated safetensors, bent byte by byte: whatever comes of it is an answer.
 #include <doctest/doctest.h>
 
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/open.h"
 #include "core/formats/safetensors/assembled.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/make_zip.h"
 #include "core/rules/check.h"
 

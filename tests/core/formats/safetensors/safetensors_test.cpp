@@ -6,10 +6,11 @@
 #include <cstring>
 
 #include "core/fixtures.h"
+#include "core/formats/common/safetensors_header.h"
 #include "core/formats/items.h"
 #include "core/formats/safetensors/assembled.h"
-#include "core/formats/safetensors/safetensors_header.h"
 #include "core/formats/safetensors/safetensors_new.h"
+#include "core/formats/safetensors_outputs.h"
 #include "core/make_zip.h"
 #include "core/rules/check.h"
 

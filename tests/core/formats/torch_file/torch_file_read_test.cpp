@@ -1,5 +1,6 @@
 #include "core/formats/torch_file/torch_file.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -250,8 +251,13 @@ TEST_CASE("a folder is a checkpoint of torch.save where one file in it is one") 
   auto alone = open_folder({{"pytorch_model.bin", model}, {"config.json", to_bytes("{}")}});
   REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
   CHECK((*alone)->format().name == "torch");
+  // The only one below is opened, and a note names it.
   auto below = open_folder({{"step/a.pt", model}});
-  CHECK_FALSE(below.has_value());
+  REQUIRE_MESSAGE(below.has_value(), below.error().message);
+  const auto& notes = (*below)->opening_findings();
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const Finding& note) {
+    return note.cause.find("Opened step") != std::string::npos;
+  }));
   // What is a rank's part of another format is not taken for the whole.
   auto rank = open_folder({{"mp_rank_00_model_states.pt", model}});
   REQUIRE_FALSE(rank.has_value());

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "core/base/words.h"
 #include "core/facts/states/optimizer_steps.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"
@@ -38,7 +39,7 @@ Mended mended(const std::shared_ptr<const Checkpoint>& broken, const std::string
   CHECK(repaired->lossless == plan->lossless);
   auto proof = verified_against(out, *broken);
   REQUIRE(proof.has_value());
-  CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+  CHECK_MESSAGE(proof->outcome == VerifyReport::Outcome::kProved, some_of(proof->reasons));
   auto again = open_checkpoint(out);
   REQUIRE(again.has_value());
   auto report_again = check(**again, options);

@@ -1,4 +1,4 @@
-#include "core/formats/safetensors/safetensors_header.h"
+#include "core/formats/common/safetensors_header.h"
 
 #include <fmt/core.h>
 

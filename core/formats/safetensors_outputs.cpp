@@ -1,0 +1,53 @@
+#include "core/formats/safetensors_outputs.h"
+
+#include <fmt/core.h>
+
+#include "core/base/utf8.h"
+#include "core/base/words.h"
+#include "core/formats/common/safetensors_header.h"
+#include "core/formats/common/safetensors_words.h"
+
+namespace shw {
+namespace {
+
+// All of them: whoever converts has to know what is in the way, not the first of it.
+std::string joined_all(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Status check_safetensors_can_say(const Outputs& outputs, bool sharded) {
+  std::vector<std::string> wordless, others, pieces, unspellable, reserved;
+  for (const OutputTensor& tensor : outputs.tensors) {
+    if (safetensors_word(tensor.dtype).empty())
+      wordless.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
+    if (!sharded && !is_whole(tensor)) pieces.push_back(tensor.fqn);
+    // Python pickles lone surrogates, JSON has none.
+    if (!is_utf8(tensor.fqn)) unspellable.push_back(tensor.fqn);
+    if (tensor.fqn == kSafetensorsMetadata) reserved.push_back(tensor.fqn);
+  }
+  for (const OutputObject& object : outputs.objects) others.push_back(object.fqn);
+  std::string what;
+  auto add = [&](const std::vector<std::string>& names, std::string_view why) {
+    if (names.empty()) return;
+    what += fmt::format("{}{} {} {}: {}", what.empty() ? "" : "; ", plural(names.size(), "entry"),
+                        names.size() == 1 ? "is" : "are", why, joined_all(names));
+  };
+  add(wordless, "of a dtype that safetensors has no word for");
+  add(others, "no tensor, and safetensors holds nothing else");
+  add(unspellable, "named in what is no UTF-8, and a header of safetensors is");
+  add(reserved, "named as a header of safetensors names its own metadata");
+  add(pieces, "in pieces, and a safetensors file holds whole tensors");
+  // No file would be written, and a folder without one opens as nothing.
+  if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
+  if (what.empty()) return {};
+  return fail(
+      ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
+      "convert --weights-only leaves out all that is not a weight of the model, --leave-out "
+      "PATTERN what the pattern fits; or write another format");
+}
+
+}  // namespace shw
