@@ -123,9 +123,10 @@ class MapBinder {
   bool is_below(const Counters& counters, const CounterPattern& pattern) {
     for (const auto& [counter, name] : map_.below) {
       auto found = counters.find(counter);
-      const bool is_plain = std::any_of(
-          pattern.slots.begin(), pattern.slots.end(),
-          [&](const auto& slot) { return slot.counter == counter && slot.plus.empty(); });
+      const bool is_plain = std::any_of(pattern.slots.begin(), pattern.slots.end(),
+                                        [&, &named = counter](const auto& slot) {
+                                          return slot.counter == named && slot.plus.empty();
+                                        });
       if (found == counters.end() || !is_plain) continue;
       const auto limit = values_.value(name);
       if (limit && found->second >= *limit) return false;

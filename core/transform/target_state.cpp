@@ -294,4 +294,13 @@ std::vector<Part> parts_of_tile(const TargetTensor& tensor, const Box& tile) {
   return parts;
 }
 
+bool keeps_every_value(const TargetState& all) {
+  std::set<std::size_t> replaced, used;
+  for (const TargetNonTensorEntry& object : all.objects) {
+    if (object.object != object.own) replaced.insert(object.own);
+    used.insert(object.object);
+  }
+  return std::includes(used.begin(), used.end(), replaced.begin(), replaced.end());
+}
+
 }  // namespace shw

@@ -185,4 +185,7 @@ void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves
 // The part of `tensor` that one tile is made of; each part cut to the tile.
 std::vector<Part> parts_of_tile(const TargetTensor& tensor, const Box& tile);
 
+// Whether every value of an entry that another entry's replaces is still there under some name.
+bool keeps_every_value(const TargetState& all);
+
 }  // namespace shw

@@ -10,7 +10,7 @@
 
 namespace shw {
 
-class Progress;
+struct Progress;
 
 // ItemReader::carry_inlined of checkpoints of several such files: an entry is the value of the key
 // that is named like it, in the first file that has one.

@@ -101,8 +101,8 @@ class WorldReading {
   Status read_optimizers() {
     for (const auto& [rank, path] : files_.optimizers) {
       SHW_CHECK(step());
-      auto read = [&, at = rank]() -> Result<ZeroOptimizer> {
-        SHW_TRY(ZeroFile file, ZeroFile::open(builder_, directory_, path, notes_));
+      auto read = [&, at = rank, &file_path = path]() -> Result<ZeroOptimizer> {
+        SHW_TRY(ZeroFile file, ZeroFile::open(builder_, directory_, file_path, notes_));
         return read_zero_optimizer(file, at, notes_);
       }();
       if (read)

@@ -78,7 +78,9 @@ void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
   if (tensor.padding != 0) expected.padding[tensor.fqn] = tensor.padding;
 }
 
+// Entries whose own value is lost; those that change places keep theirs.
 void note_replaced(const TargetState& all, ExpectedResult& expected) {
+  if (keeps_every_value(all)) return;
   for (const TargetNonTensorEntry& object : all.objects) {
     if (object.object != object.own)
       expected.lost.entries.push_back({object.fqn, all.source().objects()[object.object].fqn});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/base/team.h"
 #include "core/base/version.h"
@@ -21,16 +20,6 @@
 
 namespace shw {
 namespace {
-
-// Whether every value of an entry that another entry's replaces is still there under some name.
-bool keeps_every_value(const TargetState& all) {
-  std::set<std::size_t> replaced, used;
-  for (const TargetNonTensorEntry& object : all.objects) {
-    if (object.object != object.own) replaced.insert(object.own);
-    used.insert(object.object);
-  }
-  return std::includes(used.begin(), used.end(), replaced.begin(), replaced.end());
-}
 
 // Entries that hold another one's value stay listed, under their names of now: those that this
 // repair replaces, and those that earlier ones did.
