@@ -37,7 +37,7 @@ RunColumns run_columns(const Frame& frame, float left, float right) {
 Sign sign_of_step(const verbs::RunStep& step) {
   if (!step.is_known) return Sign::kQuiet;
   if (step.is_error) return Sign::kBad;
-  if (step.verdict == Verdict::kFindings) return Sign::kWarn;
+  if (step.verdict == Verdict::kFindings || step.has_hint) return Sign::kWarn;
   return step.verdict == Verdict::kClean ? Sign::kOk : Sign::kUnknown;
 }
 

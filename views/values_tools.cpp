@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/report/text_words.h"
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/parts.h"
@@ -141,7 +142,7 @@ std::string numpy_text(const Checkpoint& checkpoint, const SliceValues& values) 
     columns.last = columns.first + values.table_columns;
   }
   return text + "], dtype=np." + python_dtype(values.dtype) + ")  # " +
-         std::string(checkpoint.fqn(values.tensor)) + verbs::to_text(shown) + " " +
+         printable(checkpoint.fqn(values.tensor)) + verbs::to_text(shown) + " " +
          std::string(name(values.dtype)) + "\n";
 }
 
@@ -162,10 +163,13 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
                  "No such index: the shape is " + to_text(checkpoint.shape(values.tensor)) + ".");
   }
   auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
-  auto nan = values.cells.empty() ? std::nullopt : next_nan_ask(frame, values);
-  if (nan && fits("Next NaN")) {
-    if (button(frame, "values/nan", "Next NaN", {x, column.y}))
-      frame.emit(ValuesCommand{false, std::move(*nan)});
+  if (!values.cells.empty() && values.statistics.nan != 0 && fits("Next NaN")) {
+    if (button(frame, "values/nan", "Next NaN", {x, column.y})) {
+      if (auto next = next_nan_ask(frame, values))
+        frame.emit(ValuesCommand{false, std::move(*next)});
+      else
+        show_toast(frame, state, "There is no other NaN in this slice.");
+    }
     x += button_size(frame, "Next NaN").x + frame.px(8);
   }
   if (values.table_rows > 0 && fits("Copy as numpy")) {

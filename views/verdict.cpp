@@ -180,25 +180,29 @@ std::string passed_over_in(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
 }
 
-// "12 steps: 9 without a finding, 2 with errors, 1 not looked at yet".
+// "12 steps: 2 with errors, 9 without a finding, 1 not looked at yet".
 VerdictText of_run(const verbs::RunSteps& run) {
-  std::size_t clean = 0, bad = 0, warned = 0, open = 0;
+  std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
   for (const verbs::RunStep& step : run.steps) {
     if (!step.is_known)
       ++open;
     else if (step.is_error)
       ++bad;
+    else if (step.verdict == Verdict::kUndecided)
+      ++undecided;
     else
-      ++(step.verdict == Verdict::kClean ? clean : warned);
+      ++(step.verdict == Verdict::kClean && !step.has_hint ? clean : warned);
   }
   VerdictText text;
-  text.tone = bad != 0      ? Tone::kBad
-              : warned != 0 ? Tone::kWarn
-              : open != 0   ? Tone::kQuiet
-                            : Tone::kOk;
+  text.tone = bad != 0                  ? Tone::kBad
+              : warned != 0             ? Tone::kWarn
+              : undecided != 0          ? Tone::kUnknown
+              : open != 0 || clean == 0 ? Tone::kQuiet
+                                        : Tone::kOk;
   text.title = plural(run.steps.size(), "step");
   const std::pair<std::size_t, const char*> parts[] = {{bad, " with errors"},
-                                                       {warned, " with a warning"},
+                                                       {warned, " with a warning or a hint"},
+                                                       {undecided, " undecided"},
                                                        {clean, " without a finding"},
                                                        {open, " not looked at yet"}};
   const char* mark = ": ";

@@ -18,9 +18,14 @@ constexpr const char* kCheckpoint =
     "a folder, or its .metadata; RUN/@latest or RUN/@latest-complete: the newest step of a run";
 
 // One of these words, which help and completion name.
-CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string names;
   for (const std::string& word : words) names += (names.empty() ? "" : "|") + word;
+  return names;
+}
+
+CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
+  const std::string names = joined_words(words);
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
 }
 
@@ -153,10 +158,9 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->type_name("FILE");
   }
   if (takes(shape, 't')) {
-    take_one_of(verb.add_option("--to", options.to,
-                                "the format to write, or the program that is to load it"),
-                {"dcp", "safetensors", "torch", "torch-checkpointing", "hf", "torch_dist", "titan",
-                 "fsdp_dtensor"});
+    // A map of one's own may have other words: run_convert() checks it.
+    verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
+        ->type_name(joined_words(convert_targets()));
     verb.add_option("--map", options.mapping.map,
                     "how names and layouts change: a file, or hf-megatron, hf-titan, "
                     "hf-fsdp_dtensor; without: by the names that are there")
@@ -299,6 +303,13 @@ void group_options(CLI::App& verb) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& convert_targets() {
+  static const std::vector<std::string> targets{
+      "dcp", "safetensors", "torch", "torch-checkpointing",
+      "hf",  "torch_dist",  "titan", "fsdp_dtensor"};
+  return targets;
+}
 
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words) {

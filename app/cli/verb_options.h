@@ -16,6 +16,8 @@ namespace shw::cli {
 // `words`: receives the words after the checkpoint of `ls`.
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
+// What `convert --to` takes without a map of one's own.
+const std::vector<std::string>& convert_targets();
 // `shape`: VerbRow::options, one letter per option.
 void add_options(CLI::App& verb, std::string_view shape, Options& options);
 

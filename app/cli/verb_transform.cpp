@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/cli/verb_options.h"
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
@@ -212,6 +213,13 @@ int run_convert(Context& context) {
                                     "convert needs --to or --map",
                                     {},
                                     "write --to safetensors, or --to hf to change names as well"});
+  const std::vector<std::string>& targets = convert_targets();
+  if (options.mapping.map.empty() &&
+      std::find(targets.begin(), targets.end(), options.to) == targets.end())
+    return fail_with(context, Error{ErrorKind::kUsage,
+                                    "--to takes no " + options.to,
+                                    {},
+                                    "write one of " + some_of(targets, targets.size())});
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
   VerbOptions said = options;

@@ -4,11 +4,22 @@
 #include <chrono>
 
 #include "core/base/threads.h"
+#include "core/verbs/run_steps.h"
 #include "views/habits.h"
 #include "views/parts.h"
 #include "views/verdict.h"
 
 namespace shw {
+namespace {
+
+std::size_t watched_files(const Snapshot& snapshot) {
+  std::size_t files = snapshot.disk == nullptr ? 0 : snapshot.disk->size();
+  if (!run_is_shown(snapshot)) return files;
+  for (const verbs::RunStep& step : snapshot.run->steps) files += step.files;
+  return files;
+}
+
+}  // namespace
 
 Workbench::Workbench(std::function<void()> wake)
     : wake_(wake), layouts_(wake), digest_(make_digest(std::make_shared<const Snapshot>())) {
@@ -33,9 +44,11 @@ Workbench::~Workbench() {
 
 void Workbench::watch_disk() {
   start_thread(watch_thread_, [this] {
-    constexpr std::chrono::seconds kPause{2};
+    // At most 1,000 files a second: the server of a cluster's disk answers others too.
+    constexpr std::size_t kFilesPerSecond = 1'000;
+    std::chrono::seconds pause{2};
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kPause, [&] { return stopping_; })) {
+    while (!changed_.wait_for(lock, pause, [&] { return stopping_; })) {
       lock.unlock();
       auto snapshot = session_.snapshot();
       // A running job may write itself; a look that still runs would be begun again.
@@ -44,6 +57,8 @@ void Workbench::watch_disk() {
         if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
         if (run_is_shown(*snapshot) && snapshot->run->is_complete()) session_.apply(RunCommand{});
       }
+      pause = std::chrono::seconds(
+          std::max<std::size_t>(2, watched_files(*snapshot) / kFilesPerSecond));
       lock.lock();
     }
   });

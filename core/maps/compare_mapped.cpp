@@ -3,14 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/base/words.h"
+#include "core/facts/values/tensor_pieces.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/items.h"
-#include "core/maps/box_bytes.h"
 #include "core/maps/built_in_maps.h"
 #include "core/maps/diagnose_rows.h"
 #include "core/maps/map_values.h"
@@ -134,6 +136,10 @@ class MappedPair {
       (is_other_compared_ ? out_.more : out_.missing).push_back({saved, {saved}});
     out_.reads_values = reads_values_;
     name_moved();
+    // Weights of another step differ everywhere: a tensor that is still as it began is no mistake.
+    if (out_.equal == 0) {
+      for (const std::size_t at : constant_) out_.differences[at].kind = Kind::kValues;
+    }
     return std::move(out_);
   }
 
@@ -153,8 +159,12 @@ class MappedPair {
     const std::string& prefix = map_.written_prefix;
     return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
   }
+  // Saturates: sizes come from files.
   static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
-    return static_cast<std::uint64_t>(volume(shape).value_or(INT64_MAX / 64)) * size_of(dtype);
+    const auto elements = volume(shape);
+    const auto bytes =
+        elements ? checked_mul(*elements, std::int64_t{size_of(dtype)}) : std::nullopt;
+    return bytes ? static_cast<std::uint64_t>(*bytes) : UINT64_MAX;
   }
 
   // A tensor that only the mapped one has.
@@ -165,7 +175,8 @@ class MappedPair {
       for (const auto& from : row->second->from)
         alone.here.insert(alone.here.end(), from.begin(), from.end());
     }
-    if (!is_other_compared_ && !alone.here.empty()) alone.fqn = alone.here.front();
+    if (alone.here.empty()) alone.here = {fqn};
+    if (!is_other_compared_) alone.fqn = alone.here.front();
     (is_other_compared_ ? out_.missing : out_.more).push_back(std::move(alone));
   }
 
@@ -175,7 +186,10 @@ class MappedPair {
     HeldTensor made{tensor.dtype, tensor.shape, {}};
     HeldTensor held{other_.dtype(at), copy_of(other_.shape(at)), {}};
     if (!reads_values_) {
-      if (made.shape != held.shape) add(tensor.fqn, saved, shape_text(made, held), Kind::kShape);
+      if (made.shape != held.shape)
+        add(tensor.fqn, saved, shape_text(made, held), Kind::kShape);
+      else if (made.dtype != held.dtype)
+        add(tensor.fqn, saved, dtype_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
     if (bytes_of(made.dtype, made.shape) > kMostCompared ||
@@ -203,7 +217,7 @@ class MappedPair {
     else if (is == was)
       ++out_.equal;
     else
-      add(tensor.fqn, saved, dtype_text(is, was), Kind::kDtype);
+      add(tensor.fqn, saved, dtype_text(is, was) + "; the values are equal", Kind::kDtype);
     return {};
   }
 
@@ -222,12 +236,20 @@ class MappedPair {
         row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, head_dim_);
     if (auto cause = wrong_conversion(is, was, layout)) {
       add(fqn, saved, std::move(*cause), Kind::kMistake, differing_cells(is, was, layout.lead));
+      if (is_constant(is)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
     } else {
       add(fqn, saved, values_text(is, was), Kind::kValues, differing_cells(is, was, layout.lead));
       moved_there_.emplace_back(out_.differences.size() - 1, to_hex(hash_of(is.bytes)));
     }
+  }
+
+  static bool is_constant(const HeldTensor& one) {
+    const std::size_t width = size_of(one.dtype);
+    return one.bytes.size() <= width ||
+           std::equal(one.bytes.begin() + static_cast<std::ptrdiff_t>(width), one.bytes.end(),
+                      one.bytes.begin());
   }
 
   // Numbers of two dtypes are compared as float32.
@@ -241,8 +263,7 @@ class MappedPair {
     }
   }
   std::string dtype_text(Dtype held, Dtype made) const {
-    return fmt::format("it is {}, and {} was expected; the values are equal",
-                       name(is_other_compared_ ? held : made),
+    return fmt::format("it is {}, and {} was expected", name(is_other_compared_ ? held : made),
                        name(is_other_compared_ ? made : held));
   }
   // Cells of the leading dims that are not equal; empty: all of them count.
@@ -278,21 +299,32 @@ class MappedPair {
 
   Status read_parts(const TargetTensor& tensor, HeldTensor& made) {
     Bytes bytes;
+    const Extents strides = row_major_strides(made.shape);
+    const std::size_t width = size_of(made.dtype);
     for (const Part& part : tensor.parts) {
       SHW_CHECK(reader_.read(part, part.box, bytes));
-      put_box(bytes, part.box, made.shape, size_of(made.dtype), made.bytes);
+      each_row(part.box, bytes, width, strides,
+               [&](const Extents&, std::int64_t at, BytesView row) {
+                 std::memcpy(made.bytes.data() + static_cast<std::size_t>(at) * width, row.data(),
+                             row.size());
+               });
     }
     return {};
   }
 
   // Padding is whatever was trained there: it is not compared.
   static void take_padding(const TargetTensor& tensor, const HeldTensor& held, HeldTensor& made) {
-    Bytes bytes;
     if (held.shape != made.shape || held.dtype != made.dtype) return;
+    const Extents strides = row_major_strides(made.shape);
+    const std::size_t width = size_of(made.dtype);
     for (const Part& part : tensor.parts) {
       if (!part.is_padding()) continue;
-      take_box(held.bytes, part.box, made.shape, size_of(made.dtype), bytes);
-      put_box(bytes, part.box, made.shape, size_of(made.dtype), made.bytes);
+      const auto packed = static_cast<std::size_t>(volume(part.box.sizes).value_or(0)) * width;
+      each_row(part.box, BytesView(made.bytes).first(packed), width, strides,
+               [&](const Extents&, std::int64_t at, BytesView row) {
+                 const std::size_t first = static_cast<std::size_t>(at) * width;
+                 std::memcpy(made.bytes.data() + first, held.bytes.data() + first, row.size());
+               });
     }
   }
 
@@ -335,6 +367,8 @@ class MappedPair {
   std::map<std::string, std::string> names_;
   std::map<std::string, std::string> moved_;  // tensors of the reference by their hash
   std::vector<std::pair<std::size_t, std::string>> moved_there_;
+  std::vector<std::size_t>
+      constant_;  // differences: all elements of the compared one are one value
   MappedComparison out_;
 };
 
@@ -463,6 +497,13 @@ Result<std::optional<MappedComparison>> compare_mapped(
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;
+  // Those of the other one are reported as tensors that it has alone.
+  out.without_row = steps.bound.back().without_row;
+  out.left_out = of_other.left_out;
+  for (const std::string& name : steps.left_out) {
+    if (std::find(out.without_row.begin(), out.without_row.end(), name) == out.without_row.end())
+      out.left_out.push_back(name);
+  }
   return std::optional(std::move(out));
 }
 

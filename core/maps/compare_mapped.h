@@ -1,5 +1,5 @@
-// Two checkpoints of one model in the layouts of two programs, held together through a map: what
-// differs, and which wrong conversion makes it so.
+// Compares two checkpoints of one model in the layouts of two programs through a map: what differs,
+// and which wrong conversion makes it so.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct MappedDifference {
   enum class Kind : std::uint8_t {
     kMistake,  // of a conversion: it gives exactly these elements
     kShape,
-    kDtype,    // the values are equal
+    kDtype,    // the values are equal, where they were read
     kValues,   // other numbers, and no known mistake makes them so
     kDamaged,  // it cannot be read whole
   };
@@ -38,11 +38,17 @@ struct MappedComparison {
   std::string map;                        // by name
   std::uint64_t compared = 0, equal = 0;  // tensors, element by element
   std::vector<MappedDifference> differences;
-  std::vector<MappedAlone> missing;  // that only the reference has
-  std::vector<MappedAlone> more;     // that only the compared one has
-  std::vector<std::string> unread;   // too large to be compared here
+  std::vector<MappedAlone> missing;      // that only the reference has
+  std::vector<MappedAlone> more;         // that only the compared one has
+  std::vector<std::string> unread;       // too large to be compared here
+  std::vector<std::string> without_row;  // of either; the map does not know them: not compared
+  std::vector<std::string> left_out;     // of either; not weights: optimizer and random states
   bool reads_values = true;
-  bool is_same() const { return differences.empty() && missing.empty() && more.empty(); }
+  // Every tensor of either was compared, and none differs.
+  bool is_same() const {
+    return reads_values && differences.empty() && missing.empty() && more.empty() &&
+           unread.empty() && without_row.empty();
+  }
 };
 
 struct MappedOptions {

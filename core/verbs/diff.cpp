@@ -40,6 +40,10 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
   }
   if (options.only.empty()) {
     SHW_TRY(auto mapped, difference_through_map(out.a, out.b, compare.data, progress));
+    if (mapped && compare.tolerance)
+      return fail(ErrorKind::kUnsupported,
+                  "--atol and --rtol are not applied where names of two programs differ", {},
+                  "convert one of them with --to hf, and compare the result");
     if (mapped) {
       out.difference = std::move(*mapped);
       return {};

@@ -102,8 +102,28 @@ Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& ma
   return facts;
 }
 
+namespace {
+
+// Options of a conversion that no map reads: refused, so that nobody takes them for carried out.
+Status check_options_of_map(const VerbOptions& said) {
+  const std::pair<bool, const char*> unread[] = {{!said.dtype.empty(), "--dtype"},
+                                                 {!said.strip.empty(), "--strip"},
+                                                 {!said.rename.empty(), "--rename"},
+                                                 {!said.only.empty(), "words that choose tensors"}};
+  for (const auto& [is_given, name] : unread) {
+    if (!is_given) continue;
+    return fail(ErrorKind::kUsage,
+                fmt::format("{} cannot be combined with a conversion to another program", name), {},
+                "convert first, and convert the result a second time");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping) {
+  SHW_CHECK(check_options_of_map(said));
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
   ModelMap named;

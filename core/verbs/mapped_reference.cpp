@@ -19,16 +19,8 @@ constexpr std::uint64_t kMostComparedUnasked = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
-std::uint64_t bytes_in(const Checkpoint& checkpoint) {
-  std::uint64_t bytes = 0;
-  for (TensorId tensor : checkpoint.tensors())
-    bytes += static_cast<std::uint64_t>(volume(checkpoint.shape(tensor)).value_or(0)) *
-             size_of(checkpoint.dtype(tensor));
-  return bytes;
-}
-
 std::string how_compared(const MappedComparison& comparison) {
-  return fmt::format("The reference was carried over by the map {}", comparison.map);
+  return fmt::format("Both were compared through the map {}", comparison.map);
 }
 
 // One finding per mistake, with all tensors in which it was made.
@@ -47,7 +39,7 @@ std::vector<Finding> mistakes_in(const MappedComparison& comparison) {
     Finding finding = std::move(by_cause[cause]);
     finding.rule = kConvertedWrongly.id;
     finding.cause =
-        fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal to it to the bit.",
+        fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal to the bit.",
                     some_of(finding.subjects, 2), comparison.to, cause, how_compared(comparison),
                     comparison.equal, comparison.compared);
     finding.evidence = {{"mistake", cause},
@@ -93,7 +85,8 @@ void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
   findings.push_back(std::move(finding));
 }
 
-// Training changes every tensor: a few that differ beside many that are equal were not trained.
+// Training changes every tensor that is not frozen: a few that differ beside many that are equal
+// are trained layers beside frozen ones, or were changed after the save.
 void add_values(const MappedComparison& comparison, std::vector<Finding>& findings) {
   const auto subjects = subjects_of(comparison, Kind::kValues);
   if (subjects.empty()) return;
@@ -107,13 +100,15 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
   const bool is_odd = comparison.equal > differing;
   Finding finding;
   finding.rule = kConvertedWrongly.id;
-  finding.severity = is_odd ? Severity::kError : Severity::kInfo;
+  finding.severity = is_odd ? Severity::kWarning : Severity::kInfo;
   finding.subjects = subjects;
-  finding.cause = fmt::format("{}: {}. {}; {} of {} tensors are equal to it to the bit{}.",
-                              some_of(subjects, 2), first->cause, how_compared(comparison),
-                              comparison.equal, comparison.compared,
-                              is_odd ? ", so that it is not another step"
-                                     : ": these are other weights, or another step of them");
+  finding.cause = fmt::format(
+      "{}: {}. {}; {} of {} tensors are equal to the bit. {}", some_of(subjects, 2), first->cause,
+      how_compared(comparison), comparison.equal, comparison.compared,
+      is_odd
+          ? "Either all other layers were frozen while these were trained, or these were changed "
+            "or damaged."
+          : "These are other weights, or another step.");
   finding.evidence = {{"map", comparison.map},
                       {"count", count_of(subjects.size())},
                       {"equal", static_cast<std::int64_t>(comparison.equal)},
@@ -162,7 +157,7 @@ void add_compared(const MappedDifference& difference, const Checkpoint& b,
   for (const std::string& fqn : difference.subjects) {
     TensorDifference one{fqn, kind_of(difference)};
     one.b = side_of(b, fqn);
-    one.a = one.b;
+    one.a = one.b;  // the tensor of A has other names and another layout
     one.why = {difference.cause};
     out.tensors.push_back(std::move(one));
   }
@@ -200,13 +195,23 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   for (const std::string& fqn : comparison.unread)
     out.unjudged.push_back({"values of " + fqn, "less than 1 GiB for a tensor"});
   if (!comparison.reads_values) out.unjudged.push_back({"values", "--data"});
-  const bool is_open = !comparison.reads_values || !comparison.unread.empty();
-  out.verdict = !out.tensors.empty() ? Sameness::kDifferent
-                : is_open            ? Sameness::kUndecided
-                                     : Sameness::kSame;
+  if (!comparison.without_row.empty())
+    out.unjudged.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in " +
+                                "the map (" + some_of(comparison.without_row) + ")",
+                            "a map that has one"});
+  if (!comparison.left_out.empty())
+    out.unjudged.push_back({plural(comparison.left_out.size(), "tensor") +
+                                " that are not weights, such as optimizer states",
+                            "two checkpoints of one program"});
+  const bool is_different = std::any_of(
+      out.tensors.begin(), out.tensors.end(),
+      [](const TensorDifference& one) { return one.kind != DifferenceKind::kUndecided; });
+  out.verdict = is_different           ? Sameness::kDifferent
+                : comparison.is_same() ? Sameness::kSame
+                                       : Sameness::kUndecided;
   out.doubts.push_back(
-      fmt::format("A was carried over into the names and the layout of B by the "
-                  "map {}; tensors are counted as they are in {}.",
+      fmt::format("A and B are named and laid out differently. They were compared through the map "
+                  "{}, and tensors are counted as they are in {}.",
                   comparison.map, comparison.to));
   return out;
 }
@@ -221,6 +226,41 @@ ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
   return facts;
 }
 
+namespace {
+
+// Whether values are read: with --data always, at metadata depth never, else where both are small.
+bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
+  if (depth == Depth::kData || depth == Depth::kMetadata) return depth == Depth::kData;
+  return a.tensor_bytes() <= kMostComparedUnasked &&
+         b.tensor_bytes() <= kMostComparedUnasked - a.tensor_bytes();
+}
+
+JudgedThroughMap not_compared(const std::string& why) {
+  JudgedThroughMap out;
+  out.unjudged.push_back({"what the reference of another program expects: " + why,
+                          "--against a reference that can be compared"});
+  return out;
+}
+
+std::vector<Unjudged> left_open(const MappedComparison& comparison) {
+  std::vector<Unjudged> out;
+  if (!comparison.reads_values)
+    out.push_back({"values and row order beside those of the reference", "--data"});
+  if (!comparison.unread.empty())
+    out.push_back({"values of " + some_of(comparison.unread, 2) + " beside the reference",
+                   "less than 1 GiB for a tensor"});
+  if (!comparison.without_row.empty())
+    out.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in the map (" +
+                       some_of(comparison.without_row) + ")",
+                   "a map that has one"});
+  if (const auto damaged = subjects_of(comparison, Kind::kDamaged); !damaged.empty())
+    out.push_back(
+        {"values of " + some_of(damaged, 2) + " beside the reference", "both of them whole"});
+  return out;
+}
+
+}  // namespace
+
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
     const std::shared_ptr<const Checkpoint>& reference, std::optional<Depth> depth,
@@ -228,29 +268,26 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
   const ModelFacts facts = facts_of_pair(*checkpoint, *reference);
   if (!needs_map(*checkpoint, *reference, facts)) return std::optional<JudgedThroughMap>();
   MappedOptions options;
-  options.reads_values = depth
-                             ? *depth != Depth::kMetadata
-                             : bytes_in(*checkpoint) + bytes_in(*reference) <= kMostComparedUnasked;
-  JudgedThroughMap out;
+  options.reads_values = reads_values_at(depth, *checkpoint, *reference);
   auto compared = compare_mapped(checkpoint, reference, options, facts, progress);
   if (!compared && is_cancelled(progress)) return tl::unexpected<Error>(compared.error());
-  if (!compared || !*compared) {
-    out.unjudged.push_back({"what the reference expects, which has names of another program",
-                            compared ? std::string("a map") : compared.error().message});
-    return std::optional(std::move(out));
+  if (!compared) {
+    const Error& error = compared.error();
+    return std::optional(
+        not_compared((error.place.file.empty() ? "" : error.place.file + ": ") + error.message));
   }
+  if (!*compared) return std::optional(not_compared("no map joins the two"));
   const MappedComparison& comparison = **compared;
+  JudgedThroughMap out;
   out.is_compared = true;
+  out.is_same = comparison.is_same();
+  out.has_unread = !subjects_of(comparison, Kind::kDamaged).empty();
   out.findings = mistakes_in(comparison);
   add_alone(comparison.missing, true, comparison, out.findings);
   add_values(comparison, out.findings);
   add_dtypes(comparison, out.findings);
   add_alone(comparison.more, false, comparison, out.findings);
-  if (!comparison.reads_values)
-    out.unjudged.push_back({"values beside those of the reference", "--depth headers"});
-  if (!comparison.unread.empty())
-    out.unjudged.push_back({"values of " + some_of(comparison.unread, 2) + " beside the reference",
-                            "less than 1 GiB for a tensor"});
+  out.unjudged = left_open(comparison);
   return std::optional(std::move(out));
 }
 
@@ -259,14 +296,19 @@ void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckRepo
     finding.consequence = consequence_of(finding, checkpoint);
     if (finding.severity > Severity::kInfo) report.verdict = Verdict::kFindings;
   }
+  // A reference was given and could not be compared: that nothing else was found is not the answer.
+  if (report.verdict == Verdict::kClean && (!judged.is_compared || judged.has_unread))
+    report.verdict = Verdict::kUndecided;
   report.findings.insert(report.findings.begin(), std::make_move_iterator(judged.findings.begin()),
                          std::make_move_iterator(judged.findings.end()));
   std::stable_sort(report.findings.begin(), report.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
-  // What a check without a reference leaves open was answered through the map.
+  // What a check without a reference leaves open was answered through the map. What only a copy of
+  // the same step answers was, if the reference is one.
   if (judged.is_compared) {
-    std::erase_if(report.unjudged, [](const Unjudged& one) {
-      return one.needs.find("--against") != std::string::npos;
+    std::erase_if(report.unjudged, [&](const Unjudged& one) {
+      const bool asks_for_copy = one.needs.find("of the same step") != std::string::npos;
+      return one.needs.find("--against") != std::string::npos && (judged.is_same || !asks_for_copy);
     });
     report.unjudged.push_back({"what is not a weight, such as optimizer states",
                                "--against a checkpoint of the same program"});

@@ -17,6 +17,8 @@ ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b);
 
 struct JudgedThroughMap {
   bool is_compared = false;  // else `unjudged` says why not
+  bool is_same = false;      // every tensor was compared, and is equal to the bit
+  bool has_unread = false;   // a tensor of either could not be read
   std::vector<Finding> findings;
   std::vector<Unjudged> unjudged;
 };

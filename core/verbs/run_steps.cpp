@@ -14,6 +14,7 @@
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/rules/damage.h"
+#include "core/rules/unjudged.h"
 #include "core/verbs/browse.h"
 
 namespace shw::verbs {
@@ -179,6 +180,7 @@ Result<std::shared_ptr<const Checkpoint>> examine(RunStep& step, Progress* progr
   step.headline = check_headline(checkpoint, *report, affected_by(checkpoint, report->findings));
   step.is_error = std::any_of(report->findings.begin(), report->findings.end(),
                               [](const auto& f) { return f.severity == Severity::kError; });
+  step.has_hint = !hints_in(report->unjudged).empty();
   step.files_lost = lost_files(checkpoint);
   step.elements_lost = unreadable_in(checkpoint, report->findings).elements;
   return std::move(*opened);

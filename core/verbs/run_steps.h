@@ -27,6 +27,7 @@ struct RunStep {
   std::optional<Verdict> verdict;  // nullopt: cannot be opened
   std::string headline;            // the verdict, or why it cannot be opened
   bool is_error = false;           // a finding is an error, or it cannot be opened
+  bool has_hint = false;           // no finding, but an info says that parts may be missing
   std::size_t tensors = 0;
   std::size_t files_lost = 0;      // missing or cut off
   std::int64_t elements_lost = 0;  // that cannot be read

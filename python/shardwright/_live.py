@@ -4,8 +4,8 @@ The hash is the sum of core/tensor/fingerprint.h, over words of 32 bits:
 
     F = sum over k of u(k // 64) * v(k % 64) * word_k      modulo p = 2^61 - 1
 
-It adds up over the parts of a tensor, so each rank weighs what it holds and nothing is gathered but
-two numbers a tensor. int64 of torch wraps as uint64 does; shifts are masked where bits must be zero.
+It adds up over the parts of a tensor. Each rank hashes its own part, and only two numbers per tensor
+are gathered. int64 of torch wraps as uint64 does; shifts are masked where bits must be zero.
 """
 
 import math
@@ -18,13 +18,13 @@ _P = (1 << 61) - 1
 _SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 _GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 64           # words
-_SLAB = 1 << 22       # words that are weighed at once
+_SLAB = 1 << 22       # words at once
 
 
 def hash_of(state, group=None):
     """Name to hash of the tensors of a state dict, nested as torch.distributed.checkpoint takes it.
 
-    Of a DTensor or ShardedTensor every rank weighs its own part; all ranks of `group` (without: of
+    Every rank hashes its own part of a DTensor or ShardedTensor. All ranks of `group` (without: of
     the default group, if there is one) must call it. A plain tensor that several ranks hold must be
     equal on all of them. ValueError: it is not, or a part of a tensor is with none of these ranks.
     """
@@ -82,7 +82,7 @@ def _own_part(name, value):
         if piece.device.type == "meta":
             raise ValueError(f"{name}: a tensor on the meta device has no elements")
         held += piece.numel()
-        for which, added in enumerate(_weighed(piece.detach(), shape, indices)):
+        for which, added in enumerate(_sums_of_piece(piece.detach(), shape, indices)):
             sums[which] += added
     return (str(dtype).removeprefix("torch."), shape, is_whole, held, sums[0] % _P, sums[1] % _P)
 
@@ -109,7 +109,7 @@ def _pieces_of_dtensor(name, value):
     return [(value.to_local(), indices)]
 
 
-def _weighed(piece, shape, indices):
+def _sums_of_piece(piece, shape, indices):
     """The two sums over a piece whose global indices are the product of `indices`."""
     if piece.numel() == 0:
         return 0, 0
@@ -126,7 +126,7 @@ def _weighed(piece, shape, indices):
         starts = starts + indices[run - 1][0] * strides[run - 1]
     for dim in reversed(range(leading)):
         starts = (indices[dim][:, None] * strides[dim] + starts[None, :]).reshape(-1)
-    return _weigh_rows(words.reshape(len(starts), length * parts), starts * parts)
+    return _sums_of_rows(words.reshape(len(starts), length * parts), starts * parts)
 
 
 def _is_run(indices):
@@ -143,7 +143,7 @@ def _words(piece):
     return flat.view(kind), max(1, size // 4)
 
 
-def _weigh_rows(rows, starts):
+def _sums_of_rows(rows, starts):
     """`starts`: the word at which each row begins in the tensor."""
     sums = [0, 0]
     length = rows.shape[1]
@@ -170,13 +170,13 @@ def _add(sums, rows, starts, aligned):
             rows = torch.nn.functional.pad(rows, (front, back))
         blocks = (starts // _BLOCK)[:, None] + torch.arange(rows.shape[1] // _BLOCK,
                                                             device=rows.device)
-        weighed = _sums_of_blocks(rows.reshape(-1, _BLOCK))
+        sums_of_blocks = _sums_of_blocks(rows.reshape(-1, _BLOCK))
     else:
         at = starts[:, None] + torch.arange(rows.shape[1], device=rows.device)
         blocks, words = at // _BLOCK, _unsigned(rows)
-        weighed = [words * _word_weights(which, rows.device)[at % _BLOCK] for which in (0, 1)]
+        sums_of_blocks = [words * _word_weights(which, rows.device)[at % _BLOCK] for which in (0, 1)]
     for which in (0, 1):
-        product = _times(_reduced(weighed[which].reshape(-1)),
+        product = _times(_reduced(sums_of_blocks[which].reshape(-1)),
                          _block_weights(which, blocks.reshape(-1)))
         # Halves, so that a sum of 2^32 of them stays below 2^63.
         sums[which] += int((product >> 31).sum()) * (1 << 31) + int((product & 0x7FFFFFFF).sum())

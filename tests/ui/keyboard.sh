@@ -2,44 +2,20 @@
 # it and has it proved, opens another checkpoint and comes back. What the window has come to stands in
 # its title; what the keys have asked for stands in its record.
 set -eu
-for tool in Xvfb xvfb-run xdotool; do
-  command -v $tool > /dev/null || { echo "skipped: $tool is not installed"; exit 77; }
-done
+source "$(dirname "$0")/with_window.sh"
 if [ "${1:-}" != inside ]; then
   rm -rf "$WORK" && mkdir -p "$WORK/home"
   "$CLI" demo "$WORK/demo" > /dev/null
   cp -r "$(ls -d "$DATA"/torch-*/healthy_fsdp | head -1)/ckpt" "$WORK/whole"
-  exec xvfb-run -a -w 30 -n $((600 + $$ % 400)) -s "-screen 0 1280x720x24 -noreset" bash "$0" inside
+  run_under_xvfb
 fi
 
-for attempt in $(seq 60); do xdotool getdisplaygeometry > /dev/null 2>&1 && break; sleep 0.5; done
-HOME="$WORK/home" "$GUI" "$WORK/demo/step_9000" --spec "$WORK/demo/spec.json" \
-  --record "$WORK/record" --size 1280x720 --scale 1 > "$WORK/said" 2>&1 &
-gui=$!
-trap 'kill $gui 2> /dev/null || true' EXIT
-fail() { echo "$1"; echo "title: $(xdotool getwindowname "$window" 2>&1)"; cat "$WORK/record" "$WORK/said"; exit 1; }
-window=
-for attempt in $(seq 60); do
-  kill -0 $gui 2> /dev/null || { cat "$WORK/said"; exit 1; }
-  window=$(xdotool search --onlyvisible --name 'Shardwright$' 2> /dev/null | head -1) && [ -n "$window" ] && break
-  sleep 0.5
-done
-[ -n "$window" ] || { echo "no window has appeared"; exit 1; }
-xdotool windowmove "$window" 0 0 windowfocus "$window"
+open_window "$WORK/demo/step_9000" --spec "$WORK/demo/spec.json" --record "$WORK/record"
 
-# Waits until the title says it: a slow machine only takes longer.
-title_says() {
-  for attempt in $(seq 120); do
-    case "$(xdotool getwindowname "$window")" in *"$1"*) return 0 ;; esac
-    sleep 0.5
-  done
-  fail "the title never says: $1"
-}
 record_says() {
   for attempt in $(seq 60); do grep -q "$1" "$WORK/record" && return 0; sleep 0.5; done
   fail "nothing has asked for: $1"
 }
-press() { xdotool key --delay 120 "$@"; sleep 0.8; }
 
 title_says "step_9000 - Will not load: 1 cause, 3 tensors"
 sleep 1

@@ -8,6 +8,7 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/make_zip.h"
+#include "core/read_all.h"
 #include "core/transform/target_state.h"
 
 using namespace shw;
@@ -26,17 +27,7 @@ TEST_CASE("dequantised: every form reads as its formula makes it") {
     auto truth = read_truth(folder + "/truth.safetensors");
     REQUIRE(truth.has_value());
     CHECK((*checkpoint)->tensor_count() == truth->size());
-    for (const auto& [fqn, expected] : *truth) {
-      CAPTURE(fqn);
-      auto tensor = (*checkpoint)->find(fqn);
-      REQUIRE(tensor.has_value());
-      auto values = read_tensor(**checkpoint, *tensor);
-      INFO((values ? std::string() : values.error().message));
-      REQUIRE(values.has_value());
-      CHECK((values->shape == expected.shape));
-      CHECK((values->dtype == expected.dtype));
-      CHECK((values->bytes == expected.bytes));
-    }
+    check_elements(**checkpoint, *truth);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "core/formats/open.h"
 #include "core/formats/orbax/ocdbt.h"
 #include "core/make_zip.h"
+#include "core/read_all.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -52,18 +53,7 @@ void check_orbax_truth(const std::string& name) {
   REQUIRE(opened.has_value());
   auto truth = read_truth(kOrbaxData + name + "/truth.safetensors");
   REQUIRE(truth.has_value());
-  for (const auto& [fqn, expected] : *truth) {
-    CAPTURE(fqn);
-    auto tensor = (*opened)->find(fqn);
-    REQUIRE(tensor.has_value());
-    auto values = read_tensor(**opened, *tensor);
-    INFO((values ? std::string() : values.error().message));
-    REQUIRE(values.has_value());
-    CHECK(values->uncovered == 0);
-    CHECK(values->shape == expected.shape);
-    CHECK(values->dtype == expected.dtype);
-    CHECK(values->bytes == expected.bytes);
-  }
+  check_elements(**opened, *truth);
   for (const Finding& finding : orbax_findings(**opened)) {
     CAPTURE(finding.cause);
     CHECK(finding.rule == "none of these");

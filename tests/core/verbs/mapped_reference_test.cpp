@@ -1,0 +1,146 @@
+// check and diff beside a reference with names of another program, on the pair of tests/core/maps.
+#include "core/verbs/mapped_reference.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include "core/base/little_endian.h"
+#include "core/formats/open.h"
+#include "core/temporary_folder.h"
+#include "core/verbs/verbs.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kMappedPair = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
+
+std::shared_ptr<const Checkpoint> open_side(const std::string& path) {
+  auto checkpoint = open_checkpoint(path);
+  REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
+  return *checkpoint;
+}
+
+// The Hugging Face side with its file changed: `change` gets the whole file.
+std::shared_ptr<const Checkpoint> changed_hf(const TemporaryFolder& folder,
+                                             const std::function<void(std::string&)>& change) {
+  std::filesystem::copy(kMappedPair + "hf", folder / "hf");
+  const std::string file = folder / "hf/model.safetensors";
+  std::string bytes;
+  {
+    std::ifstream in(file, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  change(bytes);
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  return open_side(folder / "hf");
+}
+
+// The bytes of a tensor in its file.
+std::pair<std::size_t, std::size_t> place_of(const std::string& fqn) {
+  const auto hf = open_side(kMappedPair + "hf");
+  const auto tensor = hf->find(fqn);
+  REQUIRE(tensor.has_value());
+  const auto item = hf->item(hf->chunks(*tensor)[0]);
+  REQUIRE(item.has_value());
+  return {static_cast<std::size_t>(item->offset), static_cast<std::size_t>(item->length)};
+}
+
+CheckReport checked(const std::shared_ptr<const Checkpoint>& checkpoint,
+                    const std::shared_ptr<const Checkpoint>& reference) {
+  verbs::Opened opened;
+  opened.checkpoint = checkpoint;
+  opened.reference = reference;
+  auto report = verbs::check(opened, std::nullopt, nullptr);
+  REQUIRE_MESSAGE(report.has_value(), report.error().message);
+  return std::move(*report);
+}
+
+CheckpointDifference differences(const std::shared_ptr<const Checkpoint>& a,
+                                 const std::shared_ptr<const Checkpoint>& b) {
+  auto difference = verbs::difference_through_map(a, b, /*reads_values=*/true, nullptr);
+  REQUIRE_MESSAGE(difference.has_value(), difference.error().message);
+  REQUIRE(difference->has_value());
+  return std::move(**difference);
+}
+
+std::vector<Finding> of_conversion(const CheckReport& report) {
+  std::vector<Finding> out;
+  for (const Finding& finding : report.findings) {
+    if (finding.rule == "converted-wrongly" && finding.severity != Severity::kInfo)
+      out.push_back(finding);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("reference of another program: equal weights are clean and the same") {
+  const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");
+  CHECK(checked(megatron, hf).verdict == Verdict::kClean);
+  CHECK(checked(hf, megatron).verdict == Verdict::kClean);
+  CHECK(differences(hf, megatron).verdict == Sameness::kSame);
+}
+
+TEST_CASE("reference of another program: one that cannot be read leaves the check undecided") {
+  TemporaryFolder folder;
+  const auto hf = changed_hf(folder, [](std::string& file) { file.resize(file.size() - 2000); });
+  const auto megatron = open_side(kMappedPair + "megatron");
+  CHECK(checked(megatron, hf).verdict == Verdict::kUndecided);
+}
+
+TEST_CASE("reference of another program: a tensor without a row is named and nothing is the same") {
+  TemporaryFolder folder;
+  const auto hf = changed_hf(folder, [](std::string& file) {
+    const auto length = load_little<std::uint64_t>(std::as_bytes(std::span(file).first(8)));
+    const std::string entry =
+        R"("model.strange.weight":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)";
+    file.insert(9, entry);
+    const std::uint64_t longer = length + entry.size();
+    for (std::size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(longer >> (8 * i));
+  });
+  const auto megatron = open_side(kMappedPair + "megatron");
+  for (const bool is_first : {true, false}) {
+    const auto difference = is_first ? differences(hf, megatron) : differences(megatron, hf);
+    CHECK(difference.verdict != Sameness::kSame);
+    CHECK(std::any_of(difference.unjudged.begin(), difference.unjudged.end(), [](const auto& one) {
+      return one.what.find("model.strange.weight") != std::string::npos;
+    }));
+  }
+  const auto report = checked(megatron, hf);
+  CHECK(std::any_of(report.unjudged.begin(), report.unjudged.end(), [](const Unjudged& one) {
+    return one.what.find("model.strange.weight") != std::string::npos;
+  }));
+}
+
+TEST_CASE(
+    "reference of another program: layers that were trained beside frozen ones are no error") {
+  TemporaryFolder folder;
+  const auto hf = changed_hf(folder, [](std::string& file) {
+    const auto [first, length] = place_of("model.embed_tokens.weight");
+    for (std::size_t at = first; at < first + length; at += 6) file[at] ^= 0x15;
+  });
+  const auto found = of_conversion(checked(hf, open_side(kMappedPair + "megatron")));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::kWarning);
+  CHECK(found[0].subjects == std::vector<std::string>{"model.embed_tokens.weight"});
+}
+
+TEST_CASE("reference of another program: another step with norms as they began is no mistake") {
+  TemporaryFolder folder;
+  const auto hf = changed_hf(folder, [](std::string& file) {
+    const auto length = load_little<std::uint64_t>(std::as_bytes(std::span(file).first(8)));
+    for (std::size_t at = 8 + length; at < file.size(); at += 2) file[at] ^= 0x05;
+    const auto [first, size] = place_of("model.norm.weight");
+    std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(first), size, '\0');
+  });
+  CHECK(of_conversion(checked(hf, open_side(kMappedPair + "megatron"))).empty());
+}
