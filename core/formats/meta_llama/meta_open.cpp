@@ -12,10 +12,9 @@
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/noted_side.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/torch_file_records.h"
 #include "core/formats/rank_chunks.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
@@ -99,14 +98,7 @@ class MetaReading {
  private:
   void read_file(std::uint32_t rank, const std::string& path) {
     const FileId id = builder_.file(path);
-    auto file = [&]() -> Result<SideFile> {
-      SHW_TRY(auto source, directory_.open(path));
-      SHW_TRY(OpenedSide side, open_side_file(std::move(source)));
-      for (Finding& finding : record_findings(side.zip, path))
-        notes_.findings.push_back(std::move(finding));
-      note_pickle(side.tree, path, notes_);
-      return side_tensors_of(side);
-    }();
+    auto file = read_noted_side(directory_, path, notes_);
     if (!file) {
       builder_.add_finding(
           bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",

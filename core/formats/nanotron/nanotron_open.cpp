@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/noted_side.h"
+#include "core/formats/common/record_reader.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/nanotron/nanotron_slices.h"
 #include "core/formats/rank_chunks.h"
@@ -96,6 +100,7 @@ class NanotronOpening {
     }
     if (!any_ && first_) return tl::unexpected<Error>(std::move(*first_));
     for (const std::string& path : optimizers_) add_optimizer(path);
+    for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     return builder_.finish(progress_);
   }
 
@@ -188,24 +193,39 @@ class NanotronOpening {
     builder_.add_finding(std::move(finding));
   }
 
-  void add_optimizer(const std::string& path) {
-    auto source = directory_->open(path);
-    auto file =
-        source ? read_side_tensors(*source) : tl::unexpected<Error>(std::move(source).error());
-    if (!file) return note_unread(path, std::move(file).error(), {});
-    const std::string prefix =
+  // "optimizer.pp-0-of-1_tp-0-of-2.state.0.exp_avg" of a tensor in optimizer/optimizer_pp-0....pt.
+  static std::string state_name(const std::string& path, const std::vector<PathPart>& parts) {
+    std::string name =
         "optimizer." + path.substr(kOptimizerFile.size(), path.size() - kOptimizerFile.size() - 3);
+    for (const PathPart& part : parts) {
+      const auto* text = std::get_if<std::string>(&part);
+      name += "." + (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
+    }
+    return name;
+  }
+
+  void add_optimizer(const std::string& path) {
+    auto file = read_noted_side(*directory_, path, notes_);
+    if (!file) return note_unread(path, std::move(file).error(), {});
     for (SideTensor& tensor : file->tensors) {
-      std::string name = prefix;
-      for (const PathPart& part : tensor.path) {
-        const auto* text = std::get_if<std::string>(&part);
-        name += "." + (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
+      const std::string name = state_name(path, tensor.path);
+      if (!states_.insert(name).second) {
+        builder_.add_finding(bad_record(path, fmt::format("{} holds {} twice.", path, name)));
+        continue;
       }
       builder_.add_tensor(name, tensor.dtype, tensor.sizes);
       chunks_.begin_tensor();
       const Box box = whole(tensor.sizes);
-      (void)chunks_.add({0, builder_.file(path), std::move(tensor), &kRawCodec}, {box});
+      const Codec* codec = tensor.big_endian ? &kZipRecordBigCodec : &kZipRecordCodec;
+      auto added = chunks_.add({0, builder_.file(path), std::move(tensor), codec}, {box});
+      if (!added)
+        builder_.add_finding(
+            bad_record(path, fmt::format("{} in {} {}.", name, path, added.error().message)));
     }
+    for (const SideUnreadable& one : file->unreadable)
+      builder_.add_finding(
+          not_looked_at({path}, fmt::format("{} in {} cannot be read: {}.",
+                                            state_name(path, one.path), path, one.error.message)));
   }
 
   std::shared_ptr<const Directory> directory_;
@@ -213,6 +233,8 @@ class NanotronOpening {
   CheckpointBuilder builder_;
   RankChunks chunks_;
   std::vector<std::string> optimizers_;
+  std::set<std::string> states_;
+  PickleNotes notes_;
   std::optional<Error> first_;
   bool any_ = false;
 };

@@ -1,6 +1,7 @@
 #include "core/formats/torch_checkpointing/items_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/formats/common/safetensors_words.h"
@@ -25,16 +26,15 @@ Bytes header_bytes(const nlohmann::ordered_json& header) {
   return bytes;
 }
 
-// One item of one rank.
+// One item of one rank, with these tensors.
 Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const std::string& item,
-                     std::uint32_t rank, LaidOut& out) {
+                     std::uint32_t rank, const std::vector<std::uint32_t>& tensors, LaidOut& out) {
   const auto file = static_cast<std::uint32_t>(out.files.size());
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::uint64_t at = 0;
   const std::size_t first = out.made.size();
-  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
+  for (std::uint32_t t : tensors) {
     const OutputTensor& tensor = outputs.tensors[t];
-    if (placed.tensors[t].item != item || placed.tensors[t].rank != rank) continue;
     const std::uint64_t begin = at;
     for (std::uint32_t tile = 0; tile < tensor.tiles.size(); ++tile) {
       const auto bytes = bytes_of(tensor, tensor.tiles[tile]);
@@ -61,10 +61,13 @@ Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const st
 Result<LaidOut> lay_out_items(const Outputs& outputs) {
   SHW_CHECK(check_safetensors_can_say(outputs, false));
   SHW_TRY(PlacedItems placed, place_items(outputs));
+  std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> by_file;
+  for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t)
+    by_file[{placed.tensors[t].item, placed.tensors[t].rank}].push_back(t);
   LaidOut out;
   for (std::uint32_t rank = 0; rank < placed.ranks; ++rank) {
     for (const std::string& item : placed.items)
-      SHW_CHECK(add_item_file(outputs, placed, item, rank, out));
+      SHW_CHECK(add_item_file(outputs, placed, item, rank, by_file[{item, rank}], out));
   }
   std::sort(out.made.begin(), out.made.end(), [](const MadeTile& a, const MadeTile& b) {
     return std::pair(a.tensor, a.tile) < std::pair(b.tensor, b.tile);

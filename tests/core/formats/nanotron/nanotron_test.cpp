@@ -7,9 +7,11 @@
 #include "core/formats/items.h"
 #include "core/formats/nanotron/nanotron_slices.h"
 #include "core/formats/open.h"
+#include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"
 
 using namespace shw;
+using namespace shw::test;
 
 namespace {
 
@@ -96,6 +98,21 @@ TEST_CASE("nanotron: a rank's file that is missing is reported") {
   files.erase(files.begin() + 3);
   auto opened = open_checkpoint(memory_directory("run", files));
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(nanotron_errors(**opened) > 0);
+}
+
+TEST_CASE("nanotron: what an optimizer's file would run is reported") {
+  NanotronFiles files = nanotron_run();
+  const auto clean = open_checkpoint(memory_directory("run", files));
+  REQUIRE_MESSAGE(clean.has_value(), clean.error().message);
+  const std::string call = "cposix\nsystem\n(V true\ntR";
+  files.emplace_back(
+      "10/optimizer/optimizer_pp-0-of-1_dp-0-of-1_tp-0-of-2.pt",
+      to_bytes(state_dict_file(pickled_dict({{"exp_avg", tensor_call({})}, {"hook", call}}),
+                               {{"m/data/0", std::string(24, '\1')}})));
+  auto opened = open_checkpoint(memory_directory("run", files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK((*opened)->tensor_count() == (*clean)->tensor_count() + 1);
   CHECK(nanotron_errors(**opened) > 0);
 }
 

@@ -1,0 +1,15 @@
+// One file of torch.save among several, with what its pickle and its records give to report.
+#pragma once
+
+#include <string>
+
+#include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/side_tensors.h"
+#include "core/io/source.h"
+
+namespace shw {
+
+Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
+                                 PickleNotes& notes);
+
+}  // namespace shw
