@@ -151,17 +151,17 @@ std::string flat_part_words(std::span<const OtherShape> shapes) {
   Shapes held;  // shapes that the rank holds
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
                [](const OtherShape* shape) { return shape->saved[0] != 0; });
-  const auto ranks = held.size() == flat.size() ? std::nullopt : ranks_of_each(held);
+  const std::int64_t ranks = held.size() == flat.size() ? 0 : ranks_of_each(held).value_or(0);
   std::string found = one_flat_parameter(flat, absent);
-  if (!found.empty() || !ranks) return found;
+  if (!found.empty() || ranks == 0) return found;
   return fmt::format(
       " {} of them {} flat, with 1/{} of the elements, and {} empty: one of {} ranks saved its own "
       "flat part (FSDP, DeepSpeed ZeRO-3) as if it were the whole. The parts of the others are not "
       "here.",
-      held.size(), held.size() == 1 ? "is" : "are", *ranks,
+      held.size(), held.size() == 1 ? "is" : "are", ranks,
       flat.size() - held.size() == 1 ? std::string("one is")
                                      : fmt::format("{} are", flat.size() - held.size()),
-      *ranks);
+      ranks);
 }
 
 }  // namespace shw

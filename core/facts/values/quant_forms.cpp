@@ -304,15 +304,15 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
     return from.unread("has no table or no state beside it");
   SHW_TRY(Bytes json, bytes_in_box(c, *from.beside(2), whole(copy_of(c.shape(*from.beside(2))))));
   const auto state = nf_state(json);
-  const auto elements = state ? checked_volume(state->shape) : std::nullopt;
+  const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
   const auto stored = volume(from.weight()).value_or(0);
-  if (!elements || state->shape.empty() || state->block < 2 || *elements < 1 ||
-      stored != steps_in(*elements, 2) || volume(c.shape(*from.beside(1))) != 16)
+  if (elements < 1 || state->shape.empty() || state->block < 2 || stored != steps_in(elements, 2) ||
+      volume(c.shape(*from.beside(1))) != 16)
     return from.unread("has a state that does not say its shape and blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
   decoded.rows_at_once = state->shape[0];
-  decoded.decode = [checkpoint = from.checkpoint, pair = from.pair, state = *state,
-                    elements = *elements](std::int64_t, std::int64_t) -> QuantFloats {
+  decoded.decode = [checkpoint = from.checkpoint, pair = from.pair, state = *state, elements](
+                       std::int64_t, std::int64_t) -> QuantFloats {
     const Checkpoint& source = *checkpoint;
     SHW_TRY(Bytes codes,
             bytes_in_box(source, pair.weight, whole(copy_of(source.shape(pair.weight)))));
