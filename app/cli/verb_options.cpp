@@ -17,13 +17,13 @@ constexpr std::size_t kMostThreads = 1024;
 constexpr const char* kCheckpoint =
     "a folder, or its .metadata; RUN/@latest or RUN/@latest-complete: the newest step of a run";
 
-// One of these words, which help and completion name.
 std::string joined_words(const std::vector<std::string>& words) {
   std::string names;
   for (const std::string& word : words) names += (names.empty() ? "" : "|") + word;
   return names;
 }
 
+// One of these words, which help and completion name.
 CLI::Option* take_one_of(CLI::Option* option, std::vector<std::string> words) {
   const std::string names = joined_words(words);
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);

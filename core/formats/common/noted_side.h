@@ -9,6 +9,8 @@
 
 namespace shw {
 
+Result<OpenedSide> open_noted_side(const Directory& directory, const std::string& path,
+                                   PickleNotes& notes);
 Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
                                  PickleNotes& notes);
 

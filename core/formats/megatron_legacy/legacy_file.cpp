@@ -3,8 +3,8 @@
 #include <set>
 
 #include "core/base/words.h"
+#include "core/formats/common/noted_side.h"
 #include "core/formats/common/plain_pickle.h"
-#include "core/formats/common/torch_file_records.h"
 
 namespace shw {
 namespace {
@@ -61,11 +61,7 @@ void take_legacy_values(const OpenedSide& side, const std::set<std::string>& wit
 
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
                                     PickleNotes& notes) {
-  SHW_TRY(auto source, directory.open(path));
-  SHW_TRY(OpenedSide side, open_side_file(std::move(source)));
-  for (Finding& finding : record_findings(side.zip, path))
-    notes.findings.push_back(std::move(finding));
-  note_pickle(side.tree, path, notes);
+  SHW_TRY(OpenedSide side, open_noted_side(directory, path, notes));
   SHW_TRY(SideFile tensors, side_tensors_of(side));
   LegacyFile file;
   file.tensors = std::move(tensors.tensors);
