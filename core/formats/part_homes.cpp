@@ -11,9 +11,21 @@
 namespace shw {
 namespace {
 
+PartHome home_of(const Checkpoint* source, const std::string& folder, std::size_t prefix) {
+  LibraryNames names = library_names(source, folder);
+  return {folder, std::move(names.stem), std::move(names.torch_file), prefix};
+}
+
+// A module whose config.json names no library is one of sentence-transformers, which looks for the
+// name that transformers uses.
+PartHome home_of_module(const Checkpoint* source, const std::string& folder, std::size_t prefix) {
+  PartHome home = home_of(source, folder, prefix);
+  if (home.torch_file == LibraryNames().torch_file) home.torch_file = "pytorch_model.bin";
+  return home;
+}
+
 PartHomes all_at_the_top(const Outputs& outputs) {
-  return {{{"", library_names(outputs.source).stem, 0}},
-          std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
+  return {{home_of(outputs.source, "", 0)}, std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
 }
 
 bool holds_file(const Directory& directory, const char* file) {
@@ -45,9 +57,10 @@ PartHomes part_homes(const Outputs& outputs) {
     return all_at_the_top(outputs);
   PartHomes found;
   for (const std::string& folder : folders_of_parts(*source))
-    found.homes.push_back({folder, library_names(source, folder).stem, folder.size()});
+    found.homes.push_back(is_pipeline ? home_of(source, folder, folder.size())
+                                      : home_of_module(source, folder, folder.size()));
   const auto top = static_cast<std::uint32_t>(found.homes.size());
-  found.homes.push_back({"", library_names(source).stem, 0});
+  found.homes.push_back(home_of(source, "", 0));
   std::size_t at_top = 0;
   for (const OutputTensor& tensor : outputs.tensors) {
     std::uint32_t home = 0;

@@ -12,6 +12,7 @@ namespace shw {
 struct PartHome {
   std::string folder;      // "unet/"; empty: the top
   std::string stem;        // of its files: "diffusion_pytorch_model"
+  std::string torch_file;  // of torch.save: "diffusion_pytorch_model.bin"
   std::size_t prefix = 0;  // so many characters of the FQN are the folder's: "unet."
 };
 struct PartHomes {

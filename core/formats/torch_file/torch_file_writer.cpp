@@ -1,10 +1,11 @@
 // A whole state dict as one file of torch.save, "model.pt" or what the model's library looks for:
-// every tensor is made and has a storage of its own. Only what follows the storages' bytes knows
-// their CRCs.
+// every tensor is made and has a storage of its own. Parts of a pipeline get a file each. Only what
+// follows the storages' bytes knows their CRCs.
 #include "core/formats/torch_file/torch_file_writer.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <unordered_set>
@@ -15,6 +16,7 @@
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/library_names.h"
+#include "core/formats/part_homes.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
@@ -135,11 +137,51 @@ Result<std::set<std::string>> whole_entries(const Outputs& outputs, BytesView pi
               {}, "leave them out (convert --leave-out PATTERN)");
 }
 
+// One of the files, and which of the tensors it holds.
+struct ModelFile {
+  std::string path;
+  Outputs outputs;
+  std::vector<std::uint32_t> tensors = {};  // indices in the Outputs of all files
+};
+
+Outputs without_tensors(const Outputs& all) {
+  Outputs outputs;
+  outputs.source = all.source;
+  outputs.filled_text = all.filled_text;
+  outputs.attributes = all.attributes;
+  return outputs;
+}
+
+// One file for each part that has tensors. Entries that are not tensors say nothing of parts, so
+// that with them all lies in one file.
+std::vector<ModelFile> model_files(const Outputs& all) {
+  const PartHomes homes = part_homes(all);
+  if (homes.homes.size() == 1 || !all.objects.empty())
+    return {{library_names(all.source).torch_file, all}};
+  const std::set<std::string> filled(all.filled.begin(), all.filled.end());
+  std::vector<ModelFile> files;
+  for (const PartHome& home : homes.homes)
+    files.push_back({home.folder + home.torch_file, without_tensors(all)});
+  for (std::uint32_t t = 0; t < all.tensors.size(); ++t) {
+    ModelFile& file = files[homes.of_tensor[t]];
+    if (filled.contains(all.tensors[t].fqn)) file.outputs.filled.push_back(all.tensors[t].fqn);
+    file.tensors.push_back(t);
+    file.outputs.tensors.push_back(all.tensors[t]);
+    OutputTensor& tensor = file.outputs.tensors.back();
+    const PartHome& home = homes.of(t);
+    if (home.prefix > 0) tensor.path.clear();
+    tensor.fqn = name_in_file(tensor, home);
+  }
+  std::erase_if(files, [](const ModelFile& file) { return file.tensors.empty(); });
+  return files;
+}
+
 // As torch.save writes the file: its name without the ending is what the records lie under.
 // Storages: those of the tensors, then those of values.
-Result<TorchArchive> archive_of_model(const Outputs& outputs, BytesView pickle) {
-  const std::string file = library_names(outputs.source).torch_file;
-  TorchArchive archive{.top = file.substr(0, file.rfind('.')),
+Result<TorchArchive> archive_of_model(const ModelFile& file, BytesView pickle) {
+  const Outputs& outputs = file.outputs;
+  const std::string name = file.path.substr(file.path.rfind('/') + 1);
+  TorchArchive archive{.top = name.substr(0, name.rfind('.')),
                        .pickle = hole_of(pickle.size(), crc32_of(pickle))};
   if (!outputs.filled.empty())
     archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
@@ -169,46 +211,61 @@ Status check_nothing_is_kept(const Outputs& outputs) {
   return {};
 }
 
-void put_storages(const Outputs& outputs, std::span<const std::uint64_t> holes, LaidOut& out) {
+void put_storages(const Outputs& outputs, std::uint32_t file, std::span<const std::uint64_t> holes,
+                  LaidOut& out) {
   for (const OutputObject& object : outputs.objects) {
     for (const CarriedStorage& storage : object.storages) {
-      put_storage(storage, 0, holes.front(), out);
+      put_storage(storage, file, holes.front(), out);
       holes = holes.subspan(1);
     }
   }
 }
 
-Result<LaidOut> lay_out_model(const Outputs& outputs) {
-  SHW_CHECK(check_nothing_is_kept(outputs));
+Status lay_out_file(const ModelFile& file, LaidOut& out) {
+  const Outputs& outputs = file.outputs;
+  const auto index = static_cast<std::uint32_t>(out.files.size());
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
   SHW_TRY(StateForms forms, forms_of(outputs));
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
-  SHW_TRY(TorchArchive archive, archive_of_model(outputs, pickle));
+  SHW_TRY(TorchArchive archive, archive_of_model(file, pickle));
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));
   add_value_storages(outputs, archive);
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
-  LaidOut out;
-  out.files.push_back({library_names(outputs.source).torch_file, around.position()});
-  out.before.push_back({0, around.holes.front(), std::move(pickle)});
+  out.files.push_back({file.path, around.position()});
+  out.before.push_back({index, around.holes.front(), std::move(pickle)});
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
     std::uint64_t at = around.holes[t + 1], length = archive.storages[t].length;
-    out.made.push_back({t, 0, 0, at, length, at, length});
+    const std::uint32_t tensor = file.tensors.empty() ? t : file.tensors[t];
+    out.made.push_back({tensor, 0, index, at, length, at, length});
   }
-  put_storages(outputs, std::span(around.holes).subspan(outputs.tensors.size() + 1), out);
+  put_storages(outputs, index, std::span(around.holes).subspan(outputs.tensors.size() + 1), out);
+  return {};
+}
+
+Result<LaidOut> lay_out_model(const Outputs& outputs) {
+  SHW_CHECK(check_nothing_is_kept(outputs));
+  LaidOut out;
+  for (const ModelFile& file : model_files(outputs)) SHW_CHECK(lay_out_file(file, out));
+  std::sort(out.made.begin(), out.made.end(),
+            [](const MadeTile& a, const MadeTile& b) { return a.tensor < b.tensor; });
   return out;
 }
 
 Result<std::vector<OutputBytes>> seal_model(const Outputs& outputs, const LaidOut& laid_out,
                                             std::uint32_t file,
                                             std::span<const std::uint32_t> checksums) {
-  if (checksums.size() != laid_out.made.size() || laid_out.before.empty())
+  const std::vector<ModelFile> files = model_files(outputs);
+  if (checksums.size() != laid_out.made.size() || file >= files.size() ||
+      file >= laid_out.before.size())
     return fail(ErrorKind::kUsage, "every tile needs its checksum");
-  SHW_TRY(TorchArchive archive, archive_of_model(outputs, laid_out.before.front().bytes));
-  for (std::size_t i = 0; i < checksums.size(); ++i)
-    archive.storages.push_back(hole_of(laid_out.made[i].length, checksums[i]));
-  add_value_storages(outputs, archive);
+  SHW_TRY(TorchArchive archive, archive_of_model(files[file], laid_out.before[file].bytes));
+  for (std::size_t i = 0; i < checksums.size(); ++i) {
+    if (laid_out.made[i].file == file)
+      archive.storages.push_back(hole_of(laid_out.made[i].length, checksums[i]));
+  }
+  add_value_storages(files[file].outputs, archive);
   AroundHoles around;
   SHW_CHECK(write_torch_archive(around, archive));
   std::vector<OutputBytes> bytes;

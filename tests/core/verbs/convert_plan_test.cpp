@@ -290,6 +290,40 @@ TEST_CASE("convert: the parts of a pipeline stay in their folders") {
     CHECK_MESSAGE(std::filesystem::exists(folder / path), path);
 }
 
+TEST_CASE("convert: the parts of a pipeline have a file of torch.save each") {
+  TemporaryFolder folder;
+  put_model(folder, "pipe/unet/diffusion_pytorch_model.safetensors", {{"a.w"}, {"b.w"}});
+  put_model(folder, "pipe/text_encoder/model.safetensors", {{"c.w"}});
+  put(folder / "pipe/unet/config.json", R"({"_class_name": "UNet"})");
+  put(folder / "pipe/text_encoder/config.json", R"({"model_type": "clip"})");
+  put(folder / "pipe/model_index.json", R"({"_class_name": "Pipeline"})");
+  VerbOptions said = of(folder / "pipe");
+  said.to = "torch";
+  const Converted done = converted(said, folder / "out");
+  CHECK(names_of(*done.result) == Names{"text_encoder.c.w", "unet.a.w", "unet.b.w"});
+  for (const char* path :
+       {"out/model_index.json", "out/unet/config.json", "out/text_encoder/pytorch_model.bin",
+        "out/unet/diffusion_pytorch_model.bin"})
+    CHECK_MESSAGE(std::filesystem::exists(folder / path), path);
+  CHECK(names_of(**open_checkpoint(folder / "out/unet")) == Names{"a.w", "b.w"});
+}
+
+TEST_CASE("convert: modules beside a model have a file of torch.save each") {
+  TemporaryFolder folder;
+  put_model(folder, "st/model.safetensors", {{"w"}});
+  put_model(folder, "st/2_Dense/model.safetensors", {{"linear.weight"}});
+  put(folder / "st/config.json", R"({"model_type": "bert"})");
+  put(folder / "st/2_Dense/config.json", R"({"in_features": 2})");
+  put(folder / "st/modules.json", "[]");
+  VerbOptions said = of(folder / "st");
+  said.to = "torch";
+  const Converted done = converted(said, folder / "out");
+  CHECK(names_of(*done.result) == Names{"2_Dense.linear.weight", "w"});
+  CHECK(names_of(**open_checkpoint(folder / "out/pytorch_model.bin")) == Names{"w"});
+  CHECK(std::filesystem::exists(folder / "out/2_Dense/pytorch_model.bin"));
+  CHECK(std::filesystem::exists(folder / "out/modules.json"));
+}
+
 TEST_CASE("convert: the format that files of the source say is kept") {
   TemporaryFolder folder;
   put_model(folder, "mlx/model.safetensors", {{"a"}}, "mlx");
