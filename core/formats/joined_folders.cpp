@@ -39,6 +39,8 @@ class FolderJoin {
     return {};
   }
 
+  void set_provenance(Provenance provenance) { builder_.set_provenance(std::move(provenance)); }
+
   std::shared_ptr<const Checkpoint> finish() { return builder_.finish(); }
 
  private:
@@ -126,6 +128,14 @@ OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
     has_items = has_items || part.checkpoint->format().codec == &kTorchZipCodec;
   FolderJoin join(std::move(around), has_items ? kJoinedItems : kJoinedBare);
   for (const JoinedPart& part : parts) SHW_CHECK(join.add(part));
+  return join.finish();
+}
+
+OpenedCheckpoint join_folders_as(const Format& format, std::shared_ptr<const Directory> around,
+                                 const std::vector<JoinedPart>& parts) {
+  FolderJoin join(std::move(around), format);
+  for (const JoinedPart& part : parts) SHW_CHECK(join.add(part));
+  if (!parts.empty()) join.set_provenance(parts.front().checkpoint->provenance());
   return join.finish();
 }
 

@@ -21,5 +21,9 @@ struct JoinedPart {
 // kUnsupported if two parts have a tensor of the same name.
 OpenedCheckpoint join_folders(std::shared_ptr<const Directory> around,
                               const std::vector<JoinedPart>& parts);
+// As above, of one format whose items are those of torch.save, with the provenance of the first
+// part.
+OpenedCheckpoint join_folders_as(const Format& format, std::shared_ptr<const Directory> around,
+                                 const std::vector<JoinedPart>& parts);
 
 }  // namespace shw

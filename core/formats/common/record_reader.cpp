@@ -91,7 +91,7 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
   check.crc = check.actual == check.expected ? DataCheck::Crc::kMatches : DataCheck::Crc::kDiffers;
   if (check.crc == DataCheck::Crc::kMatches) return check;
   auto entry = entry_of(range);
-  check.record = entry && *entry ? (*entry)->name : "a record of the archive";
+  check.record = entry && *entry ? (*entry)->name : "with its elements";
   check.record_offset = range.offset;
   check.record_length = range.length;
   return check;

@@ -35,8 +35,22 @@ constexpr FormatTraits rank_local_traits() {
   return traits;
 }
 
+// What a subclass wraps lies inside of an item, between bytes that no chunk names.
+constexpr FormatTraits kInsideItems = {
+    .has_index = true,
+    .index_file = kDcpMetadataName,
+    .writer_of_file = rank_in_distcp_name,
+    .data_suffix = kDcpDataSuffix,
+};
+
 }  // namespace
 
+constexpr Format kDcpWrappedFormat = {
+    .name = "dcp",
+    .title = "DCP with tensor subclasses",
+    .codec = &kTorchZipCodec,
+    .traits = kInsideItems,
+};
 constexpr Format kDcpFormat = {
     "dcp", "DCP", &kTorchZipCodec, &kDcpWriter, Rewrite::kIndex, stock_traits(),
 };

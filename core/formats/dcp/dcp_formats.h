@@ -8,5 +8,8 @@
 namespace shw {
 
 extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
+// Read only, because a record of .metadata is of all that a tensor subclass wraps: writing the
+// index from what is shown would lose the class (dcp_subclasses.h).
+extern const Format kDcpWrappedFormat;
 
 }  // namespace shw

@@ -5,6 +5,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_read.h"
+#include "core/formats/dcp/dcp_subclasses.h"
 #include "core/formats/dcp/megatron_beside.h"
 
 namespace shw {
@@ -44,7 +45,8 @@ OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* 
   return read_dcp(std::move(directory), progress, {.format = &format});
 }
 OpenedCheckpoint open_dcp(std::shared_ptr<const Directory> directory, Progress* progress) {
-  return open_one(std::move(directory), progress, kDcpFormat);
+  SHW_TRY(auto opened, open_one(std::move(directory), progress, kDcpFormat));
+  return with_wrapped_tensors(std::move(opened), progress);
 }
 OpenedCheckpoint open_megatron(std::shared_ptr<const Directory> directory, Progress* progress) {
   return open_one(std::move(directory), progress, kMegatronFormat);

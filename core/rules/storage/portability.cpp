@@ -80,7 +80,8 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
     if (six) evidence.emplace_back("properties", std::int64_t{provenance.properties_arity});
     if (six) evidence.emplace_back("torch_at_least", std::string("2.15"));
     if (!provenance.torch.empty()) evidence.emplace_back("written_by", provenance.torch);
-    add_limit(findings, files_of_tensors(checkpoint, {}), cause + ".", std::move(evidence), true);
+    add_limit(findings, files_of_tensors(checkpoint, {}), cause + ".", std::move(evidence),
+              checkpoint.format().rewrite == Rewrite::kIndex);
   }
 
   std::map<Dtype, std::vector<TensorId>> young;

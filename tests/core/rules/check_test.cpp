@@ -218,8 +218,13 @@ TEST_CASE("a tile without a storage record, and a record without a tile, are tol
 }
 
 TEST_CASE("portability is information, and says who cannot open it") {
+  static const Format kWithIndex = [] {
+    Format format = test::kUnnamedFormat;
+    format.rewrite = Rewrite::kIndex;
+    return format;
+  }();
   CheckpointBuilder builder;
-  builder.set_format(test::kUnnamedFormat);
+  builder.set_format(kWithIndex);
   Provenance provenance;
   provenance.path_class = "pathlib._local.PosixPath";
   provenance.properties_arity = 6;
