@@ -2,6 +2,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/tensor/float_counts.h"
 
@@ -18,6 +19,11 @@ std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
     counts += *data->floats;
   }
   return counts;
+}
+
+// Weights and their optimizer states, unlike masks and other buffers.
+bool is_computed_with(std::string_view fqn) {
+  return fqn.ends_with("weight") || fqn.ends_with("bias") || parse_state_fqn(fqn).has_value();
 }
 
 struct ValueGroup {
@@ -52,7 +58,7 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   // Smaller tensors may be scales that were never set.
   constexpr std::int64_t kEnough = 64;
-  ValueGroup all_nan, some, denormal;
+  ValueGroup all_nan, nan, some, denormal;
   std::int64_t left_out = 0;
   for (TensorId tensor : each_tensor(facts)) {
     // Skips tensors with overlaps or gaps.
@@ -66,6 +72,8 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
     std::string_view fqn = c.fqn(tensor);
     if (seen.nan == seen.count && seen.count >= kEnough) {
       all_nan.add(fqn, seen.nan, seen.count);
+    } else if (seen.nan != 0 && is_computed_with(fqn)) {
+      nan.add(fqn, seen.nan, seen.count);
     } else if (seen.nan + seen.infinite > 0) {
       some.add(fqn, seen.nan + seen.infinite, seen.count);
     }
@@ -77,6 +85,9 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   }
   report_values(std::move(all_nan), Severity::kWarning, "nothing but NaN",
                 "they were broken before they were saved, or never set.", left_out, findings);
+  report_values(std::move(nan), Severity::kWarning, "NaN",
+                "training went wrong before the save, and every output that they reach is NaN.",
+                left_out, findings);
   report_values(std::move(some), Severity::kInfo, "NaN or infinity",
                 "training went wrong before the save, or a mask was saved as such.", left_out,
                 findings);
@@ -94,8 +105,9 @@ const Rule kValueStatistics = {
     .teaches =
         "Every element of the float tensors is looked at, in the pass that holds checksums against "
         "bytes. A tensor of nothing "
-        "but NaN is broken; single NaNs and infinities may be meant (masks) or the end of a run "
-        "that diverged; numbers around 1e-42 are what other memory looks like "
+        "but NaN is broken, and so is a weight with any; other NaNs and infinities may be meant "
+        "(masks) or the end of a run that diverged; numbers around 1e-42 are what other memory "
+        "looks like "
         "when it is read as floats. The bytes are what was saved: no repair brings back what was "
         "never there, an earlier checkpoint does.",
     .lesson = {.drawing = R"(

@@ -1,8 +1,9 @@
-// Zero matrices whose siblings are not zero, and adapters that hold only one rank's
-// rows.
+// Zero weights whose siblings are not zero, zero vocabularies, and adapters that hold only one
+// rank's rows.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "core/base/words.h"
@@ -32,10 +33,21 @@ std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
   return counts;
 }
 
-bool is_matrix_of_weights(const Checkpoint& c, TensorId tensor) {
+// Matrices, and vectors such as the weights of norms. A bias may be zero by design.
+bool is_of_weights(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
-  return c.shape(tensor).size() >= 2 && fqn.find("bias") == std::string_view::npos &&
+  const bool is_vector = c.shape(tensor).size() == 1 && fqn.ends_with(".weight");
+  return (c.shape(tensor).size() >= 2 || is_vector) && fqn.find("bias") == std::string_view::npos &&
          !parse_state_fqn(fqn) && !lora_name(fqn);
+}
+
+// Input or output layer of a language model, which has no siblings.
+bool is_vocabulary(std::string_view fqn) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {"lm_head.weight", "embed_out.weight", "output_layer.weight", "embed_tokens.weight",
+       "wte.weight", "word_embeddings.weight", "tok_embeddings.weight"});
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return fqn.ends_with(ending); });
 }
 
 // Number of zero experts in a stacked tensor, if the zeros amount to whole experts with few left
@@ -71,14 +83,28 @@ void report_zero_experts(const std::vector<std::string>& subjects,
   findings.push_back(std::move(finding));
 }
 
+void report_zero_vocabulary(std::vector<std::string> subjects, std::vector<Finding>& findings) {
+  if (subjects.empty()) return;
+  Finding finding;
+  finding.rule = kZeroWeights.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} {} nothing but zeros: all tokens are the same to the model. It was allocated and never "
+      "written, unless this is the step before the first.",
+      some_of(subjects), subjects.size() == 1 ? "is" : "are");
+  finding.evidence = {{"count", count_of(subjects.size())}};
+  finding.subjects = std::move(subjects);
+  findings.push_back(std::move(finding));
+}
+
 // Finds unwritten layers and experts: most siblings have values. If zero initialisation is by
 // design (the last matrix of a block), most members are zero.
-void find_zero_matrices(const Facts& facts, std::vector<Finding>& findings) {
+void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::string, ZeroFamily> families;
-  std::vector<std::string> stacked, stacked_details;
+  std::vector<std::string> stacked, stacked_details, vocabulary;
   for (TensorId tensor : each_tensor(facts)) {
-    if (!is_matrix_of_weights(c, tensor)) continue;
+    if (!is_of_weights(c, tensor)) continue;
     const auto counts = zeros_counted(facts, tensor);
     if (!counts || counts->count < kEnoughZeros) continue;
     if (const std::int64_t experts = zero_experts(c, tensor, *counts); experts != 0) {
@@ -86,11 +112,14 @@ void find_zero_matrices(const Facts& facts, std::vector<Finding>& findings) {
       stacked_details.push_back(
           fmt::format("{}: {} of {} experts", c.fqn(tensor), experts, c.shape(tensor)[0]));
     }
+    if (counts->zero == counts->count && is_vocabulary(c.fqn(tensor)))
+      vocabulary.emplace_back(c.fqn(tensor));
     ZeroFamily& family = families[without_numbers(c.fqn(tensor))];
     ++family.members;
     if (counts->zero == counts->count) family.zero.push_back(c.fqn(tensor));
   }
   report_zero_experts(stacked, stacked_details, findings);
+  report_zero_vocabulary(std::move(vocabulary), findings);
   Finding finding;
   finding.rule = kZeroWeights.id;
   finding.severity = Severity::kWarning;
@@ -185,7 +214,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
-  find_zero_matrices(facts, findings);
+  find_zero_tensors(facts, findings);
   find_adapter_zeros(facts, findings);
 }
 
@@ -196,7 +225,7 @@ const Rule kZeroWeights = {
     .depth = Depth::kData,
     .title = "Weights of nothing but zeros",
     .teaches =
-        "A matrix of a trained model has no reason to be all zeros where its siblings in other "
+        "A weight of a trained model has no reason to be all zeros where its siblings in other "
         "layers, or other experts, are not: it was allocated and never written, or a tool put "
         "zeros where a part was missing. The same in rows: where one of four parts of each matrix "
         "of an adapter has values and three parts are exact zeros, one rank of four saved its part "

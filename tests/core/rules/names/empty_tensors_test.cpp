@@ -58,3 +58,23 @@ TEST_CASE("zero weights: experts of zeros in a stacked tensor are counted") {
   CHECK(all_causes(checked_tensors(tensors, {}, Depth::kData), "zero-weights")
             .find("3 of 4 experts") != std::string::npos);
 }
+
+TEST_CASE("zero weights: one norm of zeros among others is reported") {
+  NamedTensors tensors;
+  for (int i = 0; i < 4; ++i)
+    tensors[fmt::format("layers.{}.input_layernorm.weight", i)] = {"F32", {64}, 1};
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["layers.1.input_layernorm.weight"].value = 0;
+  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+  const Finding* finding = find(report, "zero-weights");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects == std::vector<std::string>{"layers.1.input_layernorm.weight"});
+}
+
+TEST_CASE("zero weights: an output layer of zeros is reported") {
+  NamedTensors tensors = {{"lm_head.weight", {"F32", {16, 8}, 0.5F}},
+                          {"model.embed_tokens.weight", {"F32", {16, 8}, 0.25F}}};
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["lm_head.weight"].value = 0;
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") != nullptr);
+}

@@ -202,7 +202,7 @@ TEST_CASE("tables that are computed are alike in the few layers that have them")
   }
 }
 
-TEST_CASE("a tensor of nothing but NaN is a warning, one NaN information, weights nothing") {
+TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, others information") {
   TemporaryFolder folder;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat64}) {
@@ -221,6 +221,11 @@ TEST_CASE("a tensor of nothing but NaN is a warning, one NaN information, weight
     CHECK(with("one", one) == Severity::kInfo);
     one[9] = -std::numeric_limits<double>::infinity();
     CHECK(with("infinite", one) == Severity::kInfo);
+    one[9] = kNan;
+    MadeModel model;
+    model.add("fc.weight", dtype, {8, 8}, one);
+    CHECK(said(*made(folder / (before + "weight"), model), "value-statistics") ==
+          Severity::kWarning);
   }
   MadeModel tiny;
   tiny.add("w", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));
