@@ -5,7 +5,10 @@
 
 #include "app/cli/command_text.h"
 #include "app/cli/options.h"
+#include "app/cli/verb_options.h"
 #include "app/cli/verb_table.h"
+#include "core/verbs/known_formats.h"
+#include "core/verbs/map_convert.h"
 
 namespace shw::cli {
 namespace {
@@ -102,6 +105,43 @@ std::string note_rows(std::span<const OptionNote> notes) {
   return text;
 }
 
+std::string_view repair_words(Rewrite rewrite) {
+  switch (rewrite) {
+    case Rewrite::kIndex:
+      return "a new index, and files for what is made anew";
+    case Rewrite::kFiles:
+      return "every file that changes";
+    case Rewrite::kNone:
+      break;
+  }
+  return "no";
+}
+
+std::string targets_in_code(std::string_view format) {
+  std::string text;
+  for (const std::string& target : convert_targets()) {
+    if (verbs::format_of_world(target) == format)
+      text += (text.empty() ? "`" : ", `") + target + "`";
+  }
+  return text.empty() ? "no" : text;
+}
+
+std::string formats_section() {
+  std::string text =
+      "## Formats\n\n"
+      "In the order in which a folder is tried. [formats.md](formats.md) says more on each.\n\n"
+      "| format | is told by | `format` in JSON | `convert --to` | `repair` writes | items have "
+      "checksums |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const verbs::KnownFormat& format : verbs::known_formats())
+    text += fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", in_cell(format.title),
+                        in_cell(format.sign), format.name, targets_in_code(format.name),
+                        repair_words(format.repaired), format.has_checksums ? "yes" : "no");
+  text += "\nRefused by name:\n\n";
+  for (std::string_view title : verbs::refused_formats()) text += fmt::format("- {}\n", title);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string verbs_page(const std::vector<VerbUse>& verbs) {
@@ -116,6 +156,7 @@ std::string verbs_page(const std::vector<VerbUse>& verbs) {
   }
   text += common_section(verbs.front());
   text += "## More on some options\n\n" + note_rows(option_notes()) + "\n";
+  text += formats_section();
   text += "## Exit codes\n\n" + note_rows(exit_codes()) + "\n";
   return text + kJson;
 }

@@ -18,13 +18,6 @@ namespace {
 constexpr std::uint64_t kMappedShardBytes = 5'000'000'000;
 constexpr std::uint64_t kMostModelFile = std::uint64_t{64} << 20;
 
-// In which format a program keeps its checkpoints.
-std::string format_of_world(const std::string& world) {
-  if (world == "hf") return "safetensors";
-  if (world == "torch_dist") return "megatron-dist";
-  return format_named(world) == nullptr ? "dcp" : world;
-}
-
 bool is_world(const std::string& word) {
   const std::vector<std::string> worlds = known_worlds();
   return std::find(worlds.begin(), worlds.end(), word) != worlds.end();
@@ -83,6 +76,12 @@ bool is_model_file(const std::string& name) {
 }
 
 }  // namespace
+
+std::string format_of_world(const std::string& world) {
+  if (world == "hf") return "safetensors";
+  if (world == "torch_dist") return "megatron-dist";
+  return format_named(world) == nullptr ? "dcp" : world;
+}
 
 bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
   return !mapping.map.empty() || is_world(said.to);

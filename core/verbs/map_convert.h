@@ -27,4 +27,7 @@ Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& ma
 Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
                                                   const std::string& output);
 
+// The name of the format that `convert --to TARGET` writes: "megatron-dist" of "torch_dist".
+std::string format_of_world(const std::string& world);
+
 }  // namespace shw::verbs
