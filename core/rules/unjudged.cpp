@@ -14,6 +14,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/facts/storage/own_index.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/rules/rules.h"
 
@@ -334,6 +335,8 @@ void add_beside(const CheckInput& input, List& out) {
   if (c.directory() == nullptr) return;
   std::vector<std::string> optimizers;
   std::set<std::string> others;
+  const auto checkpoints = folders_with_own_index(c);
+  others.insert(checkpoints.begin(), checkpoints.end());
   for (const FileRow& file : c.files()) {
     if (file.referenced || file.kind != EntryKind::kFile) continue;
     const TrainerFile kind = trainer_file(file.path);

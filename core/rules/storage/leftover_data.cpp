@@ -6,6 +6,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/storage/orphans.h"
+#include "core/facts/storage/own_index.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -33,10 +34,11 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   finding.severity = Severity::kInfo;
   std::uint64_t bytes = 0;
   std::vector<const FileRow*> files;
+  const auto others = folders_with_own_index(checkpoint);
   for (const FileRow& file : checkpoint.files()) {
     // Ranks without data write empty files.
     bool unused = !file.referenced && file.kind == EntryKind::kFile && file.size != 0 &&
-                  is_data_file(checkpoint, file);
+                  is_data_file(checkpoint, file) && !lies_in(others, file.path);
     if (!unused) continue;
     files.push_back(&file);
     finding.subjects.push_back(file.path);

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/model/builder.h"
@@ -58,6 +60,28 @@ TEST_CASE("files and ranges that nothing points to are counted with their bytes"
   CHECK(number(ranges[0], "count") == 2);
   CHECK(number(ranges[0], "bytes") == 3000);
   CHECK(ranges[0].cause.find("__0_0.distcp [1000, 3000)") != std::string::npos);
+}
+
+TEST_CASE("leftover data: a checkpoint in a folder below is not one, and is named as not checked") {
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  builder.set_directory(memory_directory("ckpt", {{"__0_0.distcp", Bytes(400)},
+                                                  {"old/.metadata", Bytes(10)},
+                                                  {"old/__0_0.distcp", Bytes(500)},
+                                                  {"odd/__0_0.distcp", Bytes(300)}}));
+  builder.add_tensor("w", Dtype::kFloat32, Extents{100});
+  builder.add_chunk(Extents{0}, Extents{100}, {builder.file("__0_0.distcp"), 0, 400});
+  CheckOptions options;
+  options.depth = Depth::kMetadata;
+  auto report = check(*builder.finish(), options);
+  REQUIRE(report.has_value());
+  const auto found = std::find_if(report->findings.begin(), report->findings.end(),
+                                  [](const Finding& f) { return f.rule == "leftover-data"; });
+  REQUIRE(found != report->findings.end());
+  CHECK(found->subjects == std::vector<std::string>{"odd/__0_0.distcp"});
+  CHECK(std::any_of(report->unjudged.begin(), report->unjudged.end(), [](const Unjudged& one) {
+    return one.what.find("old/") != std::string::npos;
+  }));
 }
 
 TEST_CASE("alignment, items in any order, shared and broken ones are no leftovers") {
