@@ -30,11 +30,12 @@ const Rule* const kInOrder[] = {
     // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
-    &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kRouterRows,
-    &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExpertSuffix, &kExtraState,
-    &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks, &kDuplicateContent,
-    &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast, &kReplicaDiverge,
-    &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted, &kSpecKey};
+    &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kConfigNames,
+    &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExpertSuffix,
+    &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks,
+    &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast,
+    &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted,
+    &kSpecKey};
 
 }  // namespace
 

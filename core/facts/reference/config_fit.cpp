@@ -468,6 +468,12 @@ ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* prog
   return find_announced(checkpoint, *config, is_complete_folder(checkpoint), progress);
 }
 
+std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress) {
+  const auto config = config_beside(checkpoint);
+  if (!config || !is_complete_folder(checkpoint)) return std::nullopt;
+  return compare_names(checkpoint, *config, progress);
+}
+
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint) {
   const auto config = config_beside(checkpoint);
   return config ? said_expert_counts(*config) : std::vector<std::int64_t>{};

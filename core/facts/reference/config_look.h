@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/facts/reference/config_announced.h"
+#include "core/facts/reference/config_names.h"
 #include "core/model/checkpoint.h"
 #include "core/tensor/shape.h"
 
@@ -22,6 +24,9 @@ struct ExchangedAxes {
 std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress);
 
 ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* progress);
+
+// nullopt unless all files were read and all names are of one known class.
+std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress);
 
 // The values of all keys that count experts.
 std::vector<std::int64_t> expert_counts_of_config(const Checkpoint& checkpoint);

@@ -5,7 +5,7 @@
 
 namespace shw {
 
-extern const Rule kConfigAnnounces, kRouterRows, kContentMoved, kAxisRepeated, kNormsShifted,
-    kSiblingAxes, kConvertedWrongly;
+extern const Rule kConfigAnnounces, kConfigNames, kRouterRows, kContentMoved, kAxisRepeated,
+    kNormsShifted, kSiblingAxes, kConvertedWrongly;
 
 }  // namespace shw

@@ -7,145 +7,9 @@
 #include <map>
 
 #include "core/facts/reference/config_constraints.h"
-#include "core/formats/open.h"
-#include "core/rules/check.h"
+#include "core/rules/reference/config_folder.h"
 
 using namespace shw;
-
-namespace {
-
-// A safetensors file of zeros with these tensors.
-struct ConfigWeights {
-  std::map<std::string, Extents> shapes;
-  std::string dtype = "F32";
-
-  Bytes file() const {
-    std::string header = "{\"__metadata__\": {\"format\": \"pt\"}";
-    std::int64_t end = 0;
-    for (const auto& [name, shape] : shapes) {
-      const std::int64_t begin = end;
-      end += (dtype == "F32" ? 4 : 2) * volume(shape).value();
-      std::string extents;
-      for (std::int64_t extent : shape)
-        extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
-      header += fmt::format(R"(, "{}": {{"dtype": "{}", "shape": [{}], "data_offsets": [{}, {}]}})",
-                            name, dtype, extents, begin, end);
-    }
-    header += "}";
-    std::string bytes;
-    for (int i = 0; i < 8; ++i) bytes += static_cast<char>((header.size() >> (8 * i)) & 0xFF);
-    bytes += header + std::string(static_cast<std::size_t>(end), '\0');
-    Bytes out(bytes.size());
-    std::transform(bytes.begin(), bytes.end(), out.begin(),
-                   [](char c) { return static_cast<std::byte>(c); });
-    return out;
-  }
-};
-
-ConfigWeights llama_weights(int layers = 3) {
-  ConfigWeights out;
-  out.shapes = {{"model.embed_tokens.weight", {12, 8}},
-                {"model.norm.weight", {8}},
-                {"lm_head.weight", {12, 8}}};
-  for (int i = 0; i < layers; ++i) {
-    const std::string layer = fmt::format("model.layers.{}.", i);
-    out.shapes[layer + "input_layernorm.weight"] = {8};
-    out.shapes[layer + "self_attn.q_proj.weight"] = {8, 8};
-    out.shapes[layer + "self_attn.k_proj.weight"] = {4, 8};
-    out.shapes[layer + "self_attn.v_proj.weight"] = {4, 8};
-    out.shapes[layer + "self_attn.o_proj.weight"] = {8, 8};
-    out.shapes[layer + "mlp.up_proj.weight"] = {10, 8};
-    out.shapes[layer + "mlp.down_proj.weight"] = {8, 10};
-  }
-  return out;
-}
-
-using Keys = std::map<std::string, std::string>;
-
-Keys llama_keys() {
-  return {{"model_type", "\"llama\""},
-          {"architectures", "[\"LlamaForCausalLM\"]"},
-          {"vocab_size", "12"},
-          {"hidden_size", "8"},
-          {"intermediate_size", "10"},
-          {"num_hidden_layers", "3"},
-          {"num_attention_heads", "4"},
-          {"num_key_value_heads", "2"},
-          {"tie_word_embeddings", "false"},
-          {"torch_dtype", "\"float32\""}};
-}
-
-std::string config_text(const Keys& keys) {
-  std::string text;
-  for (const auto& [key, value] : keys)
-    text += (text.empty() ? "{" : ", ") + fmt::format("\"{}\": {}", key, value);
-  return text + "}";
-}
-
-Bytes bytes_of_text(std::string_view text) {
-  Bytes out(text.size());
-  std::transform(text.begin(), text.end(), out.begin(),
-                 [](char c) { return static_cast<std::byte>(c); });
-  return out;
-}
-
-using FolderFiles = std::vector<std::pair<std::string, Bytes>>;
-
-CheckReport checked_folder(FolderFiles files) {
-  auto opened = open_checkpoint(memory_directory("hf", std::move(files)));
-  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
-  auto report = check(**opened, {});
-  REQUIRE(report.has_value());
-  return std::move(*report);
-}
-
-CheckReport beside_config(const ConfigWeights& weights, const std::string& config) {
-  return checked_folder(
-      {{"config.json", bytes_of_text(config)}, {"model.safetensors", weights.file()}});
-}
-
-CheckReport beside_keys(const ConfigWeights& weights, const Keys& changed) {
-  Keys keys = llama_keys();
-  for (const auto& [key, value] : changed) {
-    keys[key] = value;
-    if (value.empty()) keys.erase(key);
-  }
-  return beside_config(weights, config_text(keys));
-}
-
-std::vector<const Finding*> told_of(const CheckReport& report, Severity least = Severity::kInfo) {
-  std::vector<const Finding*> told;
-  for (const Finding& finding : report.findings) {
-    if (finding.rule.starts_with("config-") && finding.severity >= least) told.push_back(&finding);
-  }
-  return told;
-}
-
-// The only one.
-const Finding& only_one(const CheckReport& report, std::string_view rule, Severity severity) {
-  auto told = told_of(report);
-  REQUIRE(told.size() == 1);
-  CAPTURE(told.front()->cause);
-  CHECK(told.front()->rule == rule);
-  CHECK(told.front()->severity == severity);
-  CHECK(report.verdict == (severity == Severity::kInfo ? Verdict::kClean : Verdict::kFindings));
-  return *told.front();
-}
-
-bool names_all(const std::string& text, std::initializer_list<const char*> words) {
-  CAPTURE(text);
-  return std::all_of(words.begin(), words.end(),
-                     [&](const char* word) { return text.find(word) != std::string::npos; });
-}
-
-bool is_config_open(const CheckReport& report, std::string_view needs) {
-  return std::any_of(report.unjudged.begin(), report.unjudged.end(), [&](const Unjudged& one) {
-    return one.what.find("config.json") != std::string::npos &&
-           one.needs.find(needs) != std::string::npos;
-  });
-}
-
-}  // namespace
 
 TEST_CASE("weights that are as config.json says are clean, and so are those without one") {
   CheckReport sound = beside_keys(llama_weights(), {});
@@ -161,7 +25,7 @@ TEST_CASE("a size of config.json that no weight has is an error with the key and
   const Finding& finding = only_one(hidden, "config-shape", Severity::kError);
   CHECK(names_all(finding.cause, {"hidden_size 16", "[12, 8]", "8 columns"}));
   CHECK(finding.consequence == Consequence::kWillNotLoad);
-  CHECK(finding.subjects.size() == 24);  // every weight has it on one axis
+  CHECK(finding.subjects.size() == 30);  // every weight has it on one axis
   CheckReport ffn = beside_keys(llama_weights(), {{"intermediate_size", "11"}});
   CHECK(names_all(only_one(ffn, "config-shape", Severity::kError).cause,
                   {"intermediate_size 11", "mlp.down_proj.weight [8, 10] has 10 columns"}));
@@ -229,13 +93,31 @@ TEST_CASE("layers beyond the count are a warning, but not those that predict fur
   CHECK(told_of(beside_keys(weights, {})).empty());
 }
 
+void add_expert(ConfigWeights& weights, int layer, int expert) {
+  const std::string name = fmt::format("model.layers.{}.mlp.experts.{}.", layer, expert);
+  weights.shapes[name + "gate_proj.weight"] = {6, 8};
+  weights.shapes[name + "up_proj.weight"] = {6, 8};
+  weights.shapes[name + "down_proj.weight"] = {8, 6};
+}
+
 TEST_CASE("experts are counted in the layers that have any") {
   ConfigWeights weights = llama_weights();
   for (int layer = 1; layer < 3; ++layer) {
     for (int expert = 0; expert < (layer == 2 ? 3 : 4); ++expert)
-      weights.shapes[fmt::format("model.layers.{}.mlp.experts.{}.up_proj.weight", layer, expert)] =
-          {6, 8};
-    weights.shapes[fmt::format("model.layers.{}.mlp.gate.weight", layer)] = {4, 8};
+      add_expert(weights, layer, expert);
+    const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
+    weights.shapes[mlp + "gate.weight"] = {4, 8};
+    weights.shapes[mlp + "shared_expert_gate.weight"] = {1, 8};
+    for (const char* projection : {"gate_proj", "up_proj", "down_proj"}) {
+      weights.shapes.erase(mlp + projection + ".weight");
+      weights.shapes[mlp + "shared_expert." + projection + ".weight"] = {8, 8};
+    }
+  }
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
+    weights.shapes[attention + "q_proj.bias"] = {8};
+    weights.shapes[attention + "k_proj.bias"] = {4};
+    weights.shapes[attention + "v_proj.bias"] = {4};
   }
   Keys keys = {{"model_type", "\"qwen2_moe\""},
                {"architectures", "[\"Qwen2MoeForCausalLM\"]"},
@@ -244,7 +126,7 @@ TEST_CASE("experts are counted in the layers that have any") {
   CheckReport report = beside_keys(weights, keys);
   const Finding& finding = only_one(report, "config-count", Severity::kWarning);
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.2.mlp.experts.3"});
-  weights.shapes["model.layers.2.mlp.experts.3.up_proj.weight"] = {6, 8};
+  add_expert(weights, 2, 3);
   CHECK(told_of(beside_keys(weights, keys)).empty());
   // Two names for it that differ: nobody knows which is meant.
   keys["n_routed_experts"] = "8";
@@ -259,8 +141,11 @@ TEST_CASE("a head that is not tied and not there is told, and one that may be is
   CHECK(names_all(finding.cause, {"tie_word_embeddings false"}));
   CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", "true"}})).empty());
   CHECK(told_of(beside_keys(weights, {{"tie_word_embeddings", ""}})).empty());
-  CHECK(told_of(beside_keys(weights, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
-            .empty());
+  ConfigWeights classifier = weights;
+  classifier.shapes["score.weight"] = {2, 8};
+  CHECK(
+      told_of(beside_keys(classifier, {{"architectures", "[\"LlamaForSequenceClassification\"]"}}))
+          .empty());
   // The inner model alone: an embedder of texts keeps the name of what it was made of.
   ConfigWeights inner;
   for (const auto& [name, shape] : weights.shapes) inner.shapes[name.substr(6)] = shape;

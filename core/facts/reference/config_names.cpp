@@ -1,0 +1,165 @@
+#include "core/facts/reference/config_names.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/cancellable_range.h"
+#include "core/base/words.h"
+#include "core/facts/names/architectures.h"
+#include "core/facts/reference/config_constraints.h"
+
+namespace shw {
+namespace {
+
+// Buffers that older versions saved, and layers that only other programs read.
+constexpr auto kOfNoWeight = std::to_array<std::string_view>(
+    {"inv_freq", ".masked_bias", "position_ids", ".attn.bias", ".attention.bias",
+     "num_batches_tracked", "_extra_state", "mtp."});
+
+// Which numbers each name of a group has been seen with: "3" or "3.7".
+using SeenByNumbers = std::unordered_map<std::string, std::vector<bool>>;
+
+struct PlaceInGroup {
+  std::size_t group = 0, name = 0;
+};
+
+// How a folder writes names: with base_model_prefix added or left out.
+enum class Written { kAsSaved, kWithPrefix, kWithoutPrefix };
+
+std::string with_numbers(std::string_view name, std::string_view numbers) {
+  std::string out;
+  for (char letter : name) {
+    if (letter != '*') {
+      out += letter;
+      continue;
+    }
+    const std::size_t end = std::min(numbers.find('.'), numbers.size());
+    out += numbers.substr(0, end);
+    numbers.remove_prefix(std::min(end + 1, numbers.size()));
+  }
+  return out;
+}
+
+std::string numbers_in(std::string_view fqn) {
+  std::string out;
+  for (std::string_view part : split_at(fqn, '.')) {
+    if (!is_all_digits(part)) continue;
+    if (!out.empty()) out += '.';
+    out += part;
+  }
+  return out;
+}
+
+class NamesOfClass {
+ public:
+  NamesOfClass(const Architecture& architecture, bool is_quantised)
+      : architecture_(architecture),
+        is_quantised_(is_quantised),
+        seen_(architecture.groups.size()) {
+    for (std::size_t group = 0; group < architecture.groups.size(); ++group) {
+      const auto& names = architecture.groups[group].names;
+      for (std::size_t name = 0; name < names.size(); ++name)
+        places_.emplace(names[name], PlaceInGroup{group, name});
+    }
+  }
+
+  // False if the class has no such name.
+  bool note(std::string_view fqn) {
+    const std::string name = with_stars(fqn);
+    if (note_as(name, fqn)) return true;
+    if (is_quantised_ && note_as_quantised(name, fqn)) return true;
+    auto is_in_name = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+    return std::any_of(kOfNoWeight.begin(), kOfNoWeight.end(), is_in_name) ||
+           std::any_of(architecture_.ignored.begin(), architecture_.ignored.end(), is_in_name);
+  }
+
+  void find_absent(ConfigNames& out) const {
+    for (std::size_t group = 0; group < seen_.size(); ++group) {
+      const NameGroup& of = architecture_.groups[group];
+      if (seen_[group].empty() && of.always) {
+        for (const std::string& name : of.names) out.absent.push_back(as_written(name));
+      }
+      for (const auto& [numbers, there] : seen_[group]) {
+        for (std::size_t name = 0; name < there.size(); ++name) {
+          if (!there[name])
+            out.incomplete.push_back(as_written(with_numbers(of.names[name], numbers)));
+        }
+      }
+    }
+    std::sort(out.incomplete.begin(), out.incomplete.end());
+    std::sort(out.absent.begin(), out.absent.end());
+  }
+
+ private:
+  bool note_as(const std::string& name, std::string_view fqn) {
+    const std::string& prefix = architecture_.prefix;
+    auto place = places_.find(name);
+    Written written = Written::kAsSaved;
+    if (place == places_.end() && !prefix.empty()) {
+      place = places_.find(prefix + "." + name);
+      written = Written::kWithoutPrefix;
+      if (place == places_.end() && name.starts_with(prefix + ".")) {
+        place = places_.find(name.substr(prefix.size() + 1));
+        written = Written::kWithPrefix;
+      }
+    }
+    if (place == places_.end()) return false;
+    const auto [group, at] = place->second;
+    auto& there = seen_[group][numbers_in(fqn)];
+    there.resize(architecture_.groups[group].names.size());
+    there[at] = true;
+    ++count_[static_cast<std::size_t>(written)];
+    return true;
+  }
+
+  // "q_proj.qweight", "q_proj.weight.absmax" and "down_proj_scales" stand for a weight. That none
+  // of its parts is lost is judged elsewhere.
+  bool note_as_quantised(const std::string& name, std::string_view fqn) {
+    for (std::string_view ending : {"_blocks", "_scales"}) {
+      if (name.ends_with(ending) && note_as(name.substr(0, name.size() - ending.size()), fqn))
+        return true;
+    }
+    const std::size_t weight = name.find(".weight."), dot = name.rfind('.');
+    return dot != std::string::npos &&
+           note_as(name.substr(0, weight != std::string::npos ? weight : dot) + ".weight", fqn);
+  }
+
+  // As most names of the folder are written.
+  std::string as_written(std::string name) const {
+    const std::string prefix = architecture_.prefix + ".";
+    const std::size_t most =
+        static_cast<std::size_t>(std::max_element(count_.begin(), count_.end()) - count_.begin());
+    if (most == static_cast<std::size_t>(Written::kWithPrefix)) return prefix + name;
+    if (most == static_cast<std::size_t>(Written::kWithoutPrefix) && name.starts_with(prefix))
+      return name.substr(prefix.size());
+    return name;
+  }
+
+  const Architecture& architecture_;
+  bool is_quantised_ = false;
+  std::unordered_map<std::string, PlaceInGroup> places_;
+  std::vector<SeenByNumbers> seen_;     // by group
+  std::array<std::size_t, 3> count_{};  // names by Written
+};
+
+}  // namespace
+
+std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const ModelConfig& config,
+                                         Progress* progress) {
+  if (config.architectures.size() != 1 || config.has_own_code) return std::nullopt;
+  const auto architecture = architecture_named(config.architectures.front());
+  if (!architecture) return std::nullopt;
+  NamesOfClass names(*architecture, config.packs_weights || config.quantisation.has_value());
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    if (!names.note(checkpoint.fqn(tensor))) return std::nullopt;
+  }
+  if (checkpoint.tensor_count() == 0) return std::nullopt;
+  ConfigNames out;
+  out.architecture = config.architectures.front();
+  names.find_absent(out);
+  return out;
+}
+
+}  // namespace shw

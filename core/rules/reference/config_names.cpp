@@ -1,0 +1,81 @@
+// Tensors that the class of config.json always saves, and that are not there.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/reference/config_look.h"
+#include "core/rules/explained.h"
+#include "core/rules/reference/content_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Severity severity,
+              std::string_view why, std::vector<Finding>& findings) {
+  if (lost.empty()) return;
+  Finding finding;
+  finding.rule = "config-names";
+  finding.severity = severity;
+  finding.subjects = capped(lost);
+  finding.cause = fmt::format(
+      "{} that {} saves {} {} not there. transformers fills {} at random and only says so in a "
+      "line "
+      "of its log.",
+      plural(lost.size(), "tensor"), names.architecture, why, lost.size() == 1 ? "is" : "are",
+      lost.size() == 1 ? "it" : "them");
+  finding.evidence = {{"architecture", names.architecture},
+                      {"absent", capped(lost)},
+                      {"count", count_of(lost.size())}};
+  findings.push_back(std::move(finding));
+}
+
+void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
+  if (!facts.config_fit) return;
+  auto names = names_of_config(facts.checkpoint, facts.progress);
+  if (!names) return;
+  const auto told = explained_by(findings, kMissingKey.id);
+  std::erase_if(names->incomplete, [&](const std::string& name) { return told.contains(name); });
+  std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });
+  if (!announced_by_config(facts.checkpoint, facts.progress).absent_parts.empty())
+    names->absent.clear();
+  add_lost(*names, names->incomplete, Severity::kError, "together with others of this folder",
+           findings);
+  add_lost(*names, names->absent, Severity::kWarning, "in any case", findings);
+}
+
+}  // namespace
+
+const Rule kConfigNames = {
+    .id = "config-names",
+    .depth = Depth::kMetadata,
+    .title = "A weight that the class of config.json always has is not there",
+    .teaches =
+        "config.json names a class of transformers, and each class saves a known set of tensors: "
+        "the list travels with this program, made from the classes themselves. Where every name "
+        "in the folder is one of the class and another is absent, it was lost: q, k, v and o of "
+        "an attention come together, and so do the norms of a layer. transformers then loads the "
+        "model with random numbers in their place. Where a name is there that the class does not "
+        "have, nothing is said: it may be the absent one under another name. Classes with code of "
+        "their own (auto_map) are not judged.",
+    .lesson = {.drawing = R"(
+  config.json                            model.safetensors
+  "architectures":                       model.layers.0.self_attn.q_proj.weight
+    ["LlamaForCausalLM"]                 model.layers.0.self_attn.v_proj.weight
+                                         k_proj is made up
+)",
+               .remedy = "Save or fetch the absent tensors again. Where the model was cut on "
+                         "purpose, config.json has to name a class without them.",
+               .link = ""},
+    .words = {.text = "not there"},
+    .outcome = RunOutcome::kLosesElements,
+    .subjects = SubjectsAre::kTensorsNotHere,
+    .outlasts_writing = true,
+    .run = find_config_names,
+};
+
+}  // namespace shw
