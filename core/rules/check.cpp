@@ -16,6 +16,7 @@
 #include "core/rules/names/adapter_base.h"
 #include "core/rules/reference/other_model.h"
 #include "core/rules/rules.h"
+#include "core/rules/side_files.h"
 #include "core/rules/unjudged.h"
 #include "core/spec/spec_from_checkpoint.h"
 
@@ -280,6 +281,20 @@ void conclude(const Facts& facts, CheckReport& report) {
   report.unjudged = unjudged_of(facts, report.findings);
 }
 
+// Opened by themselves, and checked as deeply as the checkpoint that they lie beside.
+Result<SideFiles> side_files_beside(const Checkpoint& checkpoint, const CheckOptions& options,
+                                    const CheckReport& report, Progress* progress) {
+  CheckOptions alone;
+  alone.depth = report.depth;
+  alone.team = options.team;
+  alone.memory = options.memory;
+  auto check_alone = [&](const Checkpoint& side) -> Result<std::vector<Finding>> {
+    SHW_TRY(CheckReport inner, check(side, alone, progress));
+    return std::move(inner.findings);
+  };
+  return check_side_files(checkpoint, report.depth, report.findings, check_alone, progress);
+}
+
 }  // namespace
 
 std::string_view name(Verdict verdict) {
@@ -328,8 +343,13 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   Status done = run_all(facts, report);
   if (is_cancelled(progress)) return stopped();
   if (!done) return tl::unexpected<Error>(std::move(done).error());
+  auto sides = side_files_beside(checkpoint, options, report, progress);
+  if (is_cancelled(progress)) return stopped();
+  if (!sides) return tl::unexpected<Error>(std::move(sides).error());
+  std::move(sides->findings.begin(), sides->findings.end(), std::back_inserter(report.findings));
   conclude(facts, report);
   if (is_cancelled(progress)) return stopped();
+  std::move(sides->unjudged.begin(), sides->unjudged.end(), std::back_inserter(report.unjudged));
   return report;
 }
 

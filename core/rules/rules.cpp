@@ -25,8 +25,8 @@ const Rule* const kInOrder[] = {
     &kVocabularyPadding, &kTiedWeights, &kLayersRenumbered, &kExpertsExchanged, &kContentMoved,
     &kAxisRepeated, &kNormsShifted, &kConvertedWrongly,
     // Names and companion tensors.
-    &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kZeroWeights,
-    &kQuantisedPairs,
+    &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kSideFile,
+    &kZeroWeights, &kQuantisedPairs,
     // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,

@@ -329,11 +329,10 @@ bool is_companion(std::string_view path) {
 }
 
 // Unreferenced and unopened files in the folder, of the same run or with other weights. Subfolders
-// are listed by name.
+// are listed by name. Optimizers are those of side_files.h.
 void add_beside(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
-  std::vector<std::string> optimizers;
   std::set<std::string> others;
   const auto checkpoints = folders_with_own_index(c);
   others.insert(checkpoints.begin(), checkpoints.end());
@@ -341,18 +340,13 @@ void add_beside(const CheckInput& input, List& out) {
     if (file.referenced || file.kind != EntryKind::kFile) continue;
     const TrainerFile kind = trainer_file(file.path);
     const std::size_t slash = file.path.find('/');
-    if (kind == TrainerFile::kOptimizer && slash == std::string::npos)
-      optimizers.push_back(file.path);
-    else if (kind != TrainerFile::kNone || (may_hold_state(file.path) && !is_companion(file.path)))
+    if (kind == TrainerFile::kOptimizer && slash == std::string::npos) continue;
+    if (kind != TrainerFile::kNone || (may_hold_state(file.path) && !is_companion(file.path)))
       others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
   }
-  const char* needs = "opening each by its name";
-  if (!optimizers.empty())
-    out.push_back({(input.depth != Depth::kMetadata ? "values of " : "") + some_of(optimizers) +
-                       " beside the weights",
-                   needs});
   const std::vector<std::string> names(others.begin(), others.end());
-  if (!names.empty()) out.push_back({some_of(names, 8) + " in the same folder", needs});
+  if (!names.empty())
+    out.push_back({some_of(names, 8) + " in the same folder", "opening each by its name"});
 }
 
 void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {

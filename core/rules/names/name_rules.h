@@ -5,7 +5,7 @@
 
 namespace shw {
 
-extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kZeroWeights,
-    kQuantisedPairs;
+extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kSideFile,
+    kZeroWeights, kQuantisedPairs;
 
 }  // namespace shw

@@ -137,6 +137,30 @@ TEST_CASE("optimizer beside weights: states of few weights or of other shapes sa
     CHECK(beside_weights(states).findings.empty());
 }
 
+TEST_CASE("optimizer beside weights: one that is cut short or empty is reported") {
+  const Bytes optimizer = optimizer_of({{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}});
+  for (const std::size_t length : {std::size_t{0}, optimizer.size() / 2}) {
+    Bytes cut(optimizer.begin(), optimizer.begin() + static_cast<std::ptrdiff_t>(length));
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", Files{{"pytorch_model.bin", weights_of({{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}})},
+                      {"optimizer.pt", std::move(cut)}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    auto report = check(**opened, {});
+    REQUIRE(report.has_value());
+    const Finding* finding = named(*report, "side-file");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+    CHECK(finding->subjects == std::vector<std::string>{"optimizer.pt"});
+  }
+}
+
+TEST_CASE("optimizer beside weights: matrices of which no weight has the shape are reported") {
+  const CheckReport report = beside_weights({{18, 10}, {10, 10}, {10, 10}, {10, 18}, {10}});
+  const Finding* finding = named(report, "side-file");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+}
+
 TEST_CASE("a folder of a trainer: the model is what its training did not leave beside it") {
   const Bytes model = weights_of({{2, 2}});
   auto opened = open_checkpoint(memory_directory(

@@ -1,0 +1,242 @@
+#include "core/rules/side_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/states/adjacent_optimizer.h"
+#include "core/facts/states/optimizer_settings.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
+#include "core/formats/one_file.h"
+#include "core/formats/open.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kMostSideFiles = 32;
+
+struct SideFile {
+  std::string path;
+  bool is_optimizer = false;
+  std::uint64_t size = 0;
+};
+
+std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
+  std::vector<SideFile> files;
+  for (const FileRow& file : checkpoint.files()) {
+    const TrainerFile kind = trainer_file(file.path);
+    if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
+        kind == TrainerFile::kNone || files.size() == kMostSideFiles)
+      continue;
+    files.push_back({file.path, kind == TrainerFile::kOptimizer, file.size});
+  }
+  return files;
+}
+
+// Pickles without an archive around them have no end that could be missed.
+bool is_archive(const Directory& directory, const std::string& path) {
+  auto source = directory.open(path);
+  if (!source || (*source)->size() < 2) return false;
+  const auto bytes = read_bytes(**source, 0, 2);
+  return bytes && (*bytes)[0] == std::byte{'P'} && (*bytes)[1] == std::byte{'K'};
+}
+
+Finding side_finding(const std::string& path, Severity severity, std::string cause) {
+  Finding finding;
+  finding.rule = kSideFile.id;
+  finding.severity = severity;
+  finding.subjects = {path};
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+Finding damaged_side_file(const SideFile& file, const Error& error) {
+  Finding finding = side_finding(
+      file.path, Severity::kError,
+      fmt::format("{} beside the weights cannot be loaded: {}. The weights do not need it; a run "
+                  "that goes on from this folder does.",
+                  file.path, error.message));
+  if (error.place.offset)
+    finding.evidence = {{"offset", static_cast<std::int64_t>(*error.place.offset)}};
+  return finding;
+}
+
+// What a rule reports of the file alone. The checkpoint has none of its tensors, so that nothing of
+// it can be planned.
+Finding told_of(const SideFile& file, const Finding& inner) {
+  Finding finding = side_finding(file.path, inner.severity, "In " + file.path + ": " + inner.cause);
+  finding.evidence = {{"rule", inner.rule}, {"names", inner.subjects}};
+  return finding;
+}
+
+// No shape of a matrix is one of the weights'. Adapters and a new head have such shapes too, and
+// far fewer elements than the weights; what ranks cut is reported elsewhere.
+std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
+                                        const AdjacentOptimizer& optimizer) {
+  constexpr std::size_t kFewestMatrices = 3;
+  const auto states = shapes_of(optimizer);
+  if (!states || cut_states(checkpoint, *states) || flat_states(checkpoint, *states))
+    return std::nullopt;
+  std::set<Extents> weights;
+  double elements_of_weights = 0, elements = 0;
+  for (TensorId tensor : checkpoint.tensors()) {
+    weights.insert(copy_of(checkpoint.shape(tensor)));
+    elements_of_weights += static_cast<double>(volume(checkpoint.shape(tensor)).value_or(0));
+  }
+  std::vector<Extents> matrices;
+  for (const Extents& shape : states->shapes) {
+    elements += static_cast<double>(volume(shape).value_or(0));
+    if (shape.size() < 2) continue;
+    if (weights.contains(shape)) return std::nullopt;
+    matrices.push_back(shape);
+  }
+  if (matrices.size() < kFewestMatrices || 2 * elements < elements_of_weights) return std::nullopt;
+  return side_finding(
+      optimizer.path, Severity::kWarning,
+      fmt::format(
+          "The states in {} are of another model: none of its {} matrices (the first is {}) "
+          "has the shape of one of the {} tensors here. The file was copied from another "
+          "run, or the weights were.",
+          optimizer.path, matrices.size(), to_text(matrices.front()), checkpoint.tensor_count()));
+}
+
+// Adam keeps two moments of every parameter from its first step on.
+std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened) {
+  if (opened.tensor_count() > 0) return std::nullopt;
+  std::size_t listed = 0;
+  for (const SavedOptimizer& optimizer : read_optimizer_settings(opened).optimizers) {
+    if (!optimizer.keys.empty()) return std::nullopt;
+    for (const ParamGroup& group : optimizer.groups)
+      listed += betas_of(group) ? group.params.size() : 0;
+  }
+  if (listed == 0) return std::nullopt;
+  return side_finding(
+      file.path, Severity::kWarning,
+      fmt::format("The groups in {} list {}, and it holds no state of any: a run that goes on "
+                  "starts their moments from zero. A save before the first step looks the same.",
+                  file.path, plural(listed, "parameter")));
+}
+
+class SideFileChecks {
+ public:
+  SideFileChecks(const Checkpoint& checkpoint, Depth depth, std::span<const Finding> known,
+                 const CheckAlone& check_alone, Progress* progress)
+      : checkpoint_(checkpoint),
+        depth_(depth),
+        known_(known),
+        check_alone_(check_alone),
+        progress_(progress) {}
+
+  Result<SideFiles> run() {
+    for (const SideFile& file : side_files_of(checkpoint_)) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      SHW_CHECK(look_at(file));
+    }
+    if (depth_ != Depth::kMetadata) compare_with_weights();
+    add_unjudged();
+    return std::move(out_);
+  }
+
+ private:
+  Status look_at(const SideFile& file) {
+    if (depth_ == Depth::kMetadata) {
+      if (file.is_optimizer) unread_.push_back(file.path);
+      return {};
+    }
+    auto alone = std::make_shared<OneFile>(checkpoint_.directory(), file.path);
+    auto opened = file.size == 0 ? OpenedCheckpoint(fail(ErrorKind::kDamaged, "it is empty"))
+                                 : open_checkpoint(alone, progress_);
+    if (!opened && opened.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(opened).error());
+    const bool has_an_end = file.size == 0 || is_archive(*checkpoint_.directory(), file.path);
+    if (!opened && opened.error().kind == ErrorKind::kDamaged && has_an_end)
+      out_.findings.push_back(damaged_side_file(file, opened.error()));
+    else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
+      unread_.push_back(file.path);
+    if (!opened || !file.is_optimizer) return {};
+    return check_optimizer(file, **opened);
+  }
+
+  Status check_optimizer(const SideFile& file, const Checkpoint& opened) {
+    SHW_TRY(std::vector<Finding> findings, check_alone_(opened));
+    for (const Finding& finding : findings) {
+      // Without a weight it is no model, as it should be.
+      const bool is_told = finding.rule != kEmptyTensors.id && finding.severity > Severity::kInfo;
+      if (is_told && !is_known(file, finding)) out_.findings.push_back(told_of(file, finding));
+    }
+    if (auto finding = without_states(file, opened)) out_.findings.push_back(std::move(*finding));
+    if (depth_ == Depth::kData) read_.push_back(file.path);
+    return {};
+  }
+
+  void compare_with_weights() {
+    for (const AdjacentOptimizer& optimizer : adjacent_optimizers(checkpoint_)) {
+      if (auto finding = of_another_model(checkpoint_, optimizer))
+        out_.findings.push_back(std::move(*finding));
+    }
+  }
+
+  // The rule has compared the file with the weights, and says more.
+  bool is_known(const SideFile& file, const Finding& finding) const {
+    return std::any_of(known_.begin(), known_.end(), [&](const Finding& one) {
+      return one.rule == finding.rule && one.subjects == std::vector<std::string>{file.path};
+    });
+  }
+
+  void add_unjudged() {
+    if (!unread_.empty())
+      out_.unjudged.push_back({(depth_ != Depth::kMetadata ? "values of " : "") + some_of(unread_) +
+                                   " beside the weights",
+                               "opening each by its name"});
+    if (!read_.empty())
+      out_.unjudged.push_back(
+          {"which weights the states of " + some_of(read_) + " belong to", "a step of the run"});
+  }
+
+  const Checkpoint& checkpoint_;
+  Depth depth_;
+  std::span<const Finding> known_;
+  const CheckAlone& check_alone_;
+  Progress* progress_;
+  SideFiles out_;
+  std::vector<std::string> unread_, read_;
+};
+
+}  // namespace
+
+Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
+                                   std::span<const Finding> known, const CheckAlone& check_alone,
+                                   Progress* progress) {
+  if (checkpoint.directory() == nullptr) return SideFiles{};
+  return SideFileChecks(checkpoint, depth, known, check_alone, progress).run();
+}
+
+const Rule kSideFile = {
+    .id = "side-file",
+    .depth = Depth::kHeaders,
+    .title = "A file beside the weights is damaged, or not theirs",
+    .teaches =
+        "A trainer keeps its optimizer's states (optimizer.pt, optimizer.bin), its scheduler and "
+        "its random states in files of their own beside the weights. Loading the model does not "
+        "need them. A run that goes on from the folder stops at a damaged one, or goes on with "
+        "states that are not those of its weights. Each file is opened by itself, and --data reads "
+        "what is in it.",
+    .lesson = {.drawing = R"(
+  checkpoint-400/model.safetensors   whole
+  checkpoint-400/optimizer.pt        half of it: the disk was full
+  checkpoint-400/scheduler.pt        whole
+)",
+               .remedy = "Take the file from another copy of the same step, or go on from an "
+                         "earlier step. For the weights alone, `shardwright convert "
+                         "--weights-only` leaves it out."},
+    .words = {.text = "a run cannot go on from it", .as_warning = "a run goes on wrongly from it"},
+    .outcome = RunOutcome::kNone,
+    .outlasts_writing = true,  // and touches no tensor of what is written
+};
+
+}  // namespace shw
