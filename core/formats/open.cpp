@@ -12,6 +12,7 @@
 #include "core/formats/folder_below.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/joined_folders.h"
+#include "core/formats/numbered_models.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
 #include "core/formats/run_folder.h"
@@ -333,6 +334,11 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
     if (opened) {
       SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
       return with_others_below(std::move(all), row, look, rows);
+    }
+    if (opened.error().kind == ErrorKind::kUnsupported) {
+      SHW_TRY(auto beside, look.entries());
+      SHW_TRY(auto models, open_numbered_models(directory, beside, progress));
+      if (models != nullptr) return models;
     }
     if (opened.error().kind != ErrorKind::kUnsupported || !row.names_are_common) return opened;
     // Files of training (training_args.bin) above its steps.

@@ -144,6 +144,23 @@ TEST_CASE("run folder: models side by side that are not of one are not merged") 
   CHECK(opened.error().message.find("2 checkpoints in its folders") != std::string::npos);
 }
 
+TEST_CASE("run folder: models of one run that are numbered are one checkpoint") {
+  auto opened = open_run({{"model.safetensors", run_model("w", '\2')},
+                          {"model_1.safetensors", run_model("w", '\3')},
+                          {"random_states_0.pkl", run_bytes("x")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"model.w", "model_1.w"});
+  CHECK(told_in(**opened).severity == Severity::kInfo);
+  CHECK(says(told_in(**opened), "model_1.safetensors"));
+  // Of others nothing says what they are to each other.
+  CHECK_FALSE(
+      open_run({{"model.safetensors", run_model("w")}, {"model_old.safetensors", run_model("w")}})
+          .has_value());
+  CHECK_FALSE(
+      open_run({{"model.safetensors", run_model("w")}, {"model_2.safetensors", run_model("w")}})
+          .has_value());
+}
+
 TEST_CASE("run folder: layers in folders beside a model are opened with it") {
   auto opened = open_run({{"modules.json", run_bytes("[]")},
                           {"model.safetensors", run_model("w")},

@@ -1,0 +1,76 @@
+#include "core/formats/numbered_models.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/joined_folders.h"
+#include "core/formats/one_file.h"
+#include "core/formats/open_nested.h"
+#include "core/model/builder.h"
+
+namespace shw {
+namespace {
+
+struct NumberedNames {
+  std::string_view stem, ending;
+};
+constexpr auto kNumberedNames =
+    std::to_array<NumberedNames>({{"model", ".safetensors"}, {"pytorch_model", ".bin"}});
+// GANs and distillation have two or three.
+constexpr std::size_t kMostModels = 64;
+
+// "model" and "model_1" of both files; empty where the second is not there.
+std::vector<std::string> numbered_stems(std::span<const Entry> entries,
+                                        const NumberedNames& names) {
+  auto has = [&](const std::string& path) {
+    return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+      return entry.kind == EntryKind::kFile && entry.path == path;
+    });
+  };
+  std::vector<std::string> stems = {std::string(names.stem)};
+  if (!has(stems.front() + std::string(names.ending))) return {};
+  while (stems.size() < kMostModels) {
+    std::string next = fmt::format("{}_{}", names.stem, stems.size());
+    if (!has(next + std::string(names.ending))) break;
+    stems.push_back(std::move(next));
+  }
+  return stems.size() > 1 ? stems : std::vector<std::string>{};
+}
+
+Finding told_models(const std::vector<std::string>& files) {
+  Finding finding = bad_record(
+      files.front(),
+      fmt::format("{} models lie side by side, numbered as accelerate's save_state numbers them "
+                  "({}). Names begin with the file's name, and a path to one of the files opens it "
+                  "alone.",
+                  files.size(), some_of(files)));
+  finding.severity = Severity::kInfo;
+  finding.subjects = files;
+  return finding;
+}
+
+}  // namespace
+
+OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& around,
+                                      std::span<const Entry> entries, Progress* progress) {
+  for (const NumberedNames& names : kNumberedNames) {
+    const std::vector<std::string> stems = numbered_stems(entries, names);
+    std::vector<JoinedPart> parts;
+    std::vector<std::string> files;
+    for (const std::string& stem : stems) {
+      files.push_back(stem + std::string(names.ending));
+      SHW_TRY(auto opened, open_nested(std::make_shared<OneFile>(around, files.back()), progress));
+      parts.push_back({std::move(opened), "", stem + "."});
+    }
+    if (parts.empty()) continue;
+    SHW_TRY(auto joined, join_folders(around, parts));
+    return CheckpointBuilder::with_finding(*joined, told_models(files));
+  }
+  return std::shared_ptr<const Checkpoint>();
+}
+
+}  // namespace shw
