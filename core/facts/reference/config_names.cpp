@@ -42,10 +42,15 @@ std::string with_numbers(std::string_view name, std::string_view numbers) {
   return out;
 }
 
+bool is_number_of_name(std::string_view part) {
+  return !part.empty() &&
+         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::string numbers_in(std::string_view fqn) {
   std::string out;
   for (std::string_view part : split_at(fqn, '.')) {
-    if (!is_all_digits(part)) continue;
+    if (!is_number_of_name(part)) continue;
     if (!out.empty()) out += '.';
     out += part;
   }
