@@ -63,10 +63,10 @@ const Rule kConfigNames = {
         "have, nothing is said: it may be the absent one under another name. Classes with code of "
         "their own (auto_map) are not judged.",
     .lesson = {.drawing = R"(
-  config.json                            model.safetensors
-  "architectures":                       model.layers.0.self_attn.q_proj.weight
-    ["LlamaForCausalLM"]                 model.layers.0.self_attn.v_proj.weight
-                                         k_proj is made up
+  config.json               model.safetensors
+  "LlamaForCausalLM"        model.layers.0.self_attn.q_proj.weight
+                            model.layers.0.self_attn.v_proj.weight
+                            k_proj is made up
 )",
                .remedy = "Save or fetch the absent tensors again. Where the model was cut on "
                          "purpose, config.json has to name a class without them.",

@@ -21,8 +21,9 @@ std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
   return counts;
 }
 
-// Weights and their optimizer states, unlike masks and other buffers.
+// Weights and their optimizer states, unlike masks and other buffers. Steps are judged as numbers.
 bool is_computed_with(std::string_view fqn) {
+  if (fqn.ends_with(".step")) return false;
   return fqn.ends_with("weight") || fqn.ends_with("bias") || parse_state_fqn(fqn).has_value();
 }
 
