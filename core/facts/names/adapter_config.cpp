@@ -52,6 +52,7 @@ AdapterConfig adapter_config_in(const Json& object) {
   }
   config.targets = adapter_texts(object, "target_modules");
   config.saved = adapter_texts(object, "modules_to_save");
+  config.of_some_layers = is_set(object, "layers_to_transform");
   config.use_dora = is_set(object, "use_dora");
   for (const char* key :
        {"use_qalora", "use_bdlora", "target_parameters", "layer_replication", "megatron_config"})

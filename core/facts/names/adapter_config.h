@@ -23,6 +23,7 @@ struct AdapterConfig {
   std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
   bool use_dora = false;
+  bool of_some_layers = false;  // "layers_to_transform"
   bool has_other_rows = false;  // its matrices are stacked or split in another way
 };
 

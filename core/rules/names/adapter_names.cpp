@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/wrapper_marks.h"
+#include "core/rules/names/adapter_layers.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
 
@@ -164,6 +165,39 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
   findings.push_back(adapter_finding(words, strangers, strangers));
 }
 
+void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
+  if (adapter.config.of_some_layers || adapter.config.has_other_rows ||
+      adapter.config.targets.empty())
+    return;
+  std::vector<std::string_view> modules;
+  for (const auto& [module, one] : adapter.modules) modules.push_back(module);
+  const std::vector<std::string> absent = absent_in_layers(modules);
+  if (absent.empty()) return;
+  findings.push_back(adapter_finding(
+      fmt::format("The adapter holds no tensor of {} ({}), and other layers have {}. PEFT makes "
+                  "{} in every layer, and leaves {} as if never trained.",
+                  plural(absent.size(), "module"), some_of(absent),
+                  absent.size() == 1 ? "it" : "them", absent.size() == 1 ? "it" : "them",
+                  absent.size() == 1 ? "this one" : "these"),
+      {kAdapterConfigFile}, absent));
+}
+
+// PEFT finds a LoRA adapter by its config.
+void report_no_config(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  for (const FileRow& file : c.files()) {
+    if (!file.referenced ||
+        (file.path != "adapter_model.safetensors" && file.path != "adapter_model.bin"))
+      continue;
+    findings.push_back(adapter_finding(
+        fmt::format("{} is an adapter of PEFT, and the folder has no adapter_config.json: its "
+                    "rank, scale and base model are not known, and PEFT and vLLM refuse it.",
+                    file.path),
+        {std::string(file.path)}, {}));
+    return;
+  }
+}
+
 void report_saved_modules(const Facts& facts, const Adapter& adapter,
                           std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -220,7 +254,8 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
         {kAdapterConfigFile}, {}));
     return;
   }
-  if (!*config || !is_adapter(c)) return;
+  if (!is_adapter(c)) return;
+  if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};
   for (TensorId tensor : each_tensor(facts)) {
     if (auto name = lora_name(c.fqn(tensor)))
@@ -233,6 +268,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   report_ranks(facts, adapter, findings);
   report_targets(facts, adapter, findings);
   report_magnitudes(facts, adapter, findings);
+  report_layers(adapter, findings);
 }
 
 }  // namespace

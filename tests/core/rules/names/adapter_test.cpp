@@ -138,15 +138,53 @@ TEST_CASE("adapter: second matrices as LoRA starts them are only an info") {
 TEST_CASE("adapter: beside its base the sizes and modules are compared") {
   CheckOptions options;
   options.reference = opened_tensors(llama_tensors(same_name));
+  const std::string config = replaced(kConfig, ", \"v_proj\"", "");
+  const auto beside_base = [&](const NamedTensors& adapter) {
+    return looked(*opened_tensors(adapter, {{"adapter_config.json", config}}, kFile), options);
+  };
   NamedTensors tensors;
   const std::string name = kRoot + "model.layers.0.self_attn.q_proj.";
   tensors[name + "lora_A.weight"] = {"F32", {4, 8}};
   tensors[name + "lora_B.weight"] = {"F32", {8, 4}};
-  CHECK(rules_above_info(looked(*opened_tensors(tensors, {}, kFile), options)).empty());
+  CHECK(rules_above_info(beside_base(tensors)).empty());
   tensors[name + "lora_A.weight"].shape = {4, 6};
-  CHECK(all_causes(looked(*opened_tensors(tensors, {}, kFile), options), "adapter-contradicts")
-            .find("[4, 6]") != std::string::npos);
+  CHECK(all_causes(beside_base(tensors), "adapter-contradicts").find("[4, 6]") !=
+        std::string::npos);
   tensors[kRoot + "model.layers.9.self_attn.q_proj.lora_A.weight"] = {"F32", {4, 8}};
-  CHECK(all_causes(looked(*opened_tensors(tensors, {}, kFile), options), "adapter-contradicts")
-            .find("layers.9") != std::string::npos);
+  CHECK(all_causes(beside_base(tensors), "adapter-contradicts").find("layers.9") !=
+        std::string::npos);
+}
+
+TEST_CASE("adapter: a module that one layer lacks is reported") {
+  NamedTensors tensors;
+  for (int layer = 0; layer < 4; ++layer) {
+    for (const auto& [name, tensor] : adapter_tensors())
+      tensors[replaced(name, ".0.", fmt::format(".{}.", layer))] = tensor;
+  }
+  CHECK(rules_above_info(checked_adapter(tensors)).empty());
+  const auto without = [&](const std::string& part) {
+    NamedTensors out;
+    for (const auto& [name, tensor] : tensors) {
+      if (name.find(part) == std::string::npos) out[name] = tensor;
+    }
+    return out;
+  };
+  for (const char* part : {".1.", ".2.self_attn.v_proj", ".3.self_attn.v_proj"}) {
+    CAPTURE(part);
+    const CheckReport report = checked_adapter(without(part));
+    CHECK(all_causes(report, "adapter-contradicts").find(part) != std::string::npos);
+  }
+  const std::string some =
+      replaced(kConfig, "\"use_dora\"", "\"layers_to_transform\": [0, 2, 3], \"use_dora\"");
+  CHECK(rules_above_info(checked_adapter(without(".1."), some)).empty());
+  // Layers of another kind lack it too.
+  CHECK(rules_above_info(checked_adapter(without(".0."))).empty());
+}
+
+TEST_CASE("adapter: one without its config is reported") {
+  const CheckReport report = checked_tensors(adapter_tensors(), {}, Depth::kHeaders, kFile);
+  CHECK(find(report, "adapter-contradicts") != nullptr);
+  const CheckReport other =
+      checked_tensors(adapter_tensors(), {}, Depth::kHeaders, "model.safetensors");
+  CHECK(find(other, "adapter-contradicts") == nullptr);
 }

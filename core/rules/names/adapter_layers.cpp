@@ -1,0 +1,68 @@
+#include "core/rules/names/adapter_layers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/facts/names/layer_numbers.h"
+
+namespace shw {
+namespace {
+
+using LayerSet = std::set<std::int64_t>;
+using ModulesOfStack = std::map<std::string, LayerSet>;  // by ".self_attn.q_proj"
+
+constexpr auto kTogether = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
+
+bool has_sister_in(const ModulesOfStack& stack, std::string_view module, std::int64_t layer) {
+  const std::size_t dot = module.rfind('.') + 1;
+  const std::string before(module.substr(0, dot));
+  const auto is_name = [&](std::string_view name) { return module.substr(dot) == name; };
+  if (std::none_of(kTogether.begin(), kTogether.end(), is_name)) return false;
+  return std::any_of(kTogether.begin(), kTogether.end(), [&](std::string_view sister) {
+    const auto found = stack.find(before + std::string(sister));
+    return found != stack.end() && found->second.contains(layer);
+  });
+}
+
+// The number of layers is that of the file's tensors at most: `layers` holds each once.
+std::vector<std::int64_t> layers_without(const ModulesOfStack& stack, const std::string& module,
+                                         const LayerSet& layers, std::int64_t last) {
+  std::vector<std::int64_t> absent;
+  const auto count = static_cast<std::int64_t>(layers.size());
+  const std::int64_t between = *layers.rbegin() - *layers.begin() + 1 - count;
+  if (count >= 2 && between > 0 && (between == 1 || between <= (count - 1) / 8)) {
+    for (std::int64_t i = *layers.begin(); i < *layers.rbegin(); ++i) {
+      if (!layers.contains(i)) absent.push_back(i);
+    }
+  }
+  if (count >= 2 && last - *layers.rbegin() == 1 && has_sister_in(stack, module, last))
+    absent.push_back(last);
+  return absent;
+}
+
+}  // namespace
+
+std::vector<std::string> absent_in_layers(const std::vector<std::string_view>& modules) {
+  std::map<std::string, ModulesOfStack> stacks;  // by "model.layers."
+  for (std::string_view module : modules) {
+    if (const auto name = layer_name_of(module); name && name->number >= 0)
+      stacks[name->before][name->after].insert(name->number);
+  }
+  std::vector<std::string> absent;
+  for (const auto& [before, stack] : stacks) {
+    std::int64_t last = 0;
+    for (const auto& [module, layers] : stack) last = std::max(last, *layers.rbegin());
+    for (const auto& [module, layers] : stack) {
+      for (std::int64_t layer : layers_without(stack, module, layers, last))
+        absent.push_back(fmt::format("{}{}{}", before, layer, module));
+    }
+  }
+  return absent;
+}
+
+}  // namespace shw
