@@ -3,15 +3,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/facts/states/adjacent_optimizer.h"
 #include "core/facts/states/optimizer_settings.h"
+#include "core/formats/common/python_json.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open.h"
+#include "core/io/read_whole.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
@@ -74,8 +78,9 @@ Finding told_of(const SideFile& file, const Finding& inner) {
   return finding;
 }
 
-// No shape of a matrix is one of the weights'. Adapters and a new head have such shapes too, and
-// far fewer elements than the weights; what ranks cut is reported elsewhere.
+// No shape of a matrix is one of the weights'. Adapters and a new head have such shapes too: they
+// have far fewer elements than the weights, or two matrices for each. What ranks cut is reported
+// elsewhere.
 std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
                                         const AdjacentOptimizer& optimizer) {
   constexpr std::size_t kFewestMatrices = 3;
@@ -83,9 +88,11 @@ std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
   if (!states || cut_states(checkpoint, *states) || flat_states(checkpoint, *states))
     return std::nullopt;
   std::set<Extents> weights;
+  std::size_t matrices_of_weights = 0;
   double elements_of_weights = 0, elements = 0;
   for (TensorId tensor : checkpoint.tensors()) {
     weights.insert(copy_of(checkpoint.shape(tensor)));
+    matrices_of_weights += checkpoint.shape(tensor).size() < 2 ? 0 : 1;
     elements_of_weights += static_cast<double>(volume(checkpoint.shape(tensor)).value_or(0));
   }
   std::vector<Extents> matrices;
@@ -95,7 +102,9 @@ std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
     if (weights.contains(shape)) return std::nullopt;
     matrices.push_back(shape);
   }
-  if (matrices.size() < kFewestMatrices || 2 * elements < elements_of_weights) return std::nullopt;
+  if (matrices.size() < kFewestMatrices || matrices.size() > matrices_of_weights ||
+      2 * elements < elements_of_weights)
+    return std::nullopt;
   return side_finding(
       optimizer.path, Severity::kWarning,
       fmt::format(
@@ -105,8 +114,25 @@ std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
           optimizer.path, matrices.size(), to_text(matrices.front()), checkpoint.tensor_count()));
 }
 
-// Adam keeps two moments of every parameter from its first step on.
-std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened) {
+// The step that trainer_state.json of transformers' Trainer says; 0 without it.
+std::int64_t step_of_trainer(const Directory& directory) {
+  constexpr std::uint64_t kMostTrainerState = std::uint64_t{64} << 20;
+  const Entry entry = directory.stat("trainer_state.json");
+  if (entry.kind != EntryKind::kFile || entry.size > kMostTrainerState) return 0;
+  auto source = directory.open(entry.path);
+  auto text = source ? read_whole_text(**source, kMostTrainerState) : Result<std::string>("");
+  if (!text) return 0;
+  const auto parsed = parse_json<nlohmann::json>(replace_non_json_floats(*text));
+  const auto step = parsed.problem.empty() && parsed.tree.is_object()
+                        ? parsed.tree.find("global_step")
+                        : parsed.tree.end();
+  return step != parsed.tree.end() && step->is_number_integer() ? step->get<std::int64_t>() : 0;
+}
+
+// Adam keeps two moments of every parameter from its first step on. A save before that looks the
+// same: without a step that is known it is said, and is no warning.
+std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened,
+                                      std::int64_t step) {
   if (opened.tensor_count() > 0) return std::nullopt;
   std::size_t listed = 0;
   for (const SavedOptimizer& optimizer : read_optimizer_settings(opened).optimizers) {
@@ -115,11 +141,13 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
       listed += betas_of(group) ? group.params.size() : 0;
   }
   if (listed == 0) return std::nullopt;
+  const std::string when = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
+                                    : std::string("A save before the first step looks the same.");
   return side_finding(
-      file.path, Severity::kWarning,
+      file.path, step > 0 ? Severity::kWarning : Severity::kInfo,
       fmt::format("The groups in {} list {}, and it holds no state of any: a run that goes on "
-                  "starts their moments from zero. A save before the first step looks the same.",
-                  file.path, plural(listed, "parameter")));
+                  "starts their moments from zero. {}",
+                  file.path, plural(listed, "parameter"), when));
 }
 
 class SideFileChecks {
@@ -169,7 +197,8 @@ class SideFileChecks {
       const bool is_told = finding.rule != kEmptyTensors.id && finding.severity > Severity::kInfo;
       if (is_told && !is_known(file, finding)) out_.findings.push_back(told_of(file, finding));
     }
-    if (auto finding = without_states(file, opened)) out_.findings.push_back(std::move(*finding));
+    if (auto finding = without_states(file, opened, step_of_trainer(*checkpoint_.directory())))
+      out_.findings.push_back(std::move(*finding));
     if (depth_ == Depth::kData) read_.push_back(file.path);
     return {};
   }

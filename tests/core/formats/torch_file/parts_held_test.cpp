@@ -154,6 +154,26 @@ TEST_CASE("optimizer beside weights: one that is cut short or empty is reported"
   }
 }
 
+TEST_CASE("optimizer beside weights: Adam without a state is a warning once steps were made") {
+  const std::string group =
+      pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},
+                    {"params", "](K\2K\1e"}});
+  const Bytes optimizer = to_bytes(
+      state_dict_file(pickled_dict({{"state", "}"}, {"param_groups", "](" + group + "e"}}), {}));
+  for (const int step : {0, 40}) {
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt", Files{{"pytorch_model.bin", weights_of({{2, 2}, {2}})},
+                      {"optimizer.pt", optimizer},
+                      {"trainer_state.json",
+                       to_bytes("{\"global_step\": " + std::to_string(step) + "}")}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    const Finding* finding = named(report, "side-file");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == (step == 0 ? Severity::kInfo : Severity::kWarning));
+  }
+}
+
 TEST_CASE("optimizer beside weights: matrices of which no weight has the shape are reported") {
   const CheckReport report = beside_weights({{18, 10}, {10, 10}, {10, 10}, {10, 18}, {10}});
   const Finding* finding = named(report, "side-file");
