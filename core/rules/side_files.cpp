@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/words.h"
+#include "core/facts/evidence.h"
 #include "core/facts/states/adjacent_optimizer.h"
 #include "core/facts/states/optimizer_settings.h"
 #include "core/formats/common/python_json.h"
@@ -42,12 +43,20 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
   return files;
 }
 
-// Pickles without an archive around them have no end that could be missed.
-bool is_archive(const Directory& directory, const std::string& path) {
+enum class Begins { kAsArchive, kAsNoPickle, kOtherwise };
+
+// Pickles without an archive around them have no end that could be missed. None begins with zeros,
+// as a page, or as a pointer of git-lfs does.
+Begins begin_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
-  if (!source || (*source)->size() < 2) return false;
+  if (!source || (*source)->size() < 2) return Begins::kOtherwise;
   const auto bytes = read_bytes(**source, 0, 2);
-  return bytes && (*bytes)[0] == std::byte{'P'} && (*bytes)[1] == std::byte{'K'};
+  if (!bytes) return Begins::kOtherwise;
+  const std::pair<char, char> begin(static_cast<char>((*bytes)[0]), static_cast<char>((*bytes)[1]));
+  if (begin == std::pair('P', 'K')) return Begins::kAsArchive;
+  const bool is_none = begin == std::pair('\0', '\0') || begin == std::pair('<', '!') ||
+                       begin == std::pair('v', 'e');
+  return is_none ? Begins::kAsNoPickle : Begins::kOtherwise;
 }
 
 Finding side_finding(const std::string& path, Severity severity, std::string cause) {
@@ -79,8 +88,8 @@ Finding told_of(const SideFile& file, const Finding& inner) {
 }
 
 // No shape of a matrix is one of the weights'. Adapters and a new head have such shapes too: they
-// have far fewer elements than the weights, or two matrices for each. What ranks cut is reported
-// elsewhere.
+// have far fewer elements and matrices than the weights, or two matrices for each. What ranks cut
+// is reported elsewhere.
 std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
                                         const AdjacentOptimizer& optimizer) {
   constexpr std::size_t kFewestMatrices = 3;
@@ -102,8 +111,9 @@ std::optional<Finding> of_another_model(const Checkpoint& checkpoint,
     if (weights.contains(shape)) return std::nullopt;
     matrices.push_back(shape);
   }
-  if (matrices.size() < kFewestMatrices || matrices.size() > matrices_of_weights ||
-      2 * elements < elements_of_weights)
+  const bool is_of_few =
+      2 * elements < elements_of_weights && 10 * matrices.size() < 9 * matrices_of_weights;
+  if (matrices.size() < kFewestMatrices || matrices.size() > matrices_of_weights || is_of_few)
     return std::nullopt;
   return side_finding(
       optimizer.path, Severity::kWarning,
@@ -129,25 +139,53 @@ std::int64_t step_of_trainer(const Directory& directory) {
   return step != parsed.tree.end() && step->is_number_integer() ? step->get<std::int64_t>() : 0;
 }
 
+// What Adam's groups list, and what of it has no state.
+struct ListedParameters {
+  std::size_t listed = 0;
+  std::vector<std::string> lacking;
+};
+
+ListedParameters listed_in(const Checkpoint& opened) {
+  ListedParameters out;
+  for (const SavedOptimizer& optimizer : read_optimizer_settings(opened).optimizers) {
+    for (const ParamGroup& group : optimizer.groups) {
+      if (!betas_of(group)) continue;
+      out.listed += group.params.size();
+      for (const std::string& param : group.params) {
+        if (!optimizer.keys.contains(param)) out.lacking.push_back(param);
+      }
+    }
+  }
+  return out;
+}
+
 // Adam keeps two moments of every parameter from its first step on. A save before that looks the
-// same: without a step that is known it is said, and is no warning.
+// same: without a step that is known it is said, and is no warning. A parameter that never had a
+// gradient has no moments either: one or two of a model (a mask's embedding, a pooler).
 std::optional<Finding> without_states(const SideFile& file, const Checkpoint& opened,
                                       std::int64_t step) {
-  if (opened.tensor_count() > 0) return std::nullopt;
-  std::size_t listed = 0;
-  for (const SavedOptimizer& optimizer : read_optimizer_settings(opened).optimizers) {
-    if (!optimizer.keys.empty()) return std::nullopt;
-    for (const ParamGroup& group : optimizer.groups)
-      listed += betas_of(group) ? group.params.size() : 0;
+  constexpr std::size_t kShare = 20;
+  const auto [listed, lacking] = listed_in(opened);
+  if (lacking.empty()) return std::nullopt;
+  const bool none = lacking.size() == listed;
+  if (none && opened.tensor_count() > 0) return std::nullopt;
+  std::string why = "That is right only where they never had a gradient.";
+  if (none) {
+    why = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
+                   : "A save before the first step looks the same.";
   }
-  if (listed == 0) return std::nullopt;
-  const std::string when = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
-                                    : std::string("A save before the first step looks the same.");
-  return side_finding(
-      file.path, step > 0 ? Severity::kWarning : Severity::kInfo,
-      fmt::format("The groups in {} list {}, and it holds no state of any: a run that goes on "
-                  "starts their moments from zero. {}",
-                  file.path, plural(listed, "parameter"), when));
+  const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed;
+  Finding finding = side_finding(
+      file.path, is_told ? Severity::kWarning : Severity::kInfo,
+      fmt::format(
+          "The groups in {} list {}, and it holds no state of {}: a run that goes on "
+          "starts their moments from zero. {}",
+          file.path, plural(listed, "parameter"),
+          none ? std::string("any")
+               : fmt::format("{} of them ({})", human_count(lacking.size()), some_of(lacking)),
+          why));
+  finding.evidence = {{"parameters", capped(lacking)}, {"count", count_of(lacking.size())}};
+  return finding;
 }
 
 class SideFileChecks {
@@ -181,8 +219,10 @@ class SideFileChecks {
                                  : open_checkpoint(alone, progress_);
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(opened).error());
-    const bool has_an_end = file.size == 0 || is_archive(*checkpoint_.directory(), file.path);
-    if (!opened && opened.error().kind == ErrorKind::kDamaged && has_an_end)
+    const Begins begin = begin_of(*checkpoint_.directory(), file.path);
+    const bool has_an_end = file.size == 0 || begin == Begins::kAsArchive;
+    if (!opened && (begin == Begins::kAsNoPickle ||
+                    (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);

@@ -173,6 +173,20 @@ std::set<std::int64_t> possible_parts(const Counts& states, const Counts& weight
   return parts;
 }
 
+// True if the rows are as long as the n-th part of each weight, rounded up.
+bool is_part_of_each(const Checkpoint& checkpoint, const AdjacentShapes& shapes,
+                     std::int64_t ranks) {
+  std::vector<std::int64_t> parts, rows;
+  for (const auto& [shape, count] : weights_of(checkpoint)) {
+    const std::int64_t elements = volume(shape).value_or(0);
+    parts.insert(parts.end(), count, elements / ranks + (elements % ranks != 0 ? 1 : 0));
+  }
+  for (const Extents& shape : shapes.shapes) rows.push_back(shape[0]);
+  std::sort(parts.begin(), parts.end());
+  std::sort(rows.begin(), rows.end());
+  return parts == rows;
+}
+
 }  // namespace
 
 std::vector<AdjacentOptimizer> adjacent_optimizers(const Checkpoint& checkpoint) {
@@ -254,12 +268,14 @@ std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const Adjace
     if (shape.size() == 1) longest_vector = std::max(longest_vector, shape[0]);
   }
   out.rows = shapes.shapes.size();
-  // A row contains several weights. Excludes vectors of a model with frozen
-  // matrices.
-  if (out.elements < 1 || longest <= longest_vector || 2 * out.rows > count_of_weights)
+  // Excludes vectors of a model with frozen matrices.
+  if (out.elements < 1 || longest <= longest_vector || out.rows > count_of_weights)
     return std::nullopt;
   out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);
   if (out.ranks < 2 || out.ranks > kMostStateParts) return std::nullopt;
+  // A row contains several weights, or its rank's part of one.
+  if (2 * out.rows > count_of_weights && !is_part_of_each(checkpoint, shapes, out.ranks))
+    return std::nullopt;
   const std::int64_t padding = out.ranks * out.elements - out.weights;
   const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMostPadding * out.ranks);
   return most && padding <= *most && padding < out.elements ? std::optional(out) : std::nullopt;

@@ -127,6 +127,9 @@ TEST_CASE("optimizer beside weights: flat rows of one rank are said, of all rank
   CHECK(finding->cause.find("1/2 of the 392") != std::string::npos);
   CHECK(beside_weights({{200}, {192}}).findings.empty());
   CHECK(beside_weights({{8}}).findings.empty());  // a bias, all else frozen
+  // A part of each weight.
+  const CheckReport quarter = beside_weights({{32}, {16}, {16}, {32}, {2}});
+  REQUIRE(named(quarter, "local-saved-as-global") != nullptr);
 }
 
 TEST_CASE("optimizer beside weights: states of few weights or of other shapes say nothing") {
@@ -151,6 +154,49 @@ TEST_CASE("optimizer beside weights: one that is cut short or empty is reported"
     REQUIRE(finding != nullptr);
     CHECK(finding->severity == Severity::kError);
     CHECK(finding->subjects == std::vector<std::string>{"optimizer.pt"});
+  }
+}
+
+TEST_CASE("optimizer beside weights: zeros and pages in its place are reported") {
+  for (const std::string& content : {std::string(4096, '\0'), std::string("<!DOCTYPE html><html>"),
+                                     std::string("version https://git-lfs.github.com/spec/v1\n")}) {
+    CAPTURE(content.substr(0, 20));
+    auto opened = open_checkpoint(
+        memory_directory("ckpt", Files{{"pytorch_model.bin", weights_of({{16, 8}, {8, 8}})},
+                                       {"optimizer.pt", to_bytes(content)}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    const Finding* finding = named(report, "side-file");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+  }
+}
+
+TEST_CASE("optimizer beside weights: Adam's parameters without a state are reported") {
+  // Two parameters in the group, a state of one.
+  const std::string group =
+      pickled_dict({{"betas", "G?\xec\xcc\xcc\xcc\xcc\xcc\xcdG?\xef\xf7\xce\xd9\x16\x87+\x86"},
+                    {"params", "](K\1K\2e"}});
+  for (const bool both : {true, false}) {
+    std::string states = "}(";
+    std::vector<ZipRecord> records;
+    for (int i = 0; i < (both ? 2 : 1); ++i) {
+      states += std::string("K") + static_cast<char>(i + 1) +
+                pickled_dict({{"exp_avg", float_tensor(std::to_string(2 * i), {2, 2})},
+                              {"exp_avg_sq", float_tensor(std::to_string(2 * i + 1), {2, 2})}});
+      for (int k : {2 * i, 2 * i + 1})
+        records.push_back({"m/data/" + std::to_string(k), std::string(16, '\1')});
+    }
+    auto opened = open_checkpoint(memory_directory(
+        "ckpt",
+        Files{{"pytorch_model.bin", weights_of({{2, 2}, {2, 2}})},
+              {"optimizer.pt",
+               to_bytes(state_dict_file(
+                   pickled_dict({{"state", states + "u"}, {"param_groups", "](" + group + "e"}}),
+                   records))}}));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const CheckReport report = checked(**opened);
+    CHECK((named(report, "side-file") == nullptr) == both);
   }
 }
 
