@@ -9,12 +9,16 @@
 namespace shw {
 
 struct ValuesLook;
+namespace verbs {
+struct SavedValues;
+}
 
 struct ValuesState {
-  std::string index;                    // typed: where to go
-  bool open = false;                    // requested; true before the first values arrive
-  const void* compared_with = nullptr;  // the last compared checkpoint; not dereferenced
-  std::optional<TensorId> followed;     // the selection that was last followed
+  std::string index;                              // typed: where to go
+  std::weak_ptr<const verbs::SavedValues> saved;  // the file that was last announced
+  bool open = false;                              // requested; true before the first values arrive
+  const void* compared_with = nullptr;            // the last compared checkpoint; not dereferenced
+  std::optional<TensorId> followed;               // the selection that was last followed
 };
 
 }  // namespace shw

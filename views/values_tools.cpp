@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/words.h"
 #include "core/report/text_words.h"
 #include "views/actions.h"
 #include "views/habits.h"
@@ -146,8 +147,44 @@ std::string numpy_text(const Checkpoint& checkpoint, const SliceValues& values) 
          std::string(name(values.dtype)) + "\n";
 }
 
+namespace {
+
+// Announces a file once it is written.
+void follow_saved(const Frame& frame, UiState& state) {
+  const auto& saved = frame.snapshot.saved_values;
+  if (saved == nullptr || state.values.saved.lock() == saved) return;
+  state.values.saved = saved;
+  std::string text =
+      fmt::format("Wrote {} × {} values as {}, {}, to {}", saved->rows, saved->columns,
+                  saved->dtype, human_bytes(saved->bytes), printable(saved->path));
+  if (saved->missing > 0)
+    text +=
+        fmt::format("; {} have no value", human_count(static_cast<std::uint64_t>(saved->missing)));
+  show_toast(frame, state, std::move(text));
+}
+
+// The whole slice, not only the table below.
+void draw_save_buttons(Frame& frame, Column& column, const SliceValues& values, float x) {
+  for (auto kind : {verbs::ValuesFile::kNpy, verbs::ValuesFile::kCsv}) {
+    const bool is_npy = kind == verbs::ValuesFile::kNpy;
+    if (is_npy && verbs::npy_dtype(values.dtype).empty()) continue;
+    const char* label = is_npy ? "Save .npy" : "Save .csv";
+    if (x + button_size(frame, label).x > column.right) return;
+    if (button(frame, is_npy ? "values/npy" : "values/csv", label, {x, column.y}))
+      frame.emit(SaveValuesCommand{kind});
+    if (ImGui::IsItemHovered() && !frame.stable)
+      tooltip(frame, fmt::format("Writes {} × {} values into a new file beside the checkpoint.",
+                                 human_count(static_cast<std::uint64_t>(values.rows)),
+                                 human_count(static_cast<std::uint64_t>(values.columns))));
+    x += button_size(frame, label).x + frame.px(8);
+  }
+}
+
+}  // namespace
+
 void draw_values_tools(Frame& frame, UiState& state, Column& column, const SliceValues& values) {
   follow_value_keys(frame, state, values);
+  follow_saved(frame, state);
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   float x = column.left;
   const float field = std::min(frame.px(240), column.width() * 0.4f);
@@ -184,7 +221,9 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
           frame,
           "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by a "
           "page.");
+    x += button_size(frame, "Copy as numpy").x + frame.px(8);
   }
+  draw_save_buttons(frame, column, values, x);
   column.y += frame.px(40);
 }
 

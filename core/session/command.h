@@ -96,6 +96,11 @@ struct ValuesCommand {
   bool close = false;
   verbs::ValuesAsk ask = {};
 };
+// Writes the shown values into a file.
+struct SaveValuesCommand {
+  verbs::ValuesFile kind = verbs::ValuesFile::kNpy;
+  std::string path = {};  // a file or folder; empty: beside the checkpoint
+};
 // Lists a folder and examines its entries.
 struct BrowseCommand {
   std::string folder;  // "~/runs/"; empty: the working directory
@@ -151,7 +156,7 @@ using Command =
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-                 ContinueCommand, RunCommand, DiskCommand>;
+                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -104,6 +104,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"run", "run [FOLDER]", "Looking at the steps", Lane::kLook, parse_run, print_run, run_steps},
     {"disk", "disk", "Looking at the files", Lane::kLook, parse_bare<DiskCommand>, print_nothing,
      run_disk},
+    {"values-save", "values-save npy|csv [PATH]", "Writing values", Lane::kConcurrent,
+     parse_save_values, print_save_values, run_save_values},
 }};
 
 bool is_verb(std::string_view word) {

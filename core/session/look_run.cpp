@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/io/store.h"
+
 namespace shw {
 namespace {
 
@@ -125,6 +127,19 @@ Result<Change> run_value_look(const Snapshot& before, const Command& command, Pr
     if (error && error->kind == ErrorKind::kCancelled) return cancelled_error();
   }
   return Change([look = std::move(look)](Snapshot& s) { s.values = look; });
+}
+
+Result<Change> run_save_values(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.values == nullptr || !before.values->values)
+    return fail(ErrorKind::kUsage, "no values are shown");
+  const verbs::SliceValues& shown = *before.values->values;
+  const auto& c = as<SaveValuesCommand>(command);
+  SHW_TRY(verbs::SavedValues saved, verbs::save_values(posix_store(),
+                                                       {opened_in(before), before.options,
+                                                        shown.tensor, shown.ask, c.kind, c.path},
+                                                       progress));
+  return Change([saved = std::make_shared<const verbs::SavedValues>(std::move(saved))](
+                    Snapshot& s) { s.saved_values = saved; });
 }
 
 Result<Change> run_browse(const Snapshot& before, const Command& command, Progress* progress) {

@@ -1,5 +1,6 @@
 #include "core/session/look_text.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -55,6 +56,19 @@ std::string print_value_look(const Command& command) {
   const auto& c = as<ValuesCommand>(command);
   if (c.close) return "off";
   return c.ask == verbs::ValuesAsk{} ? "" : verbs::to_text(c.ask);
+}
+
+std::optional<Command> parse_save_values(std::string_view rest) {
+  const std::string_view kind = rest.substr(0, rest.find(' '));
+  if (kind != "npy" && kind != "csv") return std::nullopt;
+  rest.remove_prefix(std::min(rest.size(), kind.size() + 1));
+  return SaveValuesCommand{kind == "npy" ? verbs::ValuesFile::kNpy : verbs::ValuesFile::kCsv,
+                           std::string(rest)};
+}
+
+std::string print_save_values(const Command& command) {
+  const auto& c = as<SaveValuesCommand>(command);
+  return (c.kind == verbs::ValuesFile::kNpy ? "npy" : "csv") + (c.path.empty() ? "" : " " + c.path);
 }
 
 std::optional<Command> parse_browse(std::string_view rest) {

@@ -13,6 +13,8 @@ std::optional<Command> parse_byte_look(std::string_view rest);
 std::string print_byte_look(const Command& command);
 std::optional<Command> parse_value_look(std::string_view rest);
 std::string print_value_look(const Command& command);
+std::optional<Command> parse_save_values(std::string_view rest);
+std::string print_save_values(const Command& command);
 std::optional<Command> parse_browse(std::string_view rest);
 std::string print_browse(const Command& command);
 std::optional<Command> parse_tile_values(std::string_view rest);

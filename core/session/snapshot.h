@@ -22,6 +22,7 @@
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/run_steps.h"
+#include "core/verbs/save_values.h"
 #include "core/verbs/slice_values.h"
 #include "core/verbs/tile_values.h"
 #include "core/verbs/ui_report.h"
@@ -81,22 +82,23 @@ struct Snapshot {
   std::string filter;
   // The comparison with another checkpoint; null: not requested.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;                            // as the user named it
-  std::optional<std::size_t> difference;                // selected index in its tensors
-  std::optional<TensorId> tensor;                       // selected
-  std::optional<ChunkId> chunk;                         // selected tile
-  std::optional<std::size_t> finding;                   // selected index in report->findings
-  std::optional<Error> error;                           // of the last failed command
-  std::shared_ptr<const BytesLook> bytes;               // null: not shown
-  std::shared_ptr<const ValuesLook> values;             // null: not shown
-  std::shared_ptr<const TileValuesOf> tile_values;      // null: none
-  std::shared_ptr<const verbs::FolderListing> folder;   // null: browser is closed
-  std::shared_ptr<const verbs::RecentPlaces> recent;    // null: not kept
-  std::shared_ptr<const verbs::RunSteps> run;           // the steps of a run; null: not shown
-  std::shared_ptr<const verbs::DiskState> disk;         // files as they were when it was opened
-  std::string changed_on_disk;                          // what changed since; empty: nothing
-  std::shared_ptr<const ExplainedText> explained;       // null: no message pasted
-  std::shared_ptr<const verbs::WrittenReport> written;  // the last report; null: none
+  std::string compared_with;                               // as the user named it
+  std::optional<std::size_t> difference;                   // selected index in its tensors
+  std::optional<TensorId> tensor;                          // selected
+  std::optional<ChunkId> chunk;                            // selected tile
+  std::optional<std::size_t> finding;                      // selected index in report->findings
+  std::optional<Error> error;                              // of the last failed command
+  std::shared_ptr<const BytesLook> bytes;                  // null: not shown
+  std::shared_ptr<const ValuesLook> values;                // null: not shown
+  std::shared_ptr<const TileValuesOf> tile_values;         // null: none
+  std::shared_ptr<const verbs::FolderListing> folder;      // null: browser is closed
+  std::shared_ptr<const verbs::RecentPlaces> recent;       // null: not kept
+  std::shared_ptr<const verbs::RunSteps> run;              // the steps of a run; null: not shown
+  std::shared_ptr<const verbs::DiskState> disk;            // files as they were when it was opened
+  std::string changed_on_disk;                             // what changed since; empty: nothing
+  std::shared_ptr<const ExplainedText> explained;          // null: no message pasted
+  std::shared_ptr<const verbs::WrittenReport> written;     // the last report; null: none
+  std::shared_ptr<const verbs::SavedValues> saved_values;  // the last file; null: none
   bool can_go_back = false, can_go_forward = false;
 };
 

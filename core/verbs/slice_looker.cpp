@@ -292,4 +292,29 @@ Status SliceLooker::fill_table() {
   return {};
 }
 
+Status SliceLooker::each_block(std::int64_t most_elements,
+                               const std::function<Status(const Block&)>& visit) {
+  const std::int64_t wide = std::clamp<std::int64_t>(most_elements, 1, out_.columns);
+  const std::int64_t high = std::clamp<std::int64_t>(most_elements / wide, 1, out_.rows);
+  const bool across = out_.row_dim < out_.column_dim;
+  for (std::int64_t r = 0; r < out_.rows; r += high) {
+    const Run rows{r, std::min(out_.rows, r + high)};
+    for (std::int64_t c = 0; c < out_.columns; c += wide) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      const Run columns{c, std::min(out_.columns, c + wide)};
+      SHW_TRY(Patch patch, read(box_of(rows, columns)));
+      Block block;
+      block.rows = rows.last - rows.first;
+      block.columns = columns.last - columns.first;
+      (across ? block.row_stride : block.column_stride) = across ? block.columns : block.rows;
+      block.ends_row = columns.last == out_.columns;
+      block.bytes = patch.bytes;
+      block.state = patch.state;
+      SHW_CHECK(visit(block));
+      if (progress_ != nullptr) progress_->add(patch.state.size());
+    }
+  }
+  return {};
+}
+
 }  // namespace shw::verbs

@@ -2,7 +2,9 @@
 // how they differ.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -22,6 +24,18 @@ class SliceLooker {
   Status look();
   Status fill_table();
 
+  // Some elements of the slice, read. Element (r, c) of the block has the index
+  // r * row_stride + c * column_stride.
+  enum : std::uint8_t { kMissing, kThere, kUnread };
+  struct Block {
+    std::int64_t rows = 0, columns = 0, row_stride = 1, column_stride = 1;
+    bool ends_row = true;  // the row's last column is in it
+    BytesView bytes;
+    std::span<const std::uint8_t> state;  // of each element
+  };
+  // All elements, row by row: blocks of whole rows, or several blocks for one wide row.
+  Status each_block(std::int64_t most_elements, const std::function<Status(const Block&)>& visit);
+
  private:
   struct Run {
     std::int64_t first = 0, last = 0;
@@ -32,7 +46,6 @@ class SliceLooker {
     Bytes bytes;
     std::vector<std::uint8_t> state;  // an element each
   };
-  enum : std::uint8_t { kMissing, kThere, kUnread };
 
   static std::vector<Run> spaced_runs(std::int64_t extent, std::int64_t wanted,
                                       std::int64_t most_runs);

@@ -111,8 +111,8 @@ std::optional<ValuesAsk> parse_values_ask(std::string_view text) {
   return ask;
 }
 
-Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
-                                 const ValuesAsk& ask, Progress* progress) {
+Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
+                                 const ValuesAsk& ask) {
   SliceValues out;
   out.tensor = tensor;
   out.dtype = checkpoint.dtype(tensor);
@@ -120,6 +120,12 @@ Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
     return fail(ErrorKind::kUnsupported, "its dtype is not known: there are no values to show",
                 {"", std::nullopt, std::string(checkpoint.fqn(tensor))});
   SHW_CHECK(take_window(checkpoint, tensor, ask, out));
+  return out;
+}
+
+Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
+                                 const ValuesAsk& ask, Progress* progress) {
+  SHW_TRY(SliceValues out, slice_window(checkpoint, tensor, ask));
   SliceLooker looker(checkpoint, tensor, out, progress);
   SHW_CHECK(looker.look());
   SHW_CHECK(looker.fill_table());

@@ -19,7 +19,10 @@ namespace shw::verbs {
 std::string to_text(const ValuesAsk& ask);
 std::optional<ValuesAsk> parse_values_ask(std::string_view text);
 
-// kUsage where the tensor has no such slice.
+// The window of a slice, clipped to the tensor; nothing is read. kUsage where the tensor has no
+// such slice.
+Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
+                                 const ValuesAsk& ask);
 Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesAsk& ask, Progress* progress = nullptr);
 

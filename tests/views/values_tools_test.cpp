@@ -59,3 +59,24 @@ TEST_CASE("values: Next NaN goes to a cell that contains one") {
   REQUIRE(asked != nullptr);
   CHECK_FALSE(asked->ask == snapshot->values->values->ask);
 }
+
+TEST_CASE("values: Save .npy asks for a file, and the file is announced once") {
+  auto snapshot = make::with_values(make::demo());
+  Driver driver(snapshot);
+  driver.desk.values.open = true;
+  driver.frame();
+  driver.frame();
+  auto commands = driver.click("values/npy");
+  REQUIRE_FALSE(commands.empty());
+  REQUIRE(std::holds_alternative<SaveValuesCommand>(commands.front()));
+  CHECK(std::get_if<SaveValuesCommand>(&commands.front())->kind == verbs::ValuesFile::kNpy);
+  auto after = std::make_shared<Snapshot>(*snapshot);
+  after->saved_values = std::make_shared<const verbs::SavedValues>(
+      verbs::SavedValues{"/runs/step-w.npy", 192, 4, 8, "float32", 0});
+  driver.show(after);
+  driver.frame();
+  CHECK(driver.desk.toast.find("/runs/step-w.npy") != std::string::npos);
+  driver.desk.toast.clear();
+  driver.frame();
+  CHECK(driver.desk.toast.empty());
+}

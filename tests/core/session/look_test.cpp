@@ -24,13 +24,13 @@ TEST_CASE("commands that look into files are written and read") {
        {"bytes", "bytes finding", "bytes next", "bytes previous", "bytes off", "bytes at 4096",
         "bytes file __0_0.distcp at 16", "bytes file a file at noon at 3", "values", "values off",
         "values [1, 0:4, 2:8]", "values [0:4, 2:8] transposed", "tile-values", "tile-values off",
-        "tile-values of a.weight"}) {
+        "tile-values of a.weight", "values-save npy", "values-save csv a folder/w.csv"}) {
     CAPTURE(line);
     CHECK(to_text(read(line)) == line);
   }
   CHECK(to_text(read("bytes at 0x10")) == "bytes at 16");
   for (const char* line : {"bytes at", "bytes at x", "bytes file at 3", "bytes on", "bytes x at 1",
-                           "tile-values of", "tile-values x"})
+                           "tile-values of", "tile-values x", "values-save", "values-save txt"})
     CHECK_FALSE(parse_command(line).has_value());
 }
 

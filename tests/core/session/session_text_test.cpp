@@ -77,6 +77,7 @@ TEST_CASE("every command reads back from its own text") {
                               RunCommand{},
                               RunCommand{"/runs/a run"},
                               DiskCommand{},
+                              SaveValuesCommand{verbs::ValuesFile::kCsv, "/tmp/w.csv"},
                               SortCommand{SortKey::kShape},
                               on_device("cpu", ""),
                               on_device("cuda:1", "/runs/7/device cpu"),

@@ -1,0 +1,44 @@
+// Writes a slice of a tensor as a file for numpy or as text.
+//
+//   .npy   version 1.0 of numpy's format: rows are the first shown dimension. Types that numpy
+//   lacks
+//          (bfloat16, float8) become float32, which represents each of their values.
+//   .csv   a line "# FQN[slice] dtype", then one line per row; an element that is missing or cannot
+//          be read is an empty cell.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/verbs/slice_values.h"
+#include "core/verbs/verbs.h"
+
+namespace shw::verbs {
+
+enum class ValuesFile : std::uint8_t { kNpy, kCsv };
+
+struct SaveValues {
+  Opened opened;
+  const VerbOptions& options;
+  TensorId tensor{};
+  ValuesAsk ask;
+  ValuesFile kind = ValuesFile::kNpy;
+  std::string path = {};  // as PlaceAsked::path
+};
+struct SavedValues {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::int64_t rows = 0, columns = 0;
+  std::string dtype;         // in the file
+  std::int64_t missing = 0;  // elements without a value: NaN, or empty cells
+};
+
+// The dtype of numpy that represents all values, as .npy names it: "<f4"; empty if there is none.
+std::string npy_dtype(Dtype dtype);
+
+// Refuses (kUnsupported) .npy for a dtype that numpy lacks, and (kDamaged) for elements without a
+// value where the dtype has no NaN.
+Result<SavedValues> save_values(Store& store, const SaveValues& wanted,
+                                Progress* progress = nullptr);
+
+}  // namespace shw::verbs
