@@ -169,12 +169,15 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   if (lacking.empty()) return std::nullopt;
   const bool none = lacking.size() == listed;
   if (none && opened.tensor_count() > 0) return std::nullopt;
-  std::string why = "That is right only where they never had a gradient.";
+  std::string why = "That is right only where they never had a gradient, as frozen ones.";
   if (none) {
     why = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
                    : "A save before the first step looks the same.";
   }
-  const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed;
+  // AdamW(model.parameters()) lists frozen ones too, as where a head alone is trained. Trainer
+  // lists what is trained.
+  const bool may_be_frozen = step == 0 && 2 * lacking.size() >= listed;
+  const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed && !may_be_frozen;
   Finding finding = side_finding(
       file.path, is_told ? Severity::kWarning : Severity::kInfo,
       fmt::format(
