@@ -1,8 +1,7 @@
 // Writes a slice of a tensor as a file for numpy or as text.
 //
 //   .npy   version 1.0 of numpy's format: rows are the first shown dimension. Types that numpy
-//   lacks
-//          (bfloat16, float8) become float32, which represents each of their values.
+//          lacks (bfloat16, float8) become float32, which represents each of their values.
 //   .csv   a line "# FQN[slice] dtype", then one line per row; an element that is missing or cannot
 //          be read is an empty cell.
 #pragma once

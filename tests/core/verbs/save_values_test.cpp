@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "core/fixtures.h"
+#include "core/io/faulty_store.h"
 #include "core/io/store.h"
 #include "core/temporary_folder.h"
 
@@ -39,6 +42,10 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::ptrdiff_t files_in(const std::string& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
 struct SavedCase {
   TemporaryFolder folder;
   VerbOptions options;
@@ -50,11 +57,16 @@ struct SavedCase {
     REQUIRE(result.has_value());
     opened = std::move(*result);
   }
-  Result<SavedValues> save(const std::string& ask, ValuesFile kind, std::string path = {}) {
+  // Cuts bytes off the end of the file.
+  void cut(std::uint64_t bytes) {
+    std::filesystem::resize_file(options.checkpoint,
+                                 std::filesystem::file_size(options.checkpoint) - bytes);
+  }
+  Result<SavedValues> save(const std::string& ask, ValuesFile kind, std::string path = {},
+                           Store& store = posix_store()) {
     auto parsed = parse_values_ask(ask);
     REQUIRE(parsed.has_value());
-    return save_values(posix_store(),
-                       {opened, options, TensorId{0}, *parsed, kind, std::move(path)});
+    return save_values(store, {opened, options, TensorId{0}, *parsed, kind, std::move(path)});
   }
 };
 
@@ -127,4 +139,46 @@ TEST_CASE("saved values: a file that exists and a place inside the checkpoint ar
   CHECK(text_of_file(of.folder / "there.npy") == "mine");
   CHECK_FALSE(of.save("[0:1]", ValuesFile::kNpy, of.options.checkpoint).has_value());
   CHECK_FALSE(of.save("[4:5]", ValuesFile::kNpy).has_value());
+}
+
+TEST_CASE("saved values: float8 becomes float32 of equal value") {
+  SavedCase of("F8_E4M3", "[3]", "\x38\xC0\x7E");
+  auto saved = of.save("[0:3]", ValuesFile::kNpy);
+  REQUIRE_MESSAGE(saved.has_value(), saved.error().message);
+  CHECK(saved->dtype == "float32");
+  const std::string file = text_of_file(saved->path);
+  CHECK(file.substr(file.find('\n') + 1) == bytes_of_numbers<float>({1, -2, 448}));
+}
+
+TEST_CASE("saved values: elements that cannot be read are NaN, empty cells, or refused") {
+  SavedCase floats("F32", "[2,2]", bytes_of_numbers<float>({1, 2, 3, 4}));
+  floats.cut(8);
+  auto npy = floats.save("[0:2, 0:2]", ValuesFile::kNpy);
+  REQUIRE_MESSAGE(npy.has_value(), npy.error().message);
+  CHECK(npy->missing >= 2);
+  const std::string file = text_of_file(npy->path);
+  float last = 0;
+  std::memcpy(&last, file.data() + file.size() - sizeof last, sizeof last);
+  CHECK(last != last);
+  auto csv = floats.save("[0:2, 0:2]", ValuesFile::kCsv);
+  REQUIRE(csv.has_value());
+  CHECK(text_of_file(csv->path).ends_with("\n,\n"));
+  SavedCase whole("I64", "[2]", bytes_of_numbers<std::int64_t>({1, 2}));
+  whole.cut(8);
+  auto refused = whole.save("[0:2]", ValuesFile::kNpy);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::kDamaged);
+  CHECK(files_in(whole.folder.path()) == 1);
+}
+
+TEST_CASE("saved values: a disk without room is refused before a file is made") {
+  SavedCase of("F32", "[4]", bytes_of_numbers<float>({1, 2, 3, 4}));
+  struct FullDisk : StoreOver {
+    using StoreOver::StoreOver;
+    Result<std::uint64_t> free_bytes(const std::string&) const override { return 15; }
+  } store(posix_store());
+  auto saved = of.save("[0:4]", ValuesFile::kNpy, {}, store);
+  REQUIRE_FALSE(saved.has_value());
+  CHECK(saved.error().message.find("needs 16 B, and 15 B") != std::string::npos);
+  CHECK(files_in(of.folder.path()) == 1);
 }
