@@ -13,8 +13,8 @@
 #include "core/facts/values/tensor_pieces.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/items.h"
-#include "core/maps/built_in_maps.h"
 #include "core/maps/diagnose_rows.h"
+#include "core/maps/map_of_pair.h"
 #include "core/maps/map_values.h"
 #include "core/transform/named_entries.h"
 #include "core/transform/part_reader.h"
@@ -119,10 +119,10 @@ class MappedPair {
                                    std::int64_t head_dim, Progress* progress) {
     head_dim_ = head_dim;
     reads_values_ = options.reads_values;
-    names_ = names_of_other(of_other);
+    names_ = saved_names(other_, of_other);
     for (std::size_t i = 0; i < mapped_.tensors.size(); ++i) {
       if (is_cancelled(progress)) return cancelled_error();
-      auto found = names_.find(without_written_prefix(mapped_.tensors[i].fqn));
+      auto found = names_.find(without_written_prefix(map_, mapped_.tensors[i].fqn));
       if (found == names_.end()) {
         add_alone(mapped_.tensors[i].fqn);
         continue;
@@ -144,21 +144,6 @@ class MappedPair {
   }
 
  private:
-  // As the map calls it, and as it is saved.
-  std::map<std::string, std::string> names_of_other(const BoundMap& of_other) const {
-    std::map<std::string, std::string> names;
-    for (std::uint32_t t = 0; t < other_.tensor_count(); ++t)
-      names.emplace(other_.fqn(TensorId{t}), other_.fqn(TensorId{t}));
-    for (const auto& [saved, read] : of_other.stripped) {
-      names.erase(saved);
-      names[read] = saved;
-    }
-    return names;
-  }
-  std::string without_written_prefix(const std::string& name) const {
-    const std::string& prefix = map_.written_prefix;
-    return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
-  }
   // Saturates: sizes come from files.
   static std::uint64_t bytes_of(Dtype dtype, const Extents& shape) {
     const auto elements = volume(shape);
@@ -372,54 +357,6 @@ class MappedPair {
   MappedComparison out_;
 };
 
-const ModelMap* map_between(const std::string& a, const std::string& b) {
-  for (const ModelMap& map : built_in_maps()) {
-    if ((map.from == a && map.to == b) || (map.from == b && map.to == a)) return &map;
-  }
-  return nullptr;
-}
-
-// Padding is compared at the size that the other one has.
-void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
-                    ModelFacts& facts) {
-  for (const BoundRow& row : bound.rows) {
-    for (const MapOp& op : map.rows[row.row].ops) {
-      if (op.kind != MapOp::Kind::kPad || map.values.find(op.to) == map.values.end()) continue;
-      const auto id = other.find(row.to.front());
-      if (id && !other.shape(*id).empty()) facts.said.emplace(op.to, other.shape(*id).front());
-    }
-  }
-}
-
-// How many of the names that the map makes the other one has; nothing where the map does not fit.
-std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
-                            const std::set<std::string>& other, const ModelFacts& facts) {
-  auto bound = bind_map(map, MapWay::kForward, one, facts);
-  std::size_t count = 0;
-  if (!bound) return count;
-  for (const BoundRow& row : bound->rows) {
-    for (const std::string& name : row.to) count += other.contains(name) ? 1U : 0U;
-  }
-  return count;
-}
-
-// The forms in which most names are those of the other one.
-void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
-                  const std::set<std::string>& other, ModelFacts& facts) {
-  for (const MapForms& forms : map.forms) {
-    std::string best;
-    std::size_t most = 0;
-    for (const std::string& choice : forms.choices) {
-      ModelFacts tried = facts;
-      tried.said_forms.push_back(choice);
-      const std::size_t count = names_in_common(map, one, other, tried);
-      if (count > most) best = choice;
-      most = std::max(most, count);
-    }
-    if (!best.empty()) facts.said_forms.push_back(best);
-  }
-}
-
 std::int64_t head_dim_of(const ModelMap& map, const ModelFacts& facts) {
   const std::vector<MapTensor> none;
   const NumberedNames names;
@@ -434,58 +371,18 @@ bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts
   return !world_a.empty() && !world_b.empty() && world_a != world_b;
 }
 
-namespace {
-
-using MapTensors = std::vector<MapTensor>;
-
-// The map between the two, and whether the first one is in its world `from`; null where both are of
-// one world.
-struct MapOfPair {
-  const ModelMap* map = nullptr;
-  bool is_first_from = true;
-};
-Result<MapOfPair> map_of_pair(const MapTensors& first, const MapTensors& second,
-                              const ModelMap* map, const ModelFacts& facts) {
-  if (map != nullptr)
-    return MapOfPair{map, fit_of(*map, MapWay::kForward, first, facts).tensors >=
-                              fit_of(*map, MapWay::kForward, second, facts).tensors};
-  const std::string from = world_of(first, facts), to = world_of(second, facts);
-  if (from.empty() || to.empty() || from == to) return MapOfPair{};
-  map = map_between(from, to);
-  if (map == nullptr)
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("no one map is known between {} and {}", from, to), {},
-                "convert one of them with --to hf, and compare the result");
-  return MapOfPair{map, from == map->from};
-}
-
-// What a person said, and the forms and the padding of the one that is not mapped.
-ModelFacts facts_followed(const ModelMap& map, const MapTensors& shapes, const Checkpoint& other,
-                          const BoundMap& of_other, const ModelFacts& facts) {
-  ModelFacts followed = facts;
-  std::set<std::string> names;
-  for (std::uint32_t t = 0; t < other.tensor_count(); ++t)
-    names.insert(std::string(other.fqn(TensorId{t})));
-  for (const auto& [saved, read] : of_other.stripped) names.insert(map.written_prefix + read);
-  follow_forms(map, shapes, names, followed);
-  ModelFacts padded = followed;
-  follow_padding(other, of_other, map, padded);
-  return bind_map(map, MapWay::kForward, shapes, padded) ? padded : followed;
-}
-
-}  // namespace
-
 Result<std::optional<MappedComparison>> compare_mapped(
     const std::shared_ptr<const Checkpoint>& compared,
     const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
     const ModelFacts& facts, Progress* progress) {
-  const MapTensors shapes = named_shapes(*compared), expected = named_shapes(*reference);
+  const std::vector<MapTensor> shapes = named_shapes(*compared),
+                               expected = named_shapes(*reference);
   SHW_TRY(const MapOfPair pair, map_of_pair(shapes, expected, options.map, facts));
   if (pair.map == nullptr) return std::optional<MappedComparison>();
   const ModelMap& map = *pair.map;
   const auto& one = pair.is_first_from ? compared : reference;
   const auto& other = pair.is_first_from ? reference : compared;
-  const MapTensors& of_one = pair.is_first_from ? shapes : expected;
+  const std::vector<MapTensor>& of_one = pair.is_first_from ? shapes : expected;
   BoundMap of_other;
   if (auto bound = bind_map(map, MapWay::kBack, pair.is_first_from ? expected : shapes, facts))
     of_other = std::move(*bound);

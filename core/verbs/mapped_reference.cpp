@@ -7,6 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/maps/rearranged.h"
 #include "core/rules/consequence.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
@@ -259,6 +260,36 @@ std::vector<Unjudged> left_open(const MappedComparison& comparison) {
   return out;
 }
 
+// A repair for every tensor whose right elements are at hand, with the finding that names it.
+void add_repairs(const Checkpoint& checkpoint, const std::vector<Diagnosis>& repairs,
+                 std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    if (finding.severity != Severity::kError) continue;
+    std::size_t known = 0;
+    for (const std::string& subject : finding.subjects) {
+      const auto tensor = checkpoint.find(subject);
+      const auto found = std::find_if(repairs.begin(), repairs.end(), [&](const Diagnosis& one) {
+        return tensor && tensor_of(one) == *tensor;
+      });
+      if (found == repairs.end()) continue;
+      ++known;
+      finding.diagnoses.push_back(*found);
+    }
+    if (known == 0) continue;
+    const std::size_t others = finding.subjects.size() - known;
+    finding.remedy = Remedy{
+        "retile", true,
+        fmt::format("put the elements of {} where the map of the reference has them: each is at "
+                    "hand, and no value changes{}",
+                    plural(known, "tensor"),
+                    others == 0
+                        ? std::string()
+                        : fmt::format(". {} {} as now: what belongs there is not in this "
+                                      "checkpoint, or larger than 1 GiB",
+                                      plural(others, "tensor"), others == 1 ? "stays" : "stay"))};
+  }
+}
+
 }  // namespace
 
 Result<std::optional<JudgedThroughMap>> judge_through_map(
@@ -283,6 +314,11 @@ Result<std::optional<JudgedThroughMap>> judge_through_map(
   out.is_same = comparison.is_same();
   out.has_unread = !subjects_of(comparison, Kind::kDamaged).empty();
   out.findings = mistakes_in(comparison);
+  if (!out.findings.empty() && comparison.reads_values) {
+    SHW_TRY(const std::vector<Diagnosis> repairs,
+            repairs_through_map(checkpoint, reference, comparison, options, facts, progress));
+    add_repairs(*checkpoint, repairs, out.findings);
+  }
   add_alone(comparison.missing, true, comparison, out.findings);
   add_values(comparison, out.findings);
   add_dtypes(comparison, out.findings);

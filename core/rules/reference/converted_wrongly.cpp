@@ -20,9 +20,9 @@ const Rule kConvertedWrongly = {
   expected   linear_qkv   q0 q1 k0 v0 | q2 q3 k1 v1     by groups
   saved      linear_qkv   q0 q1 q2 q3 | k0 k1 v0 v1     one after the other
 )",
-               .remedy = "Convert again from the source: shardwright convert SOURCE --to hf, or "
-                         "--to torch_dist. The result is compared with its source, element by "
-                         "element."},
+               .remedy = "Where every element is at hand in another place, `shardwright repair "
+                         "CHECKPOINT --against SOURCE` puts them right. Else convert again: "
+                         "`shardwright convert SOURCE --to hf`, or --to torch_dist."},
     .words = {.text = "converted wrongly"},
     .outlasts_writing = true,
 };

@@ -13,6 +13,8 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/open.h"
+#include "core/repair/plan/plan.h"
+#include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/verbs.h"
 
@@ -81,7 +83,63 @@ std::vector<Finding> of_conversion(const CheckReport& report) {
   return out;
 }
 
+// Exchanges the bytes of two tensors of one size.
+void exchange(std::string& file, const std::string& one, const std::string& two) {
+  const auto [at, size] = place_of(one);
+  const auto [other, other_size] = place_of(two);
+  REQUIRE(size == other_size);
+  const std::string kept = file.substr(at, size);
+  file.replace(at, size, file.substr(other, size));
+  file.replace(other, size, kept);
+}
+
+// Plans and carries out what the findings offer; what is said of the result.
+CheckReport checked_when_repaired(const Checkpoint& checkpoint, const CheckReport& report,
+                                  const std::shared_ptr<const Checkpoint>& reference,
+                                  const std::string& out) {
+  auto plan = make_plan(checkpoint, report, {std::nullopt, report.spec});
+  REQUIRE_MESSAGE(plan.has_value(), plan.error().message);
+  auto result = apply_plan(checkpoint, *plan, {out, false});
+  REQUIRE_MESSAGE(result.has_value(), result.error().message);
+  CHECK(verbs::verify(out).has_value());
+  return checked(open_side(out), reference);
+}
+
 }  // namespace
+
+TEST_CASE("reference of another program: tensors under one another's names are put right") {
+  const auto megatron = open_side(kMappedPair + "megatron");
+  const std::pair<const char*, const char*> pairs[] = {
+      {"model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight"},
+      {"model.layers.0.self_attn.k_proj.weight", "model.layers.0.self_attn.v_proj.weight"}};
+  for (const auto& [one, two] : pairs) {
+    CAPTURE(one);
+    TemporaryFolder folder;
+    const auto hf =
+        changed_hf(folder, [&, a = one, b = two](std::string& file) { exchange(file, a, b); });
+    const CheckReport report = checked(hf, megatron);
+    const auto told = of_conversion(report);
+    REQUIRE(told.size() == 1);
+    REQUIRE(told[0].remedy.has_value());
+    const CheckReport repaired = checked_when_repaired(*hf, report, megatron, folder / "out");
+    CHECK(of_conversion(repaired).empty());
+    CHECK(differences(open_side(folder / "out"), megatron).verdict == Sameness::kSame);
+  }
+}
+
+TEST_CASE("reference of another program: what is lost is not offered a repair") {
+  TemporaryFolder folder;
+  const auto megatron = open_side(kMappedPair + "megatron");
+  // up_proj holds what gate_proj has: gate_proj's place is right, and up_proj is nowhere.
+  const auto hf = changed_hf(folder, [&](std::string& file) {
+    const auto [at, size] = place_of("model.layers.0.mlp.gate_proj.weight");
+    const auto [other, other_size] = place_of("model.layers.0.mlp.up_proj.weight");
+    file.replace(other, other_size, file.substr(at, size));
+  });
+  const auto told = of_conversion(checked(hf, megatron));
+  REQUIRE_FALSE(told.empty());
+  for (const Finding& finding : told) CHECK_FALSE(finding.remedy.has_value());
+}
 
 TEST_CASE("reference of another program: equal weights are clean and the same") {
   const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");

@@ -1,0 +1,111 @@
+#include "core/maps/map_of_pair.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/maps/built_in_maps.h"
+
+namespace shw {
+namespace {
+
+const ModelMap* map_between(const std::string& a, const std::string& b) {
+  for (const ModelMap& map : built_in_maps()) {
+    if ((map.from == a && map.to == b) || (map.from == b && map.to == a)) return &map;
+  }
+  return nullptr;
+}
+
+// Padding is compared at the size that the other one has.
+void follow_padding(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
+                    ModelFacts& facts) {
+  for (const BoundRow& row : bound.rows) {
+    for (const MapOp& op : map.rows[row.row].ops) {
+      if (op.kind != MapOp::Kind::kPad || map.values.find(op.to) == map.values.end()) continue;
+      const auto id = other.find(row.to.front());
+      if (id && !other.shape(*id).empty()) facts.said.emplace(op.to, other.shape(*id).front());
+    }
+  }
+}
+
+// How many of the names that the map makes the other one has; nothing where the map does not fit.
+std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
+                            const std::set<std::string>& other, const ModelFacts& facts) {
+  auto bound = bind_map(map, MapWay::kForward, one, facts);
+  std::size_t count = 0;
+  if (!bound) return count;
+  for (const BoundRow& row : bound->rows) {
+    for (const std::string& name : row.to) count += other.contains(name) ? 1U : 0U;
+  }
+  return count;
+}
+
+// The forms in which most names are those of the other one.
+void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
+                  const std::set<std::string>& other, ModelFacts& facts) {
+  for (const MapForms& forms : map.forms) {
+    std::string best;
+    std::size_t most = 0;
+    for (const std::string& choice : forms.choices) {
+      ModelFacts tried = facts;
+      tried.said_forms.push_back(choice);
+      const std::size_t count = names_in_common(map, one, other, tried);
+      if (count > most) best = choice;
+      most = std::max(most, count);
+    }
+    if (!best.empty()) facts.said_forms.push_back(best);
+  }
+}
+
+}  // namespace
+
+Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
+                              const std::vector<MapTensor>& second, const ModelMap* map,
+                              const ModelFacts& facts) {
+  if (map != nullptr)
+    return MapOfPair{map, fit_of(*map, MapWay::kForward, first, facts).tensors >=
+                              fit_of(*map, MapWay::kForward, second, facts).tensors};
+  const std::string from = world_of(first, facts), to = world_of(second, facts);
+  if (from.empty() || to.empty() || from == to) return MapOfPair{};
+  map = map_between(from, to);
+  if (map == nullptr)
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("no one map is known between {} and {}", from, to), {},
+                "convert one of them with --to hf, and compare the result");
+  return MapOfPair{map, from == map->from};
+}
+
+// What a person said, and the forms and the padding of the one that is not mapped.
+ModelFacts facts_followed(const ModelMap& map, const std::vector<MapTensor>& shapes,
+                          const Checkpoint& other, const BoundMap& of_other,
+                          const ModelFacts& facts) {
+  ModelFacts followed = facts;
+  std::set<std::string> names;
+  for (std::uint32_t t = 0; t < other.tensor_count(); ++t)
+    names.insert(std::string(other.fqn(TensorId{t})));
+  for (const auto& [saved, read] : of_other.stripped) names.insert(map.written_prefix + read);
+  follow_forms(map, shapes, names, followed);
+  ModelFacts padded = followed;
+  follow_padding(other, of_other, map, padded);
+  return bind_map(map, MapWay::kForward, shapes, padded) ? padded : followed;
+}
+
+std::map<std::string, std::string> saved_names(const Checkpoint& checkpoint,
+                                               const BoundMap& bound) {
+  std::map<std::string, std::string> names;
+  for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
+    names.emplace(checkpoint.fqn(TensorId{t}), checkpoint.fqn(TensorId{t}));
+  for (const auto& [saved, read] : bound.stripped) {
+    names.erase(saved);
+    names[read] = saved;
+  }
+  return names;
+}
+
+std::string without_written_prefix(const ModelMap& map, const std::string& name) {
+  const std::string& prefix = map.written_prefix;
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+}  // namespace shw
