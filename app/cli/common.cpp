@@ -239,6 +239,7 @@ Result<verbs::Opened> open_all(Context& context) {
   ProgressLine line(context.terminal, context.progress);
   auto opened = verbs::open(context.options, &context.progress);
   if (opened) context.format = opened->checkpoint->format().name;
+  if (opened) opened->mapping = context.options.mapping;
   return opened;
 }
 

@@ -17,7 +17,7 @@
 namespace shw::cli {
 
 struct Options : VerbOptions {
-  verbs::MapOptions mapping;  // of convert
+  verbs::MapOptions mapping;
   std::string verb;
   std::string subject;  // show, map: FQN; ls: filter; explain: rule or text; demo: folder
   std::vector<std::string> names;  // stats: FQNs and patterns

@@ -8,6 +8,7 @@ int run_diff(Context& context) {
   const Options& options = context.options;
   verbs::DiffOptions asked;
   asked.only = options.subject;
+  asked.mapping = options.mapping;
   CompareOptions& compared = asked.compare;
   const bool is_near = options.absolute || options.relative;
   if (is_near) compared.tolerance = {options.absolute.value_or(0), options.relative.value_or(0)};

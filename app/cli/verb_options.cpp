@@ -157,20 +157,22 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
                     "placements by shell patterns of names; without: Shard(0) on the first axis")
         ->type_name("FILE");
   }
-  if (takes(shape, 't')) {
-    // A map of one's own may have other words: run_convert() checks it.
-    verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
-        ->type_name(joined_words(convert_targets()));
+  if (takes(shape, 't') || takes(shape, 'B')) {
     verb.add_option("--map", options.mapping.map,
                     "how names and layouts change: a file, or hf-megatron, hf-titan, "
                     "hf-fsdp_dtensor; without: by the names that are there")
         ->type_name("MAP");
-    verb.add_option("--config", options.mapping.config,
-                    "a folder with the model's config.json; its tokenizer comes along too")
-        ->type_name("FOLDER");
     verb.add_option("--set", options.mapping.set,
                     "a value of the map that nothing else says: groups=8, model=llama, form=local")
         ->type_name("NAME=VALUE");
+  }
+  if (takes(shape, 't')) {
+    // A map of one's own may have other words: run_convert() checks it.
+    verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
+        ->type_name(joined_words(convert_targets()));
+    verb.add_option("--config", options.mapping.config,
+                    "a folder with the model's config.json; its tokenizer comes along too")
+        ->type_name("FOLDER");
     verb.add_option("--leave-out", options.leave_out,
                     "entries that do not come along, by shell patterns of names")
         ->type_name("PATTERN");

@@ -13,7 +13,7 @@ namespace {
 // of verify, N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and
 // --copy, T
 // --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
-// counts, M --processes, F --fail-on of report.
+// counts, M --processes, B --map and --set, F --fail-on of report.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -50,7 +50,7 @@ constexpr VerbRow kVerbs[] = {
      "shardwright map step_9000 model.layers.3.moe.experts.down_proj.weight --spec spec.json",
      "Saved beside expected, where there is a spec. Where there is colour each writer keeps "
      "its own; --plain draws in ASCII."},
-    {"check", "sadmfnbNyM", "Say what is wrong, and why",
+    {"check", "sadmfnbNyMB", "Say what is wrong, and why",
      "shardwright check step_9000 --spec spec.json\n"
      "  shardwright check step_9000 --against step_8000   another checkpoint says what is "
      "expected\n"
@@ -62,7 +62,7 @@ constexpr VerbRow kVerbs[] = {
      "What --ignore takes out stands under what was not judged. `ignore = [\"RULE\"]` in "
      "shardwright.toml, or under [tool.shardwright] of pyproject.toml, says it for the folder "
      "that you stand in, unless that is the checkpoint's own."},
-    {"diff", "vbT", "Say how two checkpoints differ, in any formats and tiles",
+    {"diff", "vbTB", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well\n"
      "  shardwright diff step_9000 hf --atol 1e-5 mlp '*.weight'     what fits, nearly the same",
@@ -74,12 +74,12 @@ constexpr VerbRow kVerbs[] = {
      "nothing; 2: undecided. Without --data it is "
      "undecided wherever metadata agree. It is also undecided where bytes are damaged, missing, "
      "filled by a repair, or differ between copies inside one checkpoint."},
-    {"plan", "sadmgpXb", "Say what a repair would do, and what it would lose",
+    {"plan", "sadmgpXbB", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
      "Exits 1 where something is not mended by it."},
-    {"repair", "sadmoipgbhuM", "Carry the repair out, into a new folder, with a certificate",
+    {"repair", "sadmoipgbhuMB", "Carry the repair out, into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes\n"

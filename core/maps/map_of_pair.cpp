@@ -58,14 +58,33 @@ void follow_forms(const ModelMap& map, std::span<const MapTensor> one,
   }
 }
 
+// True if a quarter of the tensors have rows: optimizer states have none.
+bool has_rows_for(const ModelMap& map, MapWay way, const std::vector<MapTensor>& tensors,
+                  const ModelFacts& facts) {
+  constexpr std::size_t kShare = 4;
+  return !tensors.empty() && fit_of(map, way, tensors, facts).tensors * kShare >= tensors.size();
+}
+
+// Refused where the two are not of its two programs: all would be missing on either side.
+Result<MapOfPair> named_map_of(const ModelMap& map, const std::vector<MapTensor>& first,
+                               const std::vector<MapTensor>& second, const ModelFacts& facts) {
+  for (const bool is_first_from : {true, false}) {
+    if (has_rows_for(map, MapWay::kForward, is_first_from ? first : second, facts) &&
+        has_rows_for(map, MapWay::kBack, is_first_from ? second : first, facts))
+      return MapOfPair{&map, is_first_from};
+  }
+  return fail(ErrorKind::kUsage,
+              fmt::format("the map {} does not join these two: it is for one of {} and one of {}",
+                          map.name, map.from, map.to),
+              {}, "without --map one of the program's is chosen by the names");
+}
+
 }  // namespace
 
 Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
                               const std::vector<MapTensor>& second, const ModelMap* map,
                               const ModelFacts& facts) {
-  if (map != nullptr)
-    return MapOfPair{map, fit_of(*map, MapWay::kForward, first, facts).tensors >=
-                              fit_of(*map, MapWay::kForward, second, facts).tensors};
+  if (map != nullptr) return named_map_of(*map, first, second, facts);
   const std::string from = world_of(first, facts), to = world_of(second, facts);
   if (from.empty() || to.empty() || from == to) return MapOfPair{};
   map = map_between(from, to);

@@ -39,7 +39,8 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
     if (out.is_empty) return {};
   }
   if (options.only.empty()) {
-    SHW_TRY(auto mapped, difference_through_map(out.a, out.b, compare.data, progress));
+    SHW_TRY(auto mapped,
+            difference_through_map(out.a, out.b, options.mapping, compare.data, progress));
     if (mapped && compare.tolerance)
       return fail(ErrorKind::kUnsupported,
                   "--atol and --rtol are not applied where names of two programs differ", {},

@@ -8,6 +8,7 @@
 #include "core/base/result.h"
 #include "core/compare/compare.h"
 #include "core/model/checkpoint.h"
+#include "core/verbs/map_options.h"
 
 namespace shw::verbs {
 
@@ -19,7 +20,8 @@ struct ComparedCheckpoints {
 
 struct DiffOptions {
   CompareOptions compare = {};
-  std::string only = {};  // words and terms as of ls; empty: everything
+  std::string only = {};    // words and terms as of ls; empty: everything
+  MapOptions mapping = {};  // where the names are those of two programs
 };
 // Errors about B show paths relative to the working directory.
 Result<ComparedCheckpoints> diff(const std::string& a, const std::string& b,

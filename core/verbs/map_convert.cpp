@@ -89,15 +89,7 @@ bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
 
 Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping) {
   ModelFacts facts = facts_beside(checkpoint);
-  if (!mapping.config.empty()) {
-    const bool is_file = mapping.config.ends_with(".json");
-    const std::string path = is_file ? mapping.config : mapping.config + "/config.json";
-    SHW_TRY(auto source, open_file(path, path));
-    SHW_TRY(std::string text, read_whole_text(*source, std::uint64_t{4} << 20));
-    facts.config.clear();
-    SHW_CHECK(add_config(text, path, facts));
-  }
-  for (const std::string& one : mapping.set) SHW_CHECK(add_said(one, facts));
+  SHW_CHECK(add_map_options(mapping, facts));
   return facts;
 }
 

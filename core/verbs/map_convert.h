@@ -2,17 +2,10 @@
 // layout, of another program.
 #pragma once
 
-#include "core/maps/choose_map.h"
 #include "core/verbs/convert_plan.h"
+#include "core/verbs/map_options.h"
 
 namespace shw::verbs {
-
-// What convert takes beside VerbOptions.
-struct MapOptions {
-  std::string map = {};               // --map FILE, or the name of one of the program's maps
-  std::vector<std::string> set = {};  // --set NAME=VALUE: values of the map
-  std::string config = {};            // --config FOLDER: with the model's config.json
-};
 
 // --to names a program ("hf", "torch_dist", "titan", "fsdp_dtensor"), or --map is given.
 bool asks_for_map(const VerbOptions& said, const MapOptions& mapping);

@@ -7,6 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/maps/built_in_maps.h"
 #include "core/maps/rearranged.h"
 #include "core/rules/consequence.h"
 #include "core/rules/reference/content_rules.h"
@@ -229,6 +230,21 @@ ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
 
 namespace {
 
+// The sizes of the model and the map of a pair, as far as --map, --set and --config say them.
+struct AskedMap {
+  ModelFacts facts;
+  std::optional<ModelMap> map;
+};
+
+Result<AskedMap> asked_map(const Checkpoint& a, const Checkpoint& b, const MapOptions& mapping) {
+  AskedMap out{facts_of_pair(a, b), std::nullopt};
+  SHW_CHECK(add_map_options(mapping, out.facts));
+  if (!mapping.map.empty()) {
+    SHW_TRY(out.map, map_named(mapping.map));
+  }
+  return out;
+}
+
 // Whether values are read: with --data always, at metadata depth never, else where both are small.
 bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
   if (depth == Depth::kData || depth == Depth::kMetadata) return depth == Depth::kData;
@@ -294,14 +310,19 @@ void add_repairs(const Checkpoint& checkpoint, const std::vector<Diagnosis>& rep
 
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
-    const std::shared_ptr<const Checkpoint>& reference, std::optional<Depth> depth,
-    Progress* progress) {
-  const ModelFacts facts = facts_of_pair(*checkpoint, *reference);
-  if (!needs_map(*checkpoint, *reference, facts)) return std::optional<JudgedThroughMap>();
+    const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
+    std::optional<Depth> depth, Progress* progress) {
+  SHW_TRY(const AskedMap asked, asked_map(*checkpoint, *reference, mapping));
+  const ModelFacts& facts = asked.facts;
+  if (!asked.map && !needs_map(*checkpoint, *reference, facts))
+    return std::optional<JudgedThroughMap>();
   MappedOptions options;
+  if (asked.map) options.map = &*asked.map;
   options.reads_values = reads_values_at(depth, *checkpoint, *reference);
   auto compared = compare_mapped(checkpoint, reference, options, facts, progress);
-  if (!compared && is_cancelled(progress)) return tl::unexpected<Error>(compared.error());
+  const bool is_mistaken = !compared && asked.map && compared.error().kind == ErrorKind::kUsage;
+  if (!compared && (is_mistaken || is_cancelled(progress)))
+    return tl::unexpected<Error>(compared.error());
   if (!compared) {
     const Error& error = compared.error();
     return std::optional(
@@ -355,12 +376,13 @@ void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckRepo
 
 Result<std::optional<CheckpointDifference>> difference_through_map(
     const std::shared_ptr<const Checkpoint>& a, const std::shared_ptr<const Checkpoint>& b,
-    bool reads_values, Progress* progress) {
-  const ModelFacts facts = facts_of_pair(*a, *b);
-  if (!needs_map(*a, *b, facts)) return std::optional<CheckpointDifference>();
+    const MapOptions& mapping, bool reads_values, Progress* progress) {
+  SHW_TRY(const AskedMap asked, asked_map(*a, *b, mapping));
+  if (!asked.map && !needs_map(*a, *b, asked.facts)) return std::optional<CheckpointDifference>();
   MappedOptions options;
+  if (asked.map) options.map = &*asked.map;
   options.reads_values = reads_values;
-  SHW_TRY(const auto comparison, compare_mapped(b, a, options, facts, progress));
+  SHW_TRY(const auto comparison, compare_mapped(b, a, options, asked.facts, progress));
   if (!comparison) return std::optional<CheckpointDifference>();
   return std::optional(difference_of(*comparison, *a, *b));
 }

@@ -9,6 +9,7 @@
 #include "core/compare/difference.h"
 #include "core/maps/compare_mapped.h"
 #include "core/rules/check.h"
+#include "core/verbs/map_options.h"
 
 namespace shw::verbs {
 
@@ -23,17 +24,17 @@ struct JudgedThroughMap {
   std::vector<Unjudged> unjudged;
 };
 // The checkpoint beside a reference with names of another program; nothing where both have names of
-// one program, or of none that is known.
+// one program, or of none that is known, and --map names no map.
 Result<std::optional<JudgedThroughMap>> judge_through_map(
     const std::shared_ptr<const Checkpoint>& checkpoint,
-    const std::shared_ptr<const Checkpoint>& reference, std::optional<Depth> depth,
-    Progress* progress);
+    const std::shared_ptr<const Checkpoint>& reference, const MapOptions& mapping,
+    std::optional<Depth> depth, Progress* progress);
 // Adds it to what a check without the reference reported.
 void add_judged(const Checkpoint& checkpoint, JudgedThroughMap judged, CheckReport& report);
 
 // The same for diff.
 Result<std::optional<CheckpointDifference>> difference_through_map(
     const std::shared_ptr<const Checkpoint>& a, const std::shared_ptr<const Checkpoint>& b,
-    bool reads_values, Progress* progress);
+    const MapOptions& mapping, bool reads_values, Progress* progress);
 
 }  // namespace shw::verbs

@@ -71,7 +71,8 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
   options.reference = opened.reference;
   std::optional<JudgedThroughMap> judged;
   if (opened.reference != nullptr) {
-    SHW_TRY(judged, judge_through_map(opened.checkpoint, opened.reference, depth, progress));
+    SHW_TRY(judged, judge_through_map(opened.checkpoint, opened.reference, opened.mapping, depth,
+                                      progress));
     if (judged) options.reference = nullptr;
   }
   options.team = team;

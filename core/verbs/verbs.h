@@ -21,6 +21,7 @@
 #include "core/report/ci_forms.h"
 #include "core/rules/check.h"
 #include "core/spec/spec.h"
+#include "core/verbs/map_options.h"
 #include "core/verbs/options.h"
 
 namespace shw::verbs {
@@ -32,6 +33,7 @@ struct Opened {
   std::shared_ptr<const Checkpoint> reference;  // null without --against
   std::optional<Mesh> mesh;                     // nothing without --mesh
   std::uint64_t memory = kDefaultMemory;        // that a check may take
+  MapOptions mapping = {};                      // between the checkpoint and the reference
   // --against named the checkpoint itself, which is as it expects: it is no reference.
   bool is_against_itself = false;
 };

@@ -68,7 +68,7 @@ CheckReport checked(const std::shared_ptr<const Checkpoint>& checkpoint,
 
 CheckpointDifference differences(const std::shared_ptr<const Checkpoint>& a,
                                  const std::shared_ptr<const Checkpoint>& b) {
-  auto difference = verbs::difference_through_map(a, b, /*reads_values=*/true, nullptr);
+  auto difference = verbs::difference_through_map(a, b, {}, /*reads_values=*/true, nullptr);
   REQUIRE_MESSAGE(difference.has_value(), difference.error().message);
   REQUIRE(difference->has_value());
   return std::move(**difference);
@@ -201,4 +201,26 @@ TEST_CASE("reference of another program: another step with norms as they began i
     std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(first), size, '\0');
   });
   CHECK(of_conversion(checked(hf, open_side(kMappedPair + "megatron"))).empty());
+}
+
+TEST_CASE("reference of another program: the map that is named is used") {
+  const auto hf = open_side(kMappedPair + "hf"), megatron = open_side(kMappedPair + "megatron");
+  verbs::Opened opened;
+  opened.checkpoint = hf;
+  opened.reference = megatron;
+  const auto with_map = [&](const std::string& map) {
+    opened.mapping.map = map;
+    return verbs::check(opened, std::nullopt, nullptr);
+  };
+  CHECK(with_map("hf-megatron").value().verdict == Verdict::kClean);
+  // Another one does not join the two, and nothing is claimed of them.
+  const auto other = with_map("hf-titan");
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().kind == ErrorKind::kUsage);
+  const auto unknown = with_map("no-such-map");
+  REQUIRE_FALSE(unknown.has_value());
+  CHECK(unknown.error().advice.find("hf-megatron") != std::string::npos);
+  opened.mapping = {};
+  opened.mapping.set = {"groups"};
+  CHECK_FALSE(verbs::check(opened, std::nullopt, nullptr).has_value());
 }
