@@ -23,7 +23,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostSideFiles = 32;
+constexpr std::size_t kMostOpened = 32;  // one random state per rank is a file per rank
 
 struct SideFile {
   std::string path;
@@ -36,7 +36,7 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
   for (const FileRow& file : checkpoint.files()) {
     const TrainerFile kind = trainer_file(file.path);
     if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
-        kind == TrainerFile::kNone || files.size() == kMostSideFiles)
+        kind == TrainerFile::kNone)
       continue;
     files.push_back({file.path, kind == TrainerFile::kOptimizer, file.size});
   }
@@ -213,10 +213,11 @@ class SideFileChecks {
 
  private:
   Status look_at(const SideFile& file) {
-    if (depth_ == Depth::kMetadata) {
-      if (file.is_optimizer) unread_.push_back(file.path);
+    if (depth_ == Depth::kMetadata || opened_ == kMostOpened) {
+      (file.is_optimizer ? unread_ : others_).push_back(file.path);
       return {};
     }
+    ++opened_;
     auto alone = std::make_shared<OneFile>(checkpoint_.directory(), file.path);
     auto opened = file.size == 0 ? OpenedCheckpoint(fail(ErrorKind::kDamaged, "it is empty"))
                                  : open_checkpoint(alone, progress_);
@@ -229,6 +230,7 @@ class SideFileChecks {
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);
+    if (!file.is_optimizer) others_.push_back(file.path);
     if (!opened || !file.is_optimizer) return {};
     return check_optimizer(file, **opened);
   }
@@ -264,7 +266,10 @@ class SideFileChecks {
     if (!unread_.empty())
       out_.unjudged.push_back({(depth_ != Depth::kMetadata ? "values of " : "") + some_of(unread_) +
                                    " beside the weights",
-                               "opening each by its name"});
+                               depth_ != Depth::kData ? "--data" : "the program that wrote them"});
+    if (!others_.empty())
+      out_.unjudged.push_back({"contents of " + some_of(others_, 8) + " beside the weights",
+                               "the program that wrote them"});
     if (!read_.empty())
       out_.unjudged.push_back(
           {"which weights the states of " + some_of(read_) + " belong to", "a step of the run"});
@@ -276,7 +281,8 @@ class SideFileChecks {
   const CheckAlone& check_alone_;
   Progress* progress_;
   SideFiles out_;
-  std::vector<std::string> unread_, read_;
+  std::vector<std::string> unread_, read_, others_;
+  std::size_t opened_ = 0;
 };
 
 }  // namespace

@@ -329,7 +329,7 @@ bool is_companion(std::string_view path) {
 }
 
 // Unreferenced and unopened files in the folder, of the same run or with other weights. Subfolders
-// are listed by name. Optimizers are those of side_files.h.
+// are listed by name. A trainer's files at the top are those of side_files.h.
 void add_beside(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr) return;
@@ -340,7 +340,7 @@ void add_beside(const CheckInput& input, List& out) {
     if (file.referenced || file.kind != EntryKind::kFile) continue;
     const TrainerFile kind = trainer_file(file.path);
     const std::size_t slash = file.path.find('/');
-    if (kind == TrainerFile::kOptimizer && slash == std::string::npos) continue;
+    if (kind != TrainerFile::kNone && slash == std::string::npos) continue;
     if (kind != TrainerFile::kNone || (may_hold_state(file.path) && !is_companion(file.path)))
       others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
   }
