@@ -91,7 +91,7 @@ build() {
 for arch in "${archs[@]}"; do build "$arch"; done
 if [[ $deb == yes ]]; then
   keep_remarks
-  install_packages app/packages.txt
+  install_packages app/packages.txt app/packages_deb.txt
   configure_and_build release app/all
   (cd build/release && cpack -G DEB -B "$root/dist")
 fi
