@@ -119,13 +119,11 @@ def test_a_rank_of_a_job_is_not_kept_waiting(monkeypatch):
     assert len(sw.open(GRID)) > 0
 
 
-def test_import_is_quick():
-    words = [sys.executable, "-X", "importtime", "-c", "import shardwright"]
-    runs = [subprocess.run(words, capture_output=True, text=True, check=True).stderr
-            for _ in range(5)]
-    took = min(int(said.strip().splitlines()[-1].split("|")[1]) for said in runs)  # us, with others
-    assert took < 50_000, runs[-1]
-    assert "numpy" not in runs[-1]
+def test_import_loads_no_array_library():
+    words = [sys.executable, "-c", "import shardwright, sys; print(*sys.modules)"]
+    loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert "shardwright" in loaded
+    assert not {"numpy", "torch", "ml_dtypes", "safetensors"} & set(loaded)
 
 
 def test_ctrl_c_stops_the_program(tmp_path):

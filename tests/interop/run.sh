@@ -3,7 +3,8 @@
 # made once under the user's cache directory; a stamp with the requirements' checksum says that
 # one is complete, so an interrupted installation is finished by the next run.
 #
-#   tests/interop/run.sh [NAME...]     all test files, or those whose names contain a NAME
+#   tests/interop/run.sh [NAME...]     all test files, the Python module's and those of buckets, or
+#                                      the test files whose names contain a NAME
 #
 # $SHARDWRIGHT is the program to judge; without it, the release build's.
 set -euo pipefail
@@ -65,4 +66,12 @@ if [[ ! -x $SHARDWRIGHT ]]; then
   exit 2
 fi
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
-exec "$cache/torch-2.15/bin/python" "$here/run.py" "${other[@]}" "$@"
+python=$cache/torch-2.15/bin/python
+if [[ $# -gt 0 ]]; then exec "$python" "$here/run.py" "${other[@]}" "$@"; fi
+
+# All are run, whatever fails first.
+status=0
+"$python" "$here/run.py" "${other[@]}" || status=$?
+PYTHONPATH=$root/python "$python" -m pytest -q -p no:cacheprovider "$root/python/tests" || status=$?
+"$python" "$root/tests/remote/bucket_test.py" "$SHARDWRIGHT" || status=$?
+exit "$status"
