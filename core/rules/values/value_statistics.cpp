@@ -1,8 +1,10 @@
 // Values that no intact tensor contains.
+#include <algorithm>
+#include <array>
+
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 #include "core/tensor/float_counts.h"
 
@@ -21,10 +23,12 @@ std::optional<FloatCounts> counts_of(const Facts& facts, TensorId tensor) {
   return counts;
 }
 
-// Weights and their optimizer states, unlike masks and other buffers. Steps are judged as numbers.
+// Weights and their moments, unlike masks and other buffers.
 bool is_computed_with(std::string_view fqn) {
-  if (fqn.ends_with(".step")) return false;
-  return fqn.ends_with("weight") || fqn.ends_with("bias") || parse_state_fqn(fqn).has_value();
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {"weight", "bias", ".exp_avg", ".exp_avg_sq", ".momentum_buffer"});
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return fqn.ends_with(ending); });
 }
 
 struct ValueGroup {
