@@ -170,6 +170,7 @@ std::uint64_t bytes_when_held(Dtype dtype, const Extents& shape) {
 // One tensor that is nowhere right, and what was expected there.
 struct MovedWhole {
   TensorId tensor{};
+  std::size_t entry = 0;  // of the expected state
   Extents shape;
   std::string there, expected;  // hashes
 };
@@ -199,12 +200,13 @@ class RepairSearch {
     if (auto found = rearranged(tensor, is, was))
       found_.push_back(std::move(*found));
     else if (is.shape == was.shape)
-      whole_.push_back({tensor, is.shape, to_hex(hash_of(is.bytes)), to_hex(hash_of(was.bytes))});
+      whole_.push_back(
+          {tensor, entry, is.shape, to_hex(hash_of(is.bytes)), to_hex(hash_of(was.bytes))});
     return {};
   }
 
-  std::vector<Diagnosis> take() {
-    exchange_whole();
+  Result<std::vector<Diagnosis>> take() {
+    SHW_CHECK(exchange_whole());
     return std::move(found_);
   }
 
@@ -226,7 +228,7 @@ class RepairSearch {
   }
 
   // Tensors that hold one another's elements: a tensor counts where its own are wanted by another.
-  void exchange_whole() {
+  Status exchange_whole() {
     // By dtype, shape and hash: the tensors that hold it.
     std::map<std::tuple<Dtype, Extents, std::string>, std::vector<std::size_t>> holders;
     for (std::size_t j = whole_.size(); j-- > 0;)
@@ -236,6 +238,9 @@ class RepairSearch {
       const auto found =
           holders.find({checkpoint_.dtype(whole_[i].tensor), whole_[i].shape, whole_[i].expected});
       if (found == holders.end() || found->second.empty()) continue;
+      // Equal hashes can be made by hand.
+      SHW_TRY(const bool is_held, holds(whole_[found->second.back()].tensor, whole_[i]));
+      if (!is_held) continue;
       source[i] = found->second.back();
       found->second.pop_back();
     }
@@ -247,6 +252,19 @@ class RepairSearch {
             {chunk, whole(copy_of(checkpoint_.sizes(chunk))), copy_of(checkpoint_.offsets(chunk))});
       found_.push_back(std::move(out));
     }
+    return {};
+  }
+  // Whether `tensor` has every byte that is expected of another one.
+  Result<bool> holds(TensorId tensor, const MovedWhole& other) {
+    SHW_TRY(const TargetTensor wanted, copy_of_entry(expected_, other.entry));
+    auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
+    if (!values || values->uncovered != 0) return false;
+    // Padding is expected to be as it is.
+    auto own = read_tensor(checkpoint_, other.tensor, kMostRearranged);
+    if (!own || own->uncovered != 0) return false;
+    HeldTensor was{wanted.dtype, wanted.shape, std::move(own->bytes)};
+    SHW_CHECK(read_wanted(wanted, was));
+    return was.bytes == values->bytes;
   }
   static bool is_in_ring(std::size_t first, const std::vector<std::size_t>& source) {
     std::size_t at = first;

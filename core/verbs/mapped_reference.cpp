@@ -295,7 +295,7 @@ void add_repairs(const Checkpoint& checkpoint, const std::vector<Diagnosis>& rep
     const std::size_t others = finding.subjects.size() - known;
     finding.remedy = Remedy{
         "retile", true,
-        fmt::format("put the elements of {} where the map of the reference has them: each is at "
+        fmt::format("Put the elements of {} where the map of the reference has them: each is at "
                     "hand, and no value changes{}",
                     plural(known, "tensor"),
                     others == 0

@@ -66,35 +66,36 @@ struct ZeroFamily {
   std::vector<std::string_view> zero;
 };
 
+Finding zero_finding(const std::vector<std::string>& subjects, std::string cause) {
+  Finding finding;
+  finding.rule = kZeroWeights.id;
+  finding.severity = Severity::kWarning;
+  finding.subjects = subjects;
+  finding.cause = std::move(cause);
+  finding.evidence = {{"count", count_of(subjects.size())}};
+  return finding;
+}
+
 void report_zero_experts(const std::vector<std::string>& subjects,
                          const std::vector<std::string>& details, std::vector<Finding>& findings) {
   if (subjects.empty()) return;
-  Finding finding;
-  finding.rule = kZeroWeights.id;
-  finding.severity = Severity::kWarning;
-  finding.cause = fmt::format(
-      "In {} of stacked experts whole experts are zeros ({}). They were never written, or one "
-      "rank's experts were saved and the rest filled with zeros; a model computes with them "
-      "without "
-      "an error.",
-      plural(subjects.size(), "tensor"), some_of(details));
-  finding.evidence = {{"experts", capped(details)}, {"count", count_of(subjects.size())}};
-  finding.subjects = subjects;
-  findings.push_back(std::move(finding));
+  findings.push_back(zero_finding(
+      subjects,
+      fmt::format("In {} of stacked experts whole experts are zeros ({}). They were never written, "
+                  "or one rank's experts were saved and the rest filled with zeros; a model "
+                  "computes with them without an error.",
+                  plural(subjects.size(), "tensor"), some_of(details))));
+  findings.back().evidence = {{"experts", capped(details)}, {"count", count_of(subjects.size())}};
 }
 
-void report_zero_vocabulary(std::vector<std::string> subjects, std::vector<Finding>& findings) {
+void report_zero_vocabulary(const std::vector<std::string>& subjects,
+                            std::vector<Finding>& findings) {
   if (subjects.empty()) return;
-  Finding finding;
-  finding.rule = kZeroWeights.id;
-  finding.severity = Severity::kWarning;
-  finding.cause = fmt::format(
-      "{} {} nothing but zeros: all tokens are the same to the model. It was allocated and never "
-      "written, unless this is the step before the first.",
-      some_of(subjects), subjects.size() == 1 ? "is" : "are");
-  finding.evidence = {{"count", count_of(subjects.size())}};
-  finding.subjects = std::move(subjects);
-  findings.push_back(std::move(finding));
+  findings.push_back(zero_finding(
+      subjects,
+      fmt::format("{} {} nothing but zeros: all tokens are the same to the model. It was allocated "
+                  "and never written, unless this is the step before the first.",
+                  some_of(subjects), subjects.size() == 1 ? "is" : "are")));
 }
 
 // Finds unwritten layers and experts: most siblings have values. If zero initialisation is by
@@ -119,7 +120,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
     if (counts->zero == counts->count) family.zero.push_back(c.fqn(tensor));
   }
   report_zero_experts(stacked, stacked_details, findings);
-  report_zero_vocabulary(std::move(vocabulary), findings);
+  report_zero_vocabulary(vocabulary, findings);
   Finding finding;
   finding.rule = kZeroWeights.id;
   finding.severity = Severity::kWarning;
