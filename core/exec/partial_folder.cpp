@@ -128,8 +128,18 @@ Result<JournalHeader> header_of(const Store& store, const FolderRun& run) {
     SHW_TRY(header.inputs[i].folder, store.resolved(run.inputs[i]->directory()->name()));
   }
   for (const WatchedFile& watched : run.watched) {
-    if (watched.entry.kind == EntryKind::kFile)
+    const auto& directory = run.inputs[watched.input]->directory();
+    const bool is_made = directory != nullptr && directory->is_made(watched.entry.path);
+    if (watched.entry.kind == EntryKind::kFile && !is_made)
       header.inputs[watched.input].files.push_back(watched.entry);
+  }
+  // What is computed has inputs of its own.
+  for (const Checkpoint* input : run.inputs) {
+    if (input->directory() == nullptr) continue;
+    for (FilesOfFolder& one : input->directory()->made_of()) {
+      SHW_TRY(std::string folder, store.resolved(one.folder));
+      header.inputs.push_back({std::move(folder), std::move(one.files)});
+    }
   }
   return header;
 }

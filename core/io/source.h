@@ -65,6 +65,11 @@ struct Entry {
   std::int64_t changed_ns = 0;
 };
 
+struct FilesOfFolder {
+  std::string folder;  // Directory::name
+  std::vector<Entry> files;
+};
+
 // A folder to read from. Paths are relative; absolute paths and paths with ".." are refused with
 // kDamaged.
 class Directory {
@@ -76,6 +81,10 @@ class Directory {
   virtual Result<std::vector<Entry>> list(std::size_t limit = 2'000'000) const = 0;
   virtual Entry stat(const std::string& path) const = 0;
   virtual Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const = 0;
+  // True if open() gives other bytes than lie under name() + "/" + path.
+  virtual bool is_made([[maybe_unused]] const std::string& path) const { return false; }
+  // Files of other folders, or of this one, that such bytes are computed of.
+  virtual std::vector<FilesOfFolder> made_of() const { return {}; }
 };
 
 // True for a relative path without "..", NUL bytes and empty parts.

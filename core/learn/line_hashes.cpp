@@ -5,9 +5,9 @@
 
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
+#include "core/facts/values/box_bytes.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/formats/box_reader.h"
-#include "core/learn/box_bytes.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/base/parallel.h"
-#include "core/learn/box_bytes.h"
+#include "core/facts/values/box_bytes.h"
 #include "core/maps/choose_map.h"
 #include "core/maps/map_steps.h"
 #include "core/tensor/cast.h"

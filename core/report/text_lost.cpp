@@ -63,6 +63,8 @@ std::string other_ranks_to_text(const RepairResult& result) {
 }
 
 std::string loss_in_words(const RepairResult& result) {
+  if (result.rounded != 0)
+    return plural(result.rounded, "tensor") + " rounded to the dtype, nothing else is lost";
   if (!result.lossless) return "what is not kept stands in the certificate";
   return result.left_out.empty() ? "nothing is lost" : "no element is lost";
 }

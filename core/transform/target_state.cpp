@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/facts/storage/filled.h"
-#include "core/facts/values/dequantised.h"
+#include "core/facts/values/computed_tensors.h"
 #include "core/model/index_only_tensors.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/box_index.h"
@@ -120,7 +120,7 @@ Result<TargetTensor> target_tensor(const TargetState& all, std::uint32_t input, 
   out.requires_grad = holder.requires_grad(tensor);
   out.shape = copy_of(holder.shape(tensor));
   out.path.assign(holder.path(tensor).begin(), holder.path(tensor).end());
-  out.is_cast = is_rounded_in_decoding(holder, tensor);
+  out.is_cast = is_rounded_in_computing(holder, tensor);
   if (input == 0) {
     out.before = tensor;
     if (auto loss = all.losses.find(out.fqn); loss != all.losses.end()) out.loss = loss->second;

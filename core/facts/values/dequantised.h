@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -16,9 +15,5 @@ namespace shw {
 // be decoded stays as it is stored, and a finding says why.
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress);
-
-// A weight of dequantised() whose numbers, which are computed in float32, were rounded to the dtype
-// that it has.
-bool is_rounded_in_decoding(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

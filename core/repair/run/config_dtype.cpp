@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/formats/common/python_json.h"
 #include "core/io/read_whole.h"
+#include "core/repair/run/made_files.h"
 
 namespace shw {
 namespace {
@@ -72,10 +73,8 @@ void say_dtype_in_config(const Checkpoint& source, FolderRun& run) {
   auto text = changed_config(*source.directory(), *from, *to);
   if (!text) return;
   run.copied.erase(config);
-  const auto file = static_cast<std::uint32_t>(run.laid_out.files.size());
-  run.laid_out.files.push_back({kConfig, text->size(), true});
   const auto bytes = std::as_bytes(std::span(*text));
-  run.laid_out.before.push_back({file, 0, Bytes(bytes.begin(), bytes.end())});
+  write_instead(kConfig, Bytes(bytes.begin(), bytes.end()), run);
 }
 
 }  // namespace shw

@@ -9,6 +9,7 @@
 #include "core/repair/proof/compare_target.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/config_dtype.h"
+#include "core/repair/run/made_files.h"
 #include "core/repair/run/neighbours.h"
 #include "core/repair/run/touched.h"
 #include "core/transform/left_records.h"
@@ -26,6 +27,19 @@ Status prove_rest(const ProvingTarget& proving) {
   return keeps_attributes ? Status{} : differs_from_target("", "other attributes");
 }
 
+// Tensors that were rounded to their dtype; 0 where anything else keeps it from being lossless.
+std::size_t only_rounded(const Certificate& certificate) {
+  if (certificate.lossless || !certificate.dropped.empty() || certificate.trimmed != 0 ||
+      !certificate.of_other_ranks.empty() || has_damage(certificate))
+    return 0;
+  std::size_t rounded = 0;
+  for (const TensorCertificate& tensor : certificate.tensors) {
+    if (tensor.lost != 0) return 0;
+    rounded += tensor.is_cast ? 1 : 0;
+  }
+  return rounded;
+}
+
 // What is none of the tiles, and the certificate. Whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
@@ -37,6 +51,7 @@ Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   SHW_CHECK(write_certificate(proving.written, done.proved.hashes, done.run.integrity, certificate,
                               proving.progress));
   told.damage = damage_in(certificate);
+  told.rounded = only_rounded(certificate);
   return certificate.lossless;
 }
 
@@ -97,6 +112,7 @@ Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
   } else {
     prepared.neighbours = choose_neighbours(all.source(), wanted.weights_only, run);
     say_dtype_in_config(all.source(), run);
+    SHW_CHECK(write_made_files(all.source(), run));
   }
   return prepared;
 }

@@ -30,6 +30,7 @@ struct RepairResult {
   std::string output;       // the directory
   std::string certificate;  // the file
   bool lossless = true;
+  std::size_t rounded = 0;     // tensors whose values were rounded, where nothing else is lost
   std::size_t files_kept = 0;  // that an earlier run had made already
   DeviceUse device = {};       // what made the elements
   TeamTraffic traffic = {};    // what carried tiles between workers

@@ -1,4 +1,4 @@
-#include "core/learn/box_bytes.h"
+#include "core/facts/values/box_bytes.h"
 
 #include <cstring>
 
