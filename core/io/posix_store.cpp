@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/base/checked.h"
+#include "core/io/asked_end.h"
 #include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/posix_error.h"
@@ -33,6 +34,13 @@ class PosixStore final : public Store {
                                                          &std::free);
     };
     if (auto whole = resolve(path)) return std::string(whole.get());
+    if (auto end = asked_end(path)) {
+      SHW_TRY(end->before, resolved(end->before));
+      for (std::string& other : end->others) {
+        SHW_TRY(other, resolved(other));
+      }
+      return to_path(*end);
+    }
     std::string clean = without_trailing_slashes(path);
     auto parent = resolve(parent_of(clean));
     if (parent == nullptr) {

@@ -19,10 +19,10 @@ using Words = std::vector<std::string>;
 
 // Inside core: a room includes itself and the rooms above it in this table, nothing else. The order
 // is design section 3's.
-const Words kRooms = {"base",    "tensor",  "io",        "hdf5",    "model",   "mesh",
-                      "tiles",   "formats", "hdf5_view", "spec",    "facts",   "rules",
-                      "explain", "program", "exec",      "cluster", "compare", "transform",
-                      "maps",    "learn",   "repair",    "report",  "verbs",   "session"};
+const Words kRooms = {"base",    "tensor",    "io",      "hdf5",    "model",     "mesh",  "tiles",
+                      "formats", "hdf5_view", "spec",    "facts",   "combine",   "rules", "explain",
+                      "program", "exec",      "cluster", "compare", "transform", "maps",  "learn",
+                      "repair",  "report",    "verbs",   "session"};
 
 struct Layer {
   std::string folder;

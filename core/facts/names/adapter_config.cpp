@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
@@ -40,6 +41,35 @@ bool is_set(const Json& object, const char* key) {
   return !found->empty();
 }
 
+std::optional<double> adapter_number(const Json& value) {
+  if (!value.is_number()) return std::nullopt;
+  return value.get<double>();
+}
+
+// PEFT computes the first matrices of these from the base's weight, and takes their product off it.
+std::string changing_start(const Json& object) {
+  const auto found = object.find("init_lora_weights");
+  if (found == object.end() || !found->is_string()) return {};
+  const auto text = found->get<std::string>();
+  for (const char* start : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
+    if (text.starts_with(start)) return text;
+  }
+  return {};
+}
+
+void read_scale(const Json& object, AdapterConfig& config) {
+  if (auto alpha = object.find("lora_alpha"); alpha != object.end())
+    config.alpha = adapter_number(*alpha);
+  if (auto all = object.find("alpha_pattern"); all != object.end() && all->is_object()) {
+    for (const auto& [module, value] : all->items()) {
+      if (auto alpha = adapter_number(value)) config.alpha_pattern.emplace_back(module, *alpha);
+    }
+  }
+  config.use_rslora = is_set(object, "use_rslora");
+  config.fan_in_fan_out = is_set(object, "fan_in_fan_out");
+  config.changes_base = changing_start(object);
+}
+
 AdapterConfig adapter_config_in(const Json& object) {
   AdapterConfig config;
   if (auto type = object.find("peft_type"); type != object.end() && type->is_string())
@@ -54,6 +84,7 @@ AdapterConfig adapter_config_in(const Json& object) {
   config.saved = adapter_texts(object, "modules_to_save");
   config.of_some_layers = is_set(object, "layers_to_transform");
   config.use_dora = is_set(object, "use_dora");
+  read_scale(object, config);
   for (const char* key :
        {"use_qalora", "use_bdlora", "target_parameters", "layer_replication", "megatron_config"})
     config.has_other_rows = config.has_other_rows || is_set(object, key);
@@ -110,6 +141,23 @@ std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::str
     if (ends_in_module(module, pattern)) return rank;
   }
   return config.rank;
+}
+
+std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,
+                                      std::int64_t rank) {
+  std::optional<double> alpha = config.alpha;
+  bool is_found = false;
+  for (const auto& [pattern, value] : config.alpha_pattern) {
+    if (!is_literal(pattern)) return std::nullopt;
+    if (!ends_in_module(module, pattern)) continue;
+    // The first of the file's order counts, which is not known here.
+    if (is_found && alpha != value) return std::nullopt;
+    is_found = true;
+    alpha = value;
+  }
+  if (!alpha || rank <= 0) return std::nullopt;
+  const auto of_rank = static_cast<double>(rank);
+  return *alpha / (config.use_rslora ? std::sqrt(of_rank) : of_rank);
 }
 
 std::optional<LoraName> lora_name(std::string_view fqn) {

@@ -25,6 +25,13 @@ struct AdapterConfig {
   bool use_dora = false;
   bool of_some_layers = false;  // "layers_to_transform"
   bool has_other_rows = false;  // its matrices are stacked or split in another way
+  // What B x A is multiplied with: alpha / r, with rslora alpha / sqrt(r).
+  std::optional<double> alpha;  // "lora_alpha"
+  std::vector<std::pair<std::string, double>> alpha_pattern;
+  bool use_rslora = false;
+  bool fan_in_fan_out = false;  // the base's weights are [in, out]
+  // How the matrices were begun, where that changes the base's own weights as well ("pissa").
+  std::string changes_base;
 };
 
 // nullopt if there is none; an error if it is not JSON.
@@ -33,6 +40,11 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
 // The LoRA rank of a module ("model.layers.0.self_attn.q_proj"); nullopt if a regular expression
 // may override it.
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module);
+
+// What the product of a module's matrices, of this rank, is multiplied with; nullopt if the config
+// does not say it, or says it by a regular expression.
+std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,
+                                      std::int64_t rank);
 
 // True if the last parts of `module` are `target`, for example "q_proj" or "self_attn.q_proj".
 bool ends_in_module(std::string_view module, std::string_view target);

@@ -11,6 +11,8 @@ constexpr auto kCompanions = std::to_array<std::string_view>({
     "config.json",
     "generation_config.json",
     "adapter_config.json",
+    "delta.json",
+    "extraction.json",
     "scheduler_config.json",
     "preprocessor_config.json",
     "video_preprocessor_config.json",

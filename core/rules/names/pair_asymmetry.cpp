@@ -5,6 +5,7 @@
 
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/names/delta_names.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/rules.h"
 
@@ -47,7 +48,9 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
     std::string_view fqn = c.fqn(tensor);
     auto name = partner_of(fqn);
     auto other = name ? c.find(*name) : std::nullopt;
-    if (!other || parse_state_fqn(fqn) || same(c.shape(tensor), c.shape(*other))) continue;
+    if (!other || lists_changes(fqn) || parse_state_fqn(fqn) ||
+        same(c.shape(tensor), c.shape(*other)))
+      continue;
     if (explained.contains(fqn) || explained.contains(*name)) continue;
     finding.subjects.emplace_back(fqn);
     shapes.push_back(std::string(fqn) + " " + to_text(c.shape(tensor)) + ", " + *name + " " +

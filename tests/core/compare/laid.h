@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/formats/common/codecs.h"
@@ -61,11 +63,12 @@ inline Extents turned_strides(const Extents& sizes) {
   return strides;
 }
 
-// `cut_off`: bytes that are missing at the end of the file. `met`: what opening it says.
-inline std::shared_ptr<const Checkpoint> laid(const std::vector<LaidTensor>& tensors,
-                                              const std::string& folder = "memory",
-                                              std::size_t cut_off = 0,
-                                              const std::vector<Finding>& met = {}) {
+// `cut_off`: bytes that are missing at the end of the file. `met`: what opening it says. `beside`:
+// other files of the folder, with their text.
+inline std::shared_ptr<const Checkpoint> laid(
+    const std::vector<LaidTensor>& tensors, const std::string& folder = "memory",
+    std::size_t cut_off = 0, const std::vector<Finding>& met = {},
+    const std::vector<std::pair<std::string, std::string>>& beside = {}) {
   Bytes file;
   CheckpointBuilder builder;
   for (const Finding& finding : met) builder.add_finding(finding);
@@ -85,7 +88,12 @@ inline std::shared_ptr<const Checkpoint> laid(const std::vector<LaidTensor>& ten
     }
   }
   file.resize(file.size() - cut_off);
-  builder.set_directory(memory_directory(folder, {{"data", std::move(file)}}));
+  std::vector<std::pair<std::string, Bytes>> files{{"data", std::move(file)}};
+  for (const auto& [name, text] : beside) {
+    const auto bytes = std::as_bytes(std::span(text));
+    files.emplace_back(name, Bytes(bytes.begin(), bytes.end()));
+  }
+  builder.set_directory(memory_directory(folder, std::move(files)));
   std::size_t next = 0;
   for (const LaidTensor& tensor : tensors) {
     std::vector<LaidTile> tiles = tensor.tiles;

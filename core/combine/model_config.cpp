@@ -1,0 +1,74 @@
+#include "core/combine/model_config.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "core/base/json.h"
+
+namespace shw {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
+constexpr const char* kModelConfig = "config.json";
+constexpr const char* kVocabulary = "vocab_size";
+
+bool set_vocabulary(Json& object, std::int64_t before, std::int64_t now) {
+  auto found = object.find(kVocabulary);
+  if (found == object.end() || !found->is_number_integer() || *found != before) return false;
+  *found = now;
+  return true;
+}
+
+// Null where it is not there or no JSON.
+Json config_of(const Directory& folder) {
+  if (folder.stat(kModelConfig).kind != EntryKind::kFile) return {};
+  auto source = folder.open(kModelConfig);
+  if (!source || (*source)->size() > kMostConfig) return {};
+  auto bytes = read_bytes(**source, 0, (*source)->size());
+  if (!bytes) return {};
+  return parse_json<Json>({reinterpret_cast<const char*>(bytes->data()), bytes->size()}).tree;
+}
+
+std::shared_ptr<const ByteSource> config_file(const Json& config) {
+  const std::string text = config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const auto view = std::as_bytes(std::span(text));
+  return memory_source(kModelConfig, Bytes(view.begin(), view.end()));
+}
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> config_with_vocabulary(const Directory& folder,
+                                                         std::int64_t before, std::int64_t now) {
+  Json config = config_of(folder);
+  bool is_set = config.is_object() && set_vocabulary(config, before, now);
+  if (auto text = config.find("text_config");
+      config.is_object() && text != config.end() && text->is_object())
+    is_set = set_vocabulary(*text, before, now) || is_set;
+  return is_set ? config_file(config) : nullptr;
+}
+
+std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std::string& key,
+                                              const std::string& value) {
+  Json config = config_of(folder);
+  if (!config.is_object()) return nullptr;
+  config[key] = Json::parse(value);
+  return config_file(config);
+}
+
+std::vector<std::shared_ptr<const ByteSource>> tokenizer_files(const Directory& folder) {
+  constexpr auto kNames = std::to_array<const char*>(
+      {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+       "tokenizer.model", "vocab.json", "merges.txt", "vocab.txt", "chat_template.jinja"});
+  std::vector<std::shared_ptr<const ByteSource>> files;
+  for (const char* name : kNames) {
+    if (folder.stat(name).kind != EntryKind::kFile) continue;
+    if (auto source = folder.open(name)) files.push_back(std::move(*source));
+  }
+  return files;
+}
+
+}  // namespace shw

@@ -1,0 +1,60 @@
+#include "core/io/asked_end.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace shw {
+namespace {
+
+constexpr std::string_view kMark = "/@";
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
+}
+
+std::vector<std::string> parted(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<AskedEnd> end_at(std::string_view path, std::size_t at) {
+  const std::string_view end = path.substr(at + kMark.size());
+  const std::size_t equals = end.find('=');
+  const std::string_view asked = end.substr(0, equals);
+  const std::size_t colon = asked.find(':');
+  AskedEnd found{std::string(path.substr(0, at)), std::string(asked.substr(0, colon))};
+  if (colon != std::string_view::npos) found.numbers = asked.substr(colon + 1);
+  if (equals != std::string_view::npos) found.others = parted(end.substr(equals + 1));
+  if (!is_word(found.word) || asked.find('/') != std::string_view::npos) return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+std::optional<AskedEnd> asked_end(const std::string& path) {
+  std::optional<AskedEnd> last;
+  for (std::size_t at = path.rfind(kMark); at != std::string::npos && at > 0;
+       at = path.rfind(kMark, at - 1)) {
+    auto found = end_at(path, at);
+    if (!found) continue;
+    if (!found->others.empty()) return found;
+    if (!last) last = std::move(found);
+  }
+  // A word without others that stands before something else is a part of that path.
+  return last && to_path(*last) == path ? last : std::nullopt;
+}
+
+std::string to_path(const AskedEnd& end) {
+  std::string path = end.before + std::string(kMark) + end.word;
+  if (!end.numbers.empty()) path += ":" + end.numbers;
+  for (std::size_t i = 0; i < end.others.size(); ++i) path += (i == 0 ? "=" : ",") + end.others[i];
+  return path;
+}
+
+}  // namespace shw

@@ -1,0 +1,47 @@
+#include "core/io/asked_end.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/io/store.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+
+TEST_CASE("asked_end: a path without an end has none") {
+  for (const char* path : {"", "/", "a/b", "a@b", "a/@", "/@merged=b", "a/@Merged=b",
+                           "a/@me rged=b", "a/@latest/model", "a/@dequantised/b"})
+    CHECK_FALSE(asked_end(path).has_value());
+}
+
+TEST_CASE("asked_end: word, numbers and others") {
+  const auto end = asked_end("runs/a/@average:0.5,0.5=runs/b,/c");
+  REQUIRE(end.has_value());
+  CHECK(end->before == "runs/a");
+  CHECK(end->word == "average");
+  CHECK(end->numbers == "0.5,0.5");
+  CHECK(end->others == std::vector<std::string>{"runs/b", "/c"});
+  CHECK(to_path(*end) == "runs/a/@average:0.5,0.5=runs/b,/c");
+}
+
+TEST_CASE("asked_end: ends follow one another, and others may have one") {
+  const auto merged = asked_end("a/@dequantised/@merged=b/@merged=c");
+  REQUIRE(merged.has_value());
+  CHECK(merged->before == "a/@dequantised/@merged=b");
+  CHECK(merged->others == std::vector<std::string>{"c"});
+  const auto average = asked_end("a/@average=b/@dequantised,c/@dequantised");
+  REQUIRE(average.has_value());
+  CHECK(average->others == std::vector<std::string>{"b/@dequantised", "c/@dequantised"});
+  CHECK(asked_end("a/@dequantised")->word == "dequantised");
+}
+
+TEST_CASE("asked_end: a store resolves every path of it") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "a");
+  std::filesystem::create_directories(folder / "b");
+  const auto resolved = posix_store().resolved(folder / "a/../a/@merged=" + (folder / "b/../b"));
+  REQUIRE(resolved.has_value());
+  const std::string real = std::filesystem::canonical(folder.path()).string();
+  CHECK(*resolved == real + "/a/@merged=" + real + "/b");
+}
