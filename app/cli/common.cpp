@@ -15,7 +15,7 @@
 #include "core/report/answers.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
-#include "core/verbs/dequantised_path.h"
+#include "core/verbs/asked_path.h"
 #include "core/verbs/newest_step.h"
 #include "gpu/cuda_executor.h"
 

@@ -166,6 +166,17 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
                     "a value of the map that nothing else says: groups=8, model=llama, form=local")
         ->type_name("NAME=VALUE");
   }
+  if (takes(shape, 'W')) {
+    verb.add_option("--weights", options.weights,
+                    "one for each checkpoint, in their order: 0.5,0.3,0.2; without: all the same")
+        ->type_name("X,Y,...");
+  }
+  if (takes(shape, 'R')) {
+    verb.add_option("--rank", options.lora_rank, "of the matrices")
+        ->check(CLI::Range(1, 4096).description(""))
+        ->type_name("R")
+        ->capture_default_str();
+  }
   if (takes(shape, 't')) {
     // A map of one's own may have other words: run_convert() checks it.
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
@@ -199,6 +210,10 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->type_name("BYTES");
     verb.add_flag("--dequantise", options.dequantise,
                   "quantised weights become the numbers that they stand for");
+    verb.add_option("--quantise", options.quantise,
+                    "weights of linear modules in FP8 with a scale for each 128x128, or stacked "
+                    "experts in MXFP4; fp8-block,64x64 has other blocks")
+        ->type_name("fp8-block|fp8-block-ue8m0|mxfp4");
   }
 }
 
@@ -335,6 +350,30 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the same weights as another program saves them")
         ->required();
+  } else if (name == "merge") {
+    verb.add_option("BASE", options.checkpoint, "the model that the adapter was trained on")
+        ->required();
+    verb.add_option("ADAPTER", options.inputs,
+                    "a folder with adapter_config.json; several are added one after the other")
+        ->required();
+  } else if (name == "average") {
+    verb.add_option("A", options.checkpoint, "a checkpoint; what is not averaged is taken from it")
+        ->required();
+    verb.add_option("OTHERS", options.inputs, "more checkpoints of the same model")->required();
+  } else if (name == "delta") {
+    verb.add_option("BASE", options.checkpoint, "a checkpoint")->required();
+    verb.add_option("RESULT", options.inputs, "the one that the delta is to make of it")
+        ->required()
+        ->expected(1);
+  } else if (name == "apply") {
+    verb.add_option("BASE", options.checkpoint, "the checkpoint that the delta was made from")
+        ->required();
+    verb.add_option("DELTA", options.inputs, "what `delta` wrote")->required()->expected(1);
+  } else if (name == "extract") {
+    verb.add_option("TUNED", options.checkpoint, "a model that was trained further")->required();
+    verb.add_option("BASE", options.inputs, "the model that it was trained from")
+        ->required()
+        ->expected(1);
   } else if (name == "completion") {
     take_one_of(verb.add_option("FORM", options.subject,
                                 "for which shell, or the manual in one of two forms"),

@@ -10,7 +10,8 @@ namespace {
 // --placements, f --fail-on, g
 // --fill, v --data alone, n --baseline and --policy, e --format, w --world, r --rows and --tp, b
 // --memory, k --roll-back, y --yes, c --placements, t --to and what else convert takes, A --against
-// of verify, N --ignore, S --sort, --reverse and --columns of ls, h --integrity, H --paths and
+// of verify, W --weights of average, R --rank of extract, N --ignore, S --sort, --reverse and
+// --columns of ls, h --integrity, H --paths and
 // --copy, T
 // --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
 // counts, M --processes, B --map and --set, F --fail-on of report.
@@ -131,6 +132,46 @@ constexpr VerbRow kVerbs[] = {
      "norms "
      "of ones, are matched by name, and the answer says which. Exit code 1: a tensor of B is not "
      "explained."},
+    {"merge", "oytbhuM", "Add a LoRA adapter to its base model",
+     "shardwright merge llama adapter --out llama-tuned\n"
+     "  shardwright merge llama-4bit adapter --dequantise        a quantised base is decoded "
+     "first\n"
+     "  shardwright diff llama/@merged=adapter other --data      without writing anything",
+     "As PEFT's merge_and_unload(), without the model and in any memory: W + scale B A, computed "
+     "in "
+     "float32 and rounded once to the dtype of each weight. The scale comes from "
+     "adapter_config.json (lora_alpha, r, alpha_pattern, use_rslora). DoRA, embeddings, "
+     "convolutions, trained biases and modules_to_save are merged too. The base may be in any "
+     "format and any tiles, and the result has its format, config and tokenizer.\n\nWhat has no "
+     "place in the base is an error that names it. Adapters that change the base when they are "
+     "loaded (PiSSA, OLoRA, LoftQ) and other kinds than LoRA are refused."},
+    {"average", "WoytbhuM", "Average checkpoints of one model",
+     "shardwright average step_8000 step_9000 step_10000 --out averaged\n"
+     "  shardwright average a b --weights 0.7,0.3 --out mixed\n"
+     "  shardwright average a b c --weights 1,1,-1 --out task     a + (b - c)",
+     "Every floating weight becomes the weighted sum, in float64 and rounded once to A's dtype. "
+     "Formats and tiles may differ. Integers are A's own; optimizer states and other entries that "
+     "are no weights are left out. Weights have to come to 1."},
+    {"delta", "oytbhuM", "Write what makes one checkpoint of another",
+     "shardwright delta step_8000 step_9000 --out d\n"
+     "  shardwright apply step_8000 d --out step_9000-again",
+     "The elements whose bits differ, with their places: exact, and small where training changed "
+     "few of them. Tensors of which most changed, new ones, and those of another shape or dtype "
+     "are "
+     "in it whole. delta.json has the hashes of both sides. Entries that are not tensors are left "
+     "out. Formats and tiles may differ."},
+    {"apply", "oytbhuM", "Make the second checkpoint again, from the first and a delta",
+     "shardwright apply step_8000 d --out step_9000-again",
+     "Refused where the hash of what comes out is not that of the checkpoint that the delta stands "
+     "for: another base, or a delta that is damaged. Entries that are not "
+     "tensors are the base's."},
+    {"extract", "RoytbhuM", "Make a LoRA adapter of what a model learned",
+     "shardwright extract llama-tuned llama --rank 32 --out adapter\n"
+     "  shardwright merge llama adapter --out again",
+     "Of each two-dimensional weight that differs from BASE the nearest product of two matrices of "
+     "that rank (truncated singular value decomposition). Embeddings, norms and biases that differ "
+     "are in the adapter whole. The result is what PEFT loads. How much of the change the matrices "
+     "leave out is said, and for each weight in extraction.json. `delta` is exact, and larger."},
     {"export-hdf5", "sadmoH",
      "A small HDF5 file through which h5py reads every tensor where it lies",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
@@ -202,7 +243,8 @@ constexpr VerbRow kVerbs[] = {
 constexpr VerbGroup kGroups[] = {
     {"Look", "info ls show map stats hash"},
     {"Judge", "check explain diff verify"},
-    {"Change", "plan repair reshard convert learn resume undo commit"},
+    {"Change",
+     "plan repair reshard convert learn merge extract average delta apply resume undo commit"},
     {"Share", "report export-hdf5 gui demo completion"},
 };
 

@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
 
 #include "app/cli/verb_options.h"
 #include "app/cli/verbs.h"
@@ -111,9 +114,10 @@ void print_written(Context& context, const RepairResult& result,
   context.terminal.out_line(
       inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
             "written, and proved against the source") +
-      ", " + loss_in_words(result) + "\n" + out_of_range_to_text(result) + damage_to_text(result) +
-      other_ranks_to_text(result) + left_out_to_text(result) + "  checkpoint   " +
-      printable(result.output) + "\n  certificate  " + printable(result.certificate));
+      ", " + (context.options.verb == "extract" ? "as it was computed" : loss_in_words(result)) +
+      "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
+      left_out_to_text(result) + "  checkpoint   " + printable(result.output) +
+      "\n  certificate  " + printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
                        (context.options.in_place
@@ -206,6 +210,28 @@ int run_reshard(Context& context) {
   return write_result(context, *opened, *plan, "-resharded");
 }
 
+namespace {
+
+int convert_as(Context& context, const VerbOptions& said, const std::string& suffix) {
+  const Options& options = context.options;
+  auto opened = open_all(context);
+  if (!opened) return fail_with(context, opened.error());
+  const bool is_mapped = verbs::asks_for_map(said, options.mapping);
+  auto made = is_mapped ? verbs::plan_mapped(*opened, said, options.mapping)
+                        : verbs::plan_of_convert(*opened, said, &context.progress);
+  if (!made) return fail_with(context, made.error());
+  if (made->is_empty) {
+    context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
+    return kFindings;  // as ls and grep: nothing was found
+  }
+  for (const std::string& note : made->notes) context.terminal.say(printable(note));
+  if (options.verb == "extract")
+    context.terminal.say(printable(verbs::extraction_note(*opened->checkpoint)));
+  return write_result(context, *opened, made->plan, suffix);
+}
+
+}  // namespace
+
 int run_convert(Context& context) {
   const Options& options = context.options;
   if (options.to.empty() && options.mapping.map.empty())
@@ -220,21 +246,28 @@ int run_convert(Context& context) {
                                     "--to takes no " + options.to,
                                     {},
                                     "write one of " + some_of(targets, targets.size())});
-  auto opened = open_all(context);
-  if (!opened) return fail_with(context, opened.error());
   VerbOptions said = options;
   said.only = options.subject;
-  const bool is_mapped = verbs::asks_for_map(options, options.mapping);
-  auto made = is_mapped ? verbs::plan_mapped(*opened, said, options.mapping)
-                        : verbs::plan_of_convert(*opened, said, &context.progress);
-  if (!made) return fail_with(context, made.error());
-  if (made->is_empty) {
-    context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
-    return kFindings;  // as ls and grep: nothing was found
-  }
-  for (const std::string& note : made->notes) context.terminal.say(printable(note));
-  return write_result(context, *opened, made->plan,
-                      "-" + (options.to.empty() ? "mapped" : options.to));
+  return convert_as(context, said, "-" + (options.to.empty() ? "mapped" : options.to));
+}
+
+int run_combine(Context& context) {
+  const Options& options = context.options;
+  VerbOptions said = options;
+  auto own = verbs::format_to_keep(options.base, &context.progress);
+  if (!own) return fail_with(context, own.error());
+  const bool is_small = options.verb == "delta" || options.verb == "extract";
+  if (said.to.empty()) said.to = is_small ? "safetensors" : *own;
+  said.weights_only = said.weights_only || options.verb == "average";
+  constexpr std::array<std::pair<std::string_view, const char*>, 5> kSuffixes{
+      {{"extract", "-adapter"},
+       {"merge", "-merged"},
+       {"average", "-averaged"},
+       {"delta", "-delta"},
+       {"apply", "-applied"}}};
+  const auto* suffix =
+      std::ranges::find(kSuffixes, options.verb, [](const auto& row) { return row.first; });
+  return convert_as(context, said, suffix->second);
 }
 
 }  // namespace shw::cli

@@ -58,6 +58,7 @@ int run_plan(Context& context);
 int run_repair(Context& context);
 int run_reshard(Context& context);
 int run_convert(Context& context);
+int run_combine(Context& context);  // merge, average, delta, apply, extract
 int run_verify(Context& context);
 int run_undo(Context& context);
 int run_resume(Context& context);

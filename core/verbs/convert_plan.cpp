@@ -8,6 +8,7 @@
 
 #include "core/base/spelling.h"
 #include "core/base/words.h"
+#include "core/combine/extracted_adapter.h"
 #include "core/facts/names/float32_names.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/facts/names/wrapper_marks.h"
@@ -15,6 +16,7 @@
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"
 #include "core/transform/name_pattern.h"
+#include "core/verbs/asked_path.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/refused_by_torch.h"
 #include "core/verbs/weight_entries.h"
@@ -336,6 +338,17 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   SHW_CHECK(write_as(said.to, said.shard_bytes, plan));
   note_refused(converting, format_named(said.to), progress);
   return out;
+}
+
+std::string extraction_note(const Checkpoint& adapter) {
+  return adapter.directory() == nullptr ? "" : extraction_in_words(*adapter.directory());
+}
+
+Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
+  SHW_TRY(const auto checkpoint, open_as_asked(path, progress));
+  const std::string own(checkpoint->format().name);
+  const Format* format = format_named(own);
+  return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");
 }
 
 Result<Plan> plan_convert(const Opened& opened, const VerbOptions& said) {

@@ -16,6 +16,12 @@ struct ConvertPlan {
 Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
                                     Progress* progress);
 
+// The format of the checkpoint where it can be written, else safetensors.
+Result<std::string> format_to_keep(const std::string& path, Progress* progress);
+
+// Of an adapter as `extract` makes it: how much its matrices leave out.
+std::string extraction_note(const Checkpoint& adapter);
+
 // A tensor as steps before a cast leave it.
 struct CastCandidate {
   std::string fqn;

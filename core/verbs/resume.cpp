@@ -5,12 +5,12 @@
 
 #include "core/exec/partial_folder.h"
 #include "core/facts/storage/filled.h"
-#include "core/formats/open.h"
 #include "core/io/owner.h"
 #include "core/io/place.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
 #include "core/repair/run/request.h"
+#include "core/verbs/asked_path.h"
 
 namespace shw::verbs {
 namespace {
@@ -19,7 +19,7 @@ Result<RepairResult> resume_repair(ResumeOrder order, Progress* progress) {
   SHW_TRY(RepairRequest request, request_from_json(order.request, "repair", order.partial));
   order.request = {};
   std::string path = as_typed(order.store, request.said, request.checkpoint);
-  SHW_TRY(auto checkpoint, open_checkpoint(path, progress));
+  SHW_TRY(auto checkpoint, open_as_asked(path, progress));
   SHW_TRY(Plan plan, plan_from_json(*checkpoint, request.plan, order.partial));
   request.plan = {};
   ApplyOptions options;

@@ -15,9 +15,9 @@
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
+#include "core/verbs/asked_path.h"
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
-#include "core/verbs/dequantised_path.h"
 #include "core/verbs/mapped_reference.h"
 
 namespace shw::verbs {
