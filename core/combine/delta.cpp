@@ -384,6 +384,15 @@ Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpo
   for (TensorId tensor : base->tensors()) {
     if (!result->find(base->fqn(tensor))) info.dropped.emplace_back(base->fqn(tensor));
   }
+  if (part.tensors.empty() && info.dropped.empty())
+    return fail(ErrorKind::kUsage, "the two are the same to the bit: there is nothing to write",
+                {result->directory()->name()});
+  if (part.tensors.empty())
+    return fail(ErrorKind::kUnsupported,
+                "lacks " + plural(info.dropped.size(), "tensor") +
+                    " and is the same else: a delta holds at least one tensor",
+                {result->directory()->name()},
+                "`shardwright convert --leave-out PATTERN` leaves tensors out.");
   part.files.push_back(delta_file(info));
   part.made_of = {base, result};
   return only_computed(*result->directory(), std::move(part), progress);

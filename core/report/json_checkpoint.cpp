@@ -47,9 +47,12 @@ Json chunk_json(const Checkpoint& checkpoint, ChunkId chunk) {
 constexpr std::size_t kMostRuns = 65'536;
 
 // The runs of bytes that hold the elements of a chunk, row-major; null where they must be decoded
+// or computed
 // or cannot be found.
 Json runs_json(const Checkpoint& checkpoint, ChunkId chunk) {
   const auto item = checkpoint.item(chunk);
+  const auto& directory = checkpoint.directory();
+  if (directory != nullptr && !directory->made_of().empty()) return nullptr;
   auto runs = ranges(checkpoint, chunk,
                      Box{Extents(checkpoint.sizes(chunk).size(), 0),
                          Extents(checkpoint.sizes(chunk).begin(), checkpoint.sizes(chunk).end())});

@@ -55,6 +55,38 @@ def convert(checkpoint, to, *, progress=None, **options):
                progress=progress)
 
 
+def merge(base, *adapters, progress=None, **options):
+    """LoRA adapters added to their base, one after the other."""
+    return _combined("merge", base, adapters, progress, options)
+
+
+def extract(tuned, base, rank=16, *, progress=None, **options):
+    """A LoRA adapter of what `tuned` learned beside `base`."""
+    return _combined("extract", tuned, (base,), progress, {"rank": rank, **options})
+
+
+def average(first, *others, weights=None, progress=None, **options):
+    """The weighted sum of checkpoints of one model: `weights=[0.5, 0.3, 0.2]`."""
+    if weights is not None:
+        options["weights"] = ",".join(repr(float(weight)) for weight in weights)
+    return _combined("average", first, others, progress, options)
+
+
+def delta(base, result, *, progress=None, **options):
+    """What makes `result` of `base`, exactly."""
+    return _combined("delta", base, (result,), progress, options)
+
+
+def apply(base, delta, *, progress=None, **options):
+    """The checkpoint that the delta was made for."""
+    return _combined("apply", base, (delta,), progress, options)
+
+
+def _combined(verb, first, others, progress, options):
+    return run(verb, _path(first), *map(_path, others), *option_words(options), "--yes",
+               progress=progress)
+
+
 def verify(checkpoint, *, progress=None, **options):
     """Proves a repaired checkpoint against its certificate."""
     return run("verify", _path(checkpoint), *option_words(options), progress=progress)

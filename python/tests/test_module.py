@@ -103,6 +103,21 @@ def test_hashes_tell_the_same_from_another(tmp_path):
     assert sw.diff(GRID, GRID, data=True)["verdict"] == "same"
 
 
+def test_checkpoints_are_combined(tmp_path):
+    first = sw.convert(GRID, "safetensors", out=tmp_path / "a", leave_out="*object*")["output"]
+    rounded = sw.convert(first, "safetensors", out=tmp_path / "b", dtype="bf16")["output"]
+    mean = sw.average(first, rounded, weights=[0.25, 0.75], out=tmp_path / "mean")["output"]
+    assert sw.hash(mean).total != sw.hash(first).total
+    made = sw.delta(first, mean, out=tmp_path / "delta")["output"]
+    again = sw.apply(first, made, out=tmp_path / "again")["output"]
+    assert sw.diff(again, mean, data=True)["verdict"] == "same"
+    computed = sw.open(f"{first}/@applied={made}")
+    assert (computed["cube"][:] == sw.open(mean)["cube"][:]).all()
+    with pytest.raises(sw.ShardwrightError) as error:
+        sw.delta(first, first, out=tmp_path / "none")
+    assert error.value.code == "usage"
+
+
 def test_an_error_has_a_code():
     with pytest.raises(sw.ShardwrightError) as error:
         sw.open("/no/such/checkpoint")
