@@ -43,6 +43,7 @@ struct Options : VerbOptions {
   std::string base;  // merge, average, delta, apply, extract: CHECKPOINT as it was given
   std::vector<std::string> ignored;  // check: rule ids
   bool dequantise = false;           // convert: quantised weights are decoded
+  std::string as_world;              // hash: "hf"
   std::string quantise;              // convert: "fp8-block"
   bool copy = false;
   bool roll_back = false;

@@ -1,11 +1,20 @@
 #include "app/cli/verbs.h"
 #include "core/report/hash_report.h"
+#include "core/verbs/map_convert.h"
 
 namespace shw::cli {
 
 int run_hash(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
+  if (!context.options.as_world.empty() || !context.options.mapping.map.empty()) {
+    ProgressLine line(context.terminal, context.progress);
+    auto view = verbs::mapped_view(*opened, context.options.as_world, context.options.mapping,
+                                   &context.progress);
+    if (!view) return fail_with(context, view.error());
+    opened->checkpoint = std::move(view->checkpoint);
+    for (const std::string& note : view->notes) context.terminal.say(printable(note));
+  }
   auto hashed = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::hash(*opened, context.options.names, &context.progress, context.team);

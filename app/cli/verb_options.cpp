@@ -157,6 +157,11 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
                     "placements by shell patterns of names; without: Shard(0) on the first axis")
         ->type_name("FILE");
   }
+  if (takes(shape, 'V')) {
+    verb.add_option("--as", options.as_world,
+                    "with the names and layouts of another program, through a map")
+        ->type_name("hf|torch_dist|titan|fsdp_dtensor");
+  }
   if (takes(shape, 't') || takes(shape, 'B')) {
     verb.add_option("--map", options.mapping.map,
                     "how names and layouts change: a file, or hf-megatron, hf-titan, "
@@ -177,13 +182,15 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->type_name("R")
         ->capture_default_str();
   }
+  if (takes(shape, 't') || takes(shape, 'V')) {
+    verb.add_option("--config", options.mapping.config,
+                    "a folder with the model's config.json; its tokenizer comes along too")
+        ->type_name("FOLDER");
+  }
   if (takes(shape, 't')) {
     // A map of one's own may have other words: run_convert() checks it.
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
         ->type_name(joined_words(convert_targets()));
-    verb.add_option("--config", options.mapping.config,
-                    "a folder with the model's config.json; its tokenizer comes along too")
-        ->type_name("FOLDER");
     verb.add_option("--leave-out", options.leave_out,
                     "entries that do not come along, by shell patterns of names")
         ->type_name("PATTERN");

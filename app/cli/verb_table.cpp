@@ -14,7 +14,7 @@ namespace {
 // --columns of ls, h --integrity, H --paths and
 // --copy, T
 // --atol and --rtol, P --plain, u --device of what makes and --transport, U --device of what
-// counts, M --processes, B --map and --set, F --fail-on of report.
+// counts, M --processes, B --map and --set, V --as of hash, F --fail-on of report.
 constexpr VerbRow kVerbs[] = {
     {"info", "", "What it is: format, tensors, ranks, bytes",
      "shardwright info step_9000\n  shardwright info step_9000 --json"},
@@ -39,9 +39,11 @@ constexpr VerbRow kVerbs[] = {
      "quotes; without any, all tensors. Tensors that are not whole or hold NaN come first. "
      "Exit code 2: of some tensor elements are missing, cannot be read, or lie in several "
      "tiles."},
-    {"hash", "byM", "One number per tensor, the same for the same elements in any tiles and format",
+    {"hash", "byMVB",
+     "One number per tensor, the same for the same elements in any tiles and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
-     "  shardwright hash step_9000 'model.*' --json",
+     "  shardwright hash step_9000 'model.*' --json\n"
+     "  shardwright hash run/iter_0000100 --as hf     as the Hugging Face model has them",
      "One line per tensor (hash, name, dtype, shape), then one for all of them. Equal lines of two "
      "checkpoints are equal tensors, whatever their meshes, files and formats are: nothing has to "
      "be copied to know it. It shows accidents, not forgery. Every byte is read once. Entries that "

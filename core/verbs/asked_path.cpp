@@ -19,6 +19,7 @@
 #include "core/facts/values/dequantised.h"
 #include "core/formats/open.h"
 #include "core/io/asked_end.h"
+#include "core/verbs/map_convert.h"
 #include "core/verbs/weight_entries.h"
 
 namespace shw::verbs {
@@ -30,7 +31,7 @@ using Checkpoints = std::vector<std::shared_ptr<const Checkpoint>>;
 
 constexpr const char *kDequantised = "dequantised", *kMerged = "merged", *kAverage = "average",
                      *kDelta = "delta-to", *kApplied = "applied", *kAdapter = "adapter",
-                     *kQuantised = "quantised";
+                     *kQuantised = "quantised", *kAs = "as";
 constexpr double kSumTolerance = 1e-6;
 constexpr std::int64_t kMostRank = 4096;
 
@@ -154,6 +155,11 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
   if (end.word == kAdapter) return open_extracted(end, open, progress);
   SHW_TRY(auto stored, open(end.before, progress));
   if (end.word == kDequantised) return dequantised(std::move(stored), progress);
+  if (end.word == kAs) {
+    SHW_TRY(MappedView view,
+            mapped_view({std::move(stored), nullptr, nullptr, {}}, end.numbers, {}, progress));
+    return std::move(view.checkpoint);
+  }
   if (end.word == kQuantised) {
     SHW_TRY(const Quantising wanted, quantising_of(end.numbers));
     return quantised(std::move(stored), wanted, progress);
@@ -165,7 +171,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
 // An end of ours; others are names of folders.
 bool is_known(const AskedEnd& end) {
   if (end.word == kDequantised) return end.others.empty() && end.numbers.empty();
-  if (end.word == kQuantised) return end.others.empty();
+  if (end.word == kQuantised || end.word == kAs) return end.others.empty();
   if (end.word == kAverage) return !end.others.empty();
   if (end.word == kAdapter) return end.others.size() == 1;
   return (end.word == kMerged || end.word == kDelta || end.word == kApplied) &&

@@ -11,6 +11,7 @@
 #include "core/maps/built_in_maps.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
+#include "core/transform/target_view.h"
 
 namespace shw::verbs {
 namespace {
@@ -170,6 +171,24 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
   }
   SHW_CHECK(to->sync());
   return copied;
+}
+
+Result<MappedView> mapped_view(const Opened& opened, const std::string& world,
+                               const MapOptions& mapping, Progress* progress) {
+  if (opened.checkpoint->directory() == nullptr)
+    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
+  if (mapping.map.empty() && !is_world(world))
+    return fail(ErrorKind::kUsage, "\"" + world + "\" is no program of a map", {},
+                "it is one of " + some_of(known_worlds(), 8));
+  VerbOptions said;
+  said.to = world;
+  SHW_TRY(ConvertPlan made, plan_mapped(opened, said, mapping));
+  SHW_TRY(TargetOfPlan target, target_of_plan(opened.checkpoint, made.plan, progress));
+  MappedView view;
+  SHW_TRY(view.checkpoint,
+          target_view(std::make_shared<const TargetState>(std::move(target.all)), progress));
+  view.notes = std::move(made.notes);
+  return view;
 }
 
 }  // namespace shw::verbs
