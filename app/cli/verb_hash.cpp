@@ -1,6 +1,6 @@
 #include "app/cli/verbs.h"
 #include "core/report/hash_report.h"
-#include "core/verbs/map_convert.h"
+#include "core/verbs/mapped_view.h"
 
 namespace shw::cli {
 
@@ -9,8 +9,8 @@ int run_hash(Context& context) {
   if (!opened) return fail_with(context, opened.error());
   if (!context.options.as_world.empty() || !context.options.mapping.map.empty()) {
     ProgressLine line(context.terminal, context.progress);
-    auto view = verbs::mapped_view(*opened, context.options.as_world, context.options.mapping,
-                                   &context.progress);
+    auto view = verbs::mapped_view(opened->checkpoint, context.options.as_world,
+                                   context.options.mapping, &context.progress);
     if (!view) return fail_with(context, view.error());
     opened->checkpoint = std::move(view->checkpoint);
     for (const std::string& note : view->notes) context.terminal.say(printable(note));

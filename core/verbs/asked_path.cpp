@@ -19,7 +19,7 @@
 #include "core/facts/values/dequantised.h"
 #include "core/formats/open.h"
 #include "core/io/asked_end.h"
-#include "core/verbs/map_convert.h"
+#include "core/verbs/mapped_view.h"
 #include "core/verbs/weight_entries.h"
 
 namespace shw::verbs {
@@ -156,8 +156,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
   SHW_TRY(auto stored, open(end.before, progress));
   if (end.word == kDequantised) return dequantised(std::move(stored), progress);
   if (end.word == kAs) {
-    SHW_TRY(MappedView view,
-            mapped_view({std::move(stored), nullptr, nullptr, {}}, end.numbers, {}, progress));
+    SHW_TRY(MappedView view, mapped_view(stored, end.numbers, {}, progress));
     return std::move(view.checkpoint);
   }
   if (end.word == kQuantised) {

@@ -11,18 +11,12 @@
 #include "core/maps/built_in_maps.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
-#include "core/transform/target_view.h"
 
 namespace shw::verbs {
 namespace {
 
 constexpr std::uint64_t kMappedShardBytes = 5'000'000'000;
 constexpr std::uint64_t kMostModelFile = std::uint64_t{64} << 20;
-
-bool is_world(const std::string& word) {
-  const std::vector<std::string> worlds = known_worlds();
-  return std::find(worlds.begin(), worlds.end(), word) != worlds.end();
-}
 
 // One chunk per tensor; of one that stacks layers or experts one per layer.
 void add_tiles(const std::vector<MapTensor>& tensors, std::vector<Step>& steps) {
@@ -45,17 +39,6 @@ void add_tiles(const std::vector<MapTensor>& tensors, std::vector<Step>& steps) 
     }
     steps.emplace_back(std::move(step));
   }
-}
-
-// Which model it is decides names that the tensors alone leave open.
-Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) {
-  if (mapped.to != "hf" || mapped.from == "hf" || !facts.model_type.empty()) return {};
-  return fail(ErrorKind::kUsage,
-              "which Hugging Face model this is stands nowhere beside the checkpoint, and names "
-              "differ between them",
-              {},
-              "give its config.json with --config FOLDER, or say it: --set model=llama (mixtral, "
-              "phi3 and others have names of their own)");
 }
 
 bool is_model_file(const std::string& name) {
@@ -85,13 +68,7 @@ std::string format_of_world(const std::string& world) {
 }
 
 bool asks_for_map(const VerbOptions& said, const MapOptions& mapping) {
-  return !mapping.map.empty() || is_world(said.to);
-}
-
-Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping) {
-  ModelFacts facts = facts_beside(checkpoint);
-  SHW_CHECK(add_map_options(mapping, facts));
-  return facts;
+  return !mapping.map.empty() || names_a_program(said.to);
 }
 
 namespace {
@@ -117,35 +94,21 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping) {
   SHW_CHECK(check_options_of_map(said));
   const Checkpoint& checkpoint = *opened.checkpoint;
-  SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
-  ModelMap named;
-  const ModelMap* map = nullptr;
-  if (!mapping.map.empty()) {
-    SHW_TRY(named, map_named(mapping.map));
-    map = &named;
-  }
-  const bool names_world =
-      map != nullptr ? said.to == map->from || said.to == map->to : is_world(said.to);
-  SHW_TRY(MappedSteps mapped, mapped_steps(checkpoint, map, names_world ? said.to : std::string(),
-                                           facts, said.leave_out));
-  SHW_CHECK(check_model_is_known(mapped, facts));
+  SHW_TRY(MappedByOptions made, mapped_by(checkpoint, said.to, mapping, said.leave_out));
+  MappedSteps& mapped = made.steps;
   ConvertPlan out;
   Plan& plan = out.plan;
   plan = plan_for(opened);
   plan.steps = std::move(mapped.steps);
   plan.weights_only = true;
-  plan.format = names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
+  plan.format = made.names_world || said.to.empty() ? format_of_world(mapped.to) : said.to;
   SHW_TRY(const Format* format, format_to_write(plan.format));
   if (format->traits.one_piece) {
     plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;
   } else {
     add_tiles(mapped.tensors, plan.steps);
   }
-  for (const std::string& leg : mapped.maps)
-    out.notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
-  if (!mapped.left_out.empty())
-    out.notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
-                                    some_of(mapped.left_out)));
+  out.notes = notes_on(mapped);
   return out;
 }
 
@@ -171,24 +134,6 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
   }
   SHW_CHECK(to->sync());
   return copied;
-}
-
-Result<MappedView> mapped_view(const Opened& opened, const std::string& world,
-                               const MapOptions& mapping, Progress* progress) {
-  if (opened.checkpoint->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
-  if (mapping.map.empty() && !is_world(world))
-    return fail(ErrorKind::kUsage, "\"" + world + "\" is no program of a map", {},
-                "it is one of " + some_of(known_worlds(), 8));
-  VerbOptions said;
-  said.to = world;
-  SHW_TRY(ConvertPlan made, plan_mapped(opened, said, mapping));
-  SHW_TRY(TargetOfPlan target, target_of_plan(opened.checkpoint, made.plan, progress));
-  MappedView view;
-  SHW_TRY(view.checkpoint,
-          target_view(std::make_shared<const TargetState>(std::move(target.all)), progress));
-  view.notes = std::move(made.notes);
-  return view;
 }
 
 }  // namespace shw::verbs

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/verbs/convert_plan.h"
-#include "core/verbs/map_options.h"
+#include "core/verbs/mapped_view.h"
 
 namespace shw::verbs {
 
@@ -12,17 +12,6 @@ bool asks_for_map(const VerbOptions& said, const MapOptions& mapping);
 // kUsage says what has to be told beside: a map, a size that nothing says.
 Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping);
-// The checkpoint as the other program has it: names and layouts of `world`, read where they lie. A
-// note a line: what is left out.
-struct MappedView {
-  std::shared_ptr<const Checkpoint> checkpoint;
-  std::vector<std::string> notes = {};
-};
-Result<MappedView> mapped_view(const Opened& opened, const std::string& world,
-                               const MapOptions& mapping, Progress* progress);
-// What --config and --set say, and what lies beside the checkpoint.
-Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& mapping);
-
 // config.json, the tokenizer and their like, of the folder of --config: copied into a result that
 // Hugging Face's libraries load. The names of those that were copied.
 Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,

@@ -1,0 +1,36 @@
+// A checkpoint as another program has it: what the steps of a map make of it, read where it lies.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/maps/map_steps.h"
+#include "core/verbs/map_options.h"
+
+namespace shw::verbs {
+
+// "hf", "torch_dist", "titan", "fsdp_dtensor".
+bool names_a_program(const std::string& word);
+
+// The steps of the map that options or names choose. `to`: a program, or any word where --map is
+// given. kUsage says what has to be told beside: a map, a size that nothing says.
+struct MappedByOptions {
+  MappedSteps steps;
+  bool names_world = false;  // `to` is one of the map's two sides
+};
+Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
+                                  const MapOptions& mapping, const Patterns& leave_out);
+// A line each: by which map, what is left out.
+std::vector<std::string> notes_on(const MappedSteps& mapped);
+
+struct MappedView {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::vector<std::string> notes = {};
+};
+Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoint,
+                               const std::string& to, const MapOptions& mapping,
+                               Progress* progress);
+
+}  // namespace shw::verbs
