@@ -134,7 +134,7 @@ constexpr VerbRow kVerbs[] = {
      "norms "
      "of ones, are matched by name, and the answer says which. Exit code 1: a tensor of B is not "
      "explained."},
-    {"merge", "oytbhuM", "Add a LoRA adapter to its base model",
+    {"merge", "doytbhuM", "Add a LoRA adapter to its base model",
      "shardwright merge llama adapter --out llama-tuned\n"
      "  shardwright merge llama-4bit adapter --dequantise        a quantised base is decoded "
      "first\n"
@@ -147,14 +147,14 @@ constexpr VerbRow kVerbs[] = {
      "format and any tiles, and the result has its format, config and tokenizer.\n\nWhat has no "
      "place in the base is an error that names it. Adapters that change the base when they are "
      "loaded (PiSSA, OLoRA, LoftQ) and other kinds than LoRA are refused."},
-    {"average", "WoytbhuM", "Average checkpoints of one model",
+    {"average", "WdoytbhuM", "Average checkpoints of one model",
      "shardwright average step_8000 step_9000 step_10000 --out averaged\n"
      "  shardwright average a b --weights 0.7,0.3 --out mixed\n"
      "  shardwright average a b c --weights 1,1,-1 --out task     a + (b - c)",
      "Every floating weight becomes the weighted sum, in float64 and rounded once to A's dtype. "
      "Formats and tiles may differ. Integers are A's own; optimizer states and other entries that "
      "are no weights are left out. Weights have to come to 1."},
-    {"delta", "oytbhuM", "Write what makes one checkpoint of another",
+    {"delta", "doytbhuM", "Write what makes one checkpoint of another",
      "shardwright delta step_8000 step_9000 --out d\n"
      "  shardwright apply step_8000 d --out step_9000-again",
      "The elements whose bits differ, with their places: exact, and small where training changed "
@@ -162,12 +162,12 @@ constexpr VerbRow kVerbs[] = {
      "are "
      "in it whole. delta.json has the hashes of both sides. Entries that are not tensors are left "
      "out. Formats and tiles may differ."},
-    {"apply", "oytbhuM", "Make the second checkpoint again, from the first and a delta",
+    {"apply", "doytbhuM", "Make the second checkpoint again, from the first and a delta",
      "shardwright apply step_8000 d --out step_9000-again",
      "Refused where the hash of what comes out is not that of the checkpoint that the delta stands "
      "for: another base, or a delta that is damaged. Entries that are not "
      "tensors are the base's."},
-    {"extract", "RoytbhuM", "Make a LoRA adapter of what a model learned",
+    {"extract", "RdoytbhuM", "Make a LoRA adapter of what a model learned",
      "shardwright extract llama-tuned llama --rank 32 --out adapter\n"
      "  shardwright merge llama adapter --out again",
      "Of each two-dimensional weight that differs from BASE the nearest product of two matrices of "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -251,8 +252,36 @@ int run_convert(Context& context) {
   return convert_as(context, said, "-" + (options.to.empty() ? "mapped" : options.to));
 }
 
+namespace {
+
+// The first input is looked at as what the result is made of; the others are looked at here.
+Status check_inputs(Context& context) {
+  // An adapter is small: every byte is looked at.
+  std::optional<Depth> depth = context.options.depth;
+  if (context.options.verb == "merge" && !depth) depth = Depth::kData;
+  for (const std::string& path : context.options.inputs) {
+    auto findings = [&] {
+      ProgressLine line(context.terminal, context.progress);
+      return verbs::findings_of_input(path, depth, &context.progress);
+    }();
+    if (!findings) return tl::unexpected<Error>(std::move(findings).error());
+    if (!findings->empty() && findings->front().severity == Severity::kError)
+      return fail(ErrorKind::kUnsupported,
+                  "nothing was written: it is broken (" + findings->front().rule +
+                      "): " + findings->front().cause,
+                  {path}, "Repair it first: `shardwright check` says what is wrong.");
+    for (const Finding& finding : *findings)
+      context.terminal.say("warning  " + finding.rule + "  " + printable(path) + ": " +
+                           printable(finding.cause));
+  }
+  return {};
+}
+
+}  // namespace
+
 int run_combine(Context& context) {
   const Options& options = context.options;
+  if (auto checked = check_inputs(context); !checked) return fail_with(context, checked.error());
   VerbOptions said = options;
   auto own = verbs::format_to_keep(options.base, &context.progress);
   if (!own) return fail_with(context, own.error());

@@ -191,6 +191,11 @@ class AdapterMerge {
   }
 
   Result<double> scale_of(const std::string& module, std::int64_t rank) const {
+    if (const auto said = rank_of_module(config_, module); said && *said != rank)
+      return not_merged(
+          fmt::format("the matrices of {} have the rank {}, and adapter_config.json "
+                      "says {}: PEFT refuses them, and the scale is not known",
+                      module, rank, *said));
     if (const auto scale = scale_of_module(config_, module, rank)) return *scale;
     return not_merged(
         fmt::format("what {} is scaled with is not known: adapter_config.json has no "
@@ -213,7 +218,8 @@ class AdapterMerge {
           adapter_->fqn(found->second));
     ReadableTensor magnitude = own(found->second);
     const std::int64_t outputs = product.weight.shape[product.is_transposed ? 1 : 0];
-    if (!is_linear || volume(magnitude.shape) != outputs || magnitude.shape[0] != outputs)
+    if (!is_linear || magnitude.shape.empty() || volume(magnitude.shape) != outputs ||
+        magnitude.shape[0] != outputs)
       return not_merged("is DoRA of something else than a linear module, which is not merged",
                         adapter_->fqn(found->second));
     product.magnitude = std::move(magnitude);

@@ -17,6 +17,7 @@
 #include "core/repair/run/run_plan.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
+#include "core/verbs/asked_path.h"
 
 namespace shw::verbs {
 namespace {
@@ -199,6 +200,18 @@ Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
   bare.mesh.reset();  // the requested mesh, not the saving one
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
   std::erase_if(report.findings, [](const Finding& finding) { return !speaks_against(finding); });
+  return std::move(report.findings);
+}
+
+Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
+                                               Progress* progress) {
+  Opened opened;
+  SHW_TRY(opened.checkpoint, open_as_asked(path, progress));
+  SHW_TRY(CheckReport report, check(opened, depth, progress));
+  std::erase_if(report.findings,
+                [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  std::ranges::stable_partition(
+      report.findings, [](const Finding& finding) { return finding.severity == Severity::kError; });
   return std::move(report.findings);
 }
 

@@ -58,6 +58,9 @@ Result<StepOutlook> look_ahead(const Opened& opened, const Plan& plan, std::uint
 Result<std::vector<Finding>> reasons_to_repair_first(const Opened& opened,
                                                      std::optional<Depth> depth, Progress* progress,
                                                      Team* team = nullptr);
+// Findings above info of a checkpoint that another one is made of, errors first.
+Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
+                                               Progress* progress);
 // The same of what a plan leaves as it was.
 std::vector<Finding> reasons_in(const Plan& plan);
 

@@ -212,6 +212,7 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   is_about(refused(sound, kConfig, base_of(pair, "model.layers.1.self_attn.q_proj")),
            kModule + ".weight");
   is_about(refused({sound[0]}, kConfig, base), "lora_A");
+  is_about(refused(sound, R"({"r": 4, "lora_alpha": 3})", base), "rank");
   is_about(refused(sound, R"({"r": 2})", base), "lora_alpha");
   is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "alpha_pattern": {"^.*q_proj$": 1}})", base),
            "alpha_pattern");
