@@ -210,8 +210,9 @@ Result<std::vector<Finding>> findings_of_input(const std::string& path, std::opt
   SHW_TRY(CheckReport report, check(opened, depth, progress));
   std::erase_if(report.findings,
                 [](const Finding& finding) { return finding.severity == Severity::kInfo; });
-  std::ranges::stable_partition(
-      report.findings, [](const Finding& finding) { return finding.severity == Severity::kError; });
+  std::stable_partition(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::kError;
+  });
   return std::move(report.findings);
 }
 
