@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "app/cli/asked_checkpoint.h"
 #include "app/cli/final_errors.h"
 #include "app/cli/options.h"
 #include "app/cli/processes.h"
@@ -157,6 +158,14 @@ void install_signal_handlers() {
 // Resolves "newest step" paths before anything is opened.
 Status resolve_newest_steps(Context& context, Options& options) {
   SHW_TRY(auto settled, verbs::resolve_newest_steps(options, &context.progress, context.team));
+  for (std::string& input : options.inputs) {
+    if (!combines_inputs(options)) break;  // check resolves each as its turn comes
+    VerbOptions one;
+    one.checkpoint = input;
+    SHW_TRY(auto more, verbs::resolve_newest_steps(one, &context.progress, context.team));
+    settled.insert(settled.end(), more.begin(), more.end());
+    input = one.checkpoint;
+  }
   if (context.team != nullptr && context.team->rank() != 0) return {};
   for (const verbs::NewestStep& step : settled) context.terminal.say(verbs::in_words(step));
   return {};
@@ -183,6 +192,7 @@ void say_what_travelled(Terminal& terminal) {
 int run_verb(const Verb& verb, Context& context, Options& options) {
   if (auto settled = resolve_newest_steps(context, options); !settled)
     return verb.fail(context, settled.error());
+  if (auto asked = ask_for_computed(options); !asked) return verb.fail(context, asked.error());
   int code = verb.run(context);
   say_what_travelled(context.terminal);
   return context.terminal.out_failed() ? kIo : code;

@@ -36,11 +36,10 @@ struct Options : VerbOptions {
   std::string paths = "absolute";  // export-hdf5
   std::string sort;                // ls: a column; empty: by name
   bool reverse = false;
-  std::string columns;              // ls: "tensor,shape"; empty: all
-  std::vector<std::string> inputs;  // check: further checkpoints; merge, average: what is added
-  std::string weights;              // average: "0.5,0.5"
-  std::int64_t lora_rank = 16;      // extract
-  std::string base;  // merge, average, delta, apply, extract: CHECKPOINT as it was given
+  std::string columns;               // ls: "tensor,shape"; empty: all
+  std::vector<std::string> inputs;   // check: further checkpoints; merge, average: what is added
+  std::string weights;               // average: "0.5,0.5"
+  std::int64_t lora_rank = 16;       // extract
   std::vector<std::string> ignored;  // check: rule ids
   bool dequantise = false;           // convert: quantised weights are decoded
   std::string as_world;              // hash: "hf"

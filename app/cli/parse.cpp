@@ -1,7 +1,6 @@
 // Parses the command line with CLI11 and formats its errors.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "app/cli/command_text.h"
@@ -12,7 +11,6 @@
 #include "core/base/spelling.h"
 #include "core/io/remote/remote_path.h"
 #include "core/report/text_words.h"
-#include "core/verbs/asked_path.h"
 #include "core/verbs/newest_step.h"
 
 namespace shw::cli {
@@ -190,35 +188,6 @@ std::vector<VerbUse> verb_uses() {
 
 namespace {
 
-// The path that stands for what the verb makes; what is wrong with the paths.
-std::optional<std::string> combine_inputs(Options& options) {
-  constexpr std::array<std::string_view, 5> kVerbs{"merge", "average", "delta", "apply", "extract"};
-  if (std::ranges::find(kVerbs, options.verb) == kVerbs.end()) return std::nullopt;
-  for (const std::string& path : options.inputs) {
-    const bool is_plain = path.find("/@") == std::string::npos &&
-                          (options.verb != "average" || path.find(',') == std::string::npos);
-    if (!is_plain && !verbs::stands_for_a_step(path))
-      return options.verb + " takes no path with a comma or with /@ in it: " + path;
-  }
-  options.base = options.checkpoint;
-  if (options.verb == "average") {
-    options.checkpoint =
-        verbs::average_path(options.base, options.inputs, options.weights, options.dequantise);
-    return std::nullopt;
-  }
-  if (options.verb == "extract") {
-    options.checkpoint =
-        verbs::adapter_path(options.base, options.inputs.front(), options.lora_rank);
-    return std::nullopt;
-  }
-  for (const std::string& path : options.inputs) {
-    options.checkpoint = options.verb == "merge"   ? verbs::merged_path(options.checkpoint, path)
-                         : options.verb == "delta" ? verbs::delta_path(options.checkpoint, path)
-                                                   : verbs::applied_path(options.checkpoint, path);
-  }
-  return std::nullopt;
-}
-
 bool is_verb(std::string_view word) {
   for (const VerbRow& row : verb_table()) {
     if (word == row.name) return true;
@@ -287,11 +256,6 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
   if (!words.empty()) options.subject = joined(words);
   if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};
   resolve_order(options);
-  if (options.dequantise) options.checkpoint += verbs::kDequantisedPath;
-  if (auto problem = combine_inputs(options))
-    return usage_error(json, *problem, "Give such a folder another name, or link to it.");
-  if (!options.quantise.empty())
-    options.checkpoint = verbs::quantised_path(options.checkpoint, options.quantise);
   return options;
 }
 

@@ -146,7 +146,9 @@ constexpr VerbRow kVerbs[] = {
      "convolutions, trained biases and modules_to_save are merged too. The base may be in any "
      "format and any tiles, and the result has its format, config and tokenizer.\n\nWhat has no "
      "place in the base is an error that names it. Adapters that change the base when they are "
-     "loaded (PiSSA, OLoRA, LoftQ) and other kinds than LoRA are refused."},
+     "loaded (PiSSA, OLoRA, LoftQ) and other kinds than LoRA are refused. Exit code 1: an input "
+     "has a "
+     "warning."},
     {"average", "WdoytbhuM", "Average checkpoints of one model",
      "shardwright average step_8000 step_9000 step_10000 --out averaged\n"
      "  shardwright average a b --weights 0.7,0.3 --out mixed\n"

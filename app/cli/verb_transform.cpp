@@ -1,4 +1,4 @@
-// reshard, convert, and plans of steps: the same tensors in other tiles, or in another format.
+// reshard, convert, plans of steps, and what is computed of several checkpoints: written anew.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -255,7 +255,8 @@ int run_convert(Context& context) {
 namespace {
 
 // The first input is looked at as what the result is made of; the others are looked at here.
-Status check_inputs(Context& context) {
+Result<bool> inputs_are_clean(Context& context) {
+  bool is_clean = true;
   // An adapter is small: every byte is looked at.
   std::optional<Depth> depth = context.options.depth;
   if (context.options.verb == "merge" && !depth) depth = Depth::kData;
@@ -267,23 +268,25 @@ Status check_inputs(Context& context) {
     if (!findings) return tl::unexpected<Error>(std::move(findings).error());
     if (!findings->empty() && findings->front().severity == Severity::kError)
       return fail(ErrorKind::kUnsupported,
-                  "nothing was written: it is broken (" + findings->front().rule +
+                  "nothing was written: " + path + " is broken (" + findings->front().rule +
                       "): " + findings->front().cause,
-                  {path}, "Repair it first: `shardwright check` says what is wrong.");
+                  {}, "Repair it first: `shardwright check` says what is wrong.");
     for (const Finding& finding : *findings)
       context.terminal.say("warning  " + finding.rule + "  " + printable(path) + ": " +
                            printable(finding.cause));
+    is_clean = is_clean && findings->empty();
   }
-  return {};
+  return is_clean;
 }
 
 }  // namespace
 
 int run_combine(Context& context) {
   const Options& options = context.options;
-  if (auto checked = check_inputs(context); !checked) return fail_with(context, checked.error());
+  auto is_clean = inputs_are_clean(context);
+  if (!is_clean) return fail_with(context, is_clean.error());
   VerbOptions said = options;
-  auto own = verbs::format_to_keep(options.base, &context.progress);
+  auto own = verbs::format_to_keep(options.checkpoint, &context.progress);
   if (!own) return fail_with(context, own.error());
   const bool is_small = options.verb == "delta" || options.verb == "extract";
   if (said.to.empty()) said.to = is_small ? "safetensors" : *own;
@@ -296,7 +299,8 @@ int run_combine(Context& context) {
        {"apply", "-applied"}}};
   const auto* suffix =
       std::ranges::find(kSuffixes, options.verb, [](const auto& row) { return row.first; });
-  return convert_as(context, said, suffix->second);
+  const int code = convert_as(context, said, suffix->second);
+  return code == kClean && !*is_clean ? kFindings : code;
 }
 
 }  // namespace shw::cli

@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/base/words.h"
+#include "core/combine/model_config.h"
 #include "core/combine/tensor_rows.h"
 #include "core/facts/names/delta_names.h"
 #include "core/facts/values/computed_tensors.h"
@@ -31,9 +32,7 @@ std::shared_ptr<const ByteSource> delta_file(const DeltaInfo& info) {
                   {"base", of(info.base)},
                   {"result", of(info.result)},
                   {"dropped", info.dropped}};
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const auto view = std::as_bytes(std::span(text));
-  return memory_source(kDeltaFile, Bytes(view.begin(), view.end()));
+  return text_file(kDeltaFile, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 tl::unexpected<Error> no_delta_file(std::string why) {

@@ -16,6 +16,8 @@
 #include "core/base/parallel.h"
 #include "core/base/words.h"
 #include "core/combine/low_rank.h"
+#include "core/combine/model_config.h"
+#include "core/combine/module_names.h"
 #include "core/combine/tensor_rows.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/wrapper_marks.h"
@@ -36,23 +38,6 @@ tl::unexpected<Error> not_extracted(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = {}, .tensor = std::string(fqn)},
               "`shardwright delta` writes what differs of any tensors, exactly.");
-}
-
-std::string_view module_of(std::string_view fqn) {
-  return fqn.substr(0, fqn.rfind('.'));
-}
-std::string_view last_part(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
-bool is_embedding(std::string_view fqn) {
-  constexpr auto kParts =
-      std::to_array<std::string_view>({"embed", "wte", "wpe", "tok_embeddings"});
-  const std::string_view module = last_part(module_of(fqn));
-  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
-    return module.find(part) != std::string_view::npos;
-  });
 }
 
 // A tensor of both.
@@ -120,7 +105,7 @@ struct AdapterLayout {
 bool has_matrices(const ModelPair& pair) {
   return pair.fqn.ends_with(kWeight) && pair.tuned.shape.size() == 2 &&
          is_plain_float(pair.tuned.dtype) && is_plain_float(pair.base.dtype) &&
-         !is_embedding(pair.fqn);
+         !is_embedding_module(module_of(pair.fqn));
 }
 
 Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
@@ -200,16 +185,6 @@ ComputedTensor held_tensor(std::string fqn, Extents shape, std::vector<float> el
   return tensor;
 }
 
-// [a, b] becomes [b, a].
-std::vector<float> turned(const std::vector<float>& from, std::int64_t a, std::int64_t b) {
-  std::vector<float> to(from.size());
-  for (std::int64_t i = 0; i < a; ++i) {
-    for (std::int64_t j = 0; j < b; ++j)
-      to[static_cast<std::size_t>(j * a + i)] = from[static_cast<std::size_t>(i * b + j)];
-  }
-  return to;
-}
-
 void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_turned,
               ComputedPart& part) {
   const std::string module = std::string(kPeftRoot) + std::string(module_of(pair.fqn));
@@ -217,8 +192,9 @@ void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_t
   // W is B A, or where it is [in, out] its turned form: A^T B^T.
   std::vector<float> a = std::move(found.right), b = std::move(found.left);
   if (is_turned) {
-    std::vector<float> other = turned(a, rank, columns);
-    a = turned(b, rows, rank);
+    const auto r = static_cast<std::size_t>(rank);
+    std::vector<float> other = turned_matrix(a, r, static_cast<std::size_t>(columns));
+    a = turned_matrix(b, static_cast<std::size_t>(rows), r);
     b = std::move(other);
   }
   part.tensors.push_back(
@@ -227,17 +203,15 @@ void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_t
       held_tensor(module + ".lora_B.weight", {is_turned ? columns : rows, rank}, std::move(b)));
 }
 
-std::shared_ptr<const ByteSource> json_file(const char* path, const Json& json) {
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const auto view = std::as_bytes(std::span(text));
-  return memory_source(path, Bytes(view.begin(), view.end()));
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json adapter_config(const AdapterLayout& layout, std::int64_t rank, bool is_turned,
-                    const std::string& base) {
+                    const Directory& base) {
   return {{"peft_type", "LORA"},
-          {"task_type", "CAUSAL_LM"},
-          {"base_model_name_or_path", base},
+          {"task_type", is_causal_model(base) ? Json("CAUSAL_LM") : Json()},
+          {"base_model_name_or_path", base.name()},
           {"r", rank},
           {"lora_alpha", rank},
           {"lora_dropout", 0.0},
@@ -285,9 +259,9 @@ Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<cons
     };
     part.tensors.push_back(std::move(tensor));
   }
-  part.files.push_back(json_file(
-      kAdapterConfigFile, adapter_config(layout, rank, is_turned, base->directory()->name())));
-  part.files.push_back(json_file(kExtractionFile, said));
+  part.files.push_back(text_file(
+      kAdapterConfigFile, text_of(adapter_config(layout, rank, is_turned, *base->directory()))));
+  part.files.push_back(text_file(kExtractionFile, text_of(said)));
   part.made_of = {tuned, base};
   return only_computed(*tuned->directory(), std::move(part), progress);
 }

@@ -12,15 +12,6 @@ std::int64_t row_length(ExtentsView shape) {
   return length;
 }
 
-// [rows, columns] becomes [columns, rows].
-std::vector<float> turned(const std::vector<float>& from, std::size_t rows, std::size_t columns) {
-  std::vector<float> to(from.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
-  }
-  return to;
-}
-
 // The two factors of the rows of a product: `left` is [rows, r], `right` [r, length].
 struct Factors {
   std::vector<float> left, right;
@@ -39,8 +30,8 @@ Result<Factors> factors_of(const LoraProduct& product, std::int64_t first, std::
   const auto rank = static_cast<std::size_t>(product.a.shape[0]);
   SHW_TRY(const auto a, read_floats(product.a, columns));
   SHW_TRY(const auto b, read_floats(product.b, rows_box(product.b.shape, 0, product.b.shape[0])));
-  factors.left = turned(a, rank, static_cast<std::size_t>(count));
-  factors.right = turned(b, b.size() / rank, rank);
+  factors.left = turned_matrix(a, rank, static_cast<std::size_t>(count));
+  factors.right = turned_matrix(b, b.size() / rank, rank);
   return factors;
 }
 
@@ -58,9 +49,9 @@ void scale_rows(std::vector<float>& sums, const std::vector<float>& magnitudes,
 // Of an [in, out] weight, which is here as a whole: the output's weights are a column.
 void scale_columns(std::vector<float>& sums, const std::vector<float>& magnitudes) {
   const std::size_t columns = magnitudes.size();
-  std::vector<float> rows = turned(sums, sums.size() / columns, columns);
+  std::vector<float> rows = turned_matrix(sums, sums.size() / columns, columns);
   scale_rows(rows, magnitudes, rows.size() / columns);
-  sums = turned(rows, columns, rows.size() / columns);
+  sums = turned_matrix(rows, columns, rows.size() / columns);
 }
 
 }  // namespace

@@ -34,9 +34,7 @@ Json config_of(const Directory& folder) {
 }
 
 std::shared_ptr<const ByteSource> config_file(const Json& config) {
-  const std::string text = config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const auto view = std::as_bytes(std::span(text));
-  return memory_source(kModelConfig, Bytes(view.begin(), view.end()));
+  return text_file(kModelConfig, config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -57,6 +55,20 @@ std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std
   if (!config.is_object()) return nullptr;
   config[key] = Json::parse(value);
   return config_file(config);
+}
+
+bool is_causal_model(const Directory& folder) {
+  const Json config = config_of(folder);
+  if (!config.is_object()) return false;
+  const auto classes = config.find("architectures");
+  return classes != config.end() && classes->is_array() && !classes->empty() &&
+         classes->front().is_string() &&
+         classes->front().get<std::string>().ends_with("ForCausalLM");
+}
+
+std::shared_ptr<const ByteSource> text_file(const std::string& name, const std::string& text) {
+  const auto view = std::as_bytes(std::span(text));
+  return memory_source(name, Bytes(view.begin(), view.end()));
 }
 
 std::vector<std::shared_ptr<const ByteSource>> tokenizer_files(const Directory& folder) {

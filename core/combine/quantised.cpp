@@ -15,6 +15,7 @@
 
 #include "core/base/json.h"
 #include "core/combine/model_config.h"
+#include "core/combine/module_names.h"
 #include "core/combine/quantise_rows.h"
 #include "core/combine/tensor_rows.h"
 #include "core/facts/names/quant_config.h"
@@ -25,6 +26,7 @@ namespace shw {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Names = std::set<std::string, std::less<>>;
 
 constexpr std::string_view kWeightEnd = ".weight";
 constexpr std::int64_t kFp4Group = 32;
@@ -34,18 +36,12 @@ tl::unexpected<Error> not_quantised(std::string why, std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why), {}, std::move(advice));
 }
 
-std::string_view last_part_of(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
 // Modules that loaders keep: embeddings, heads and routers.
 bool is_kept_module(std::string_view module) {
-  constexpr auto kWhole = std::to_array<std::string_view>(
-      {"lm_head", "output", "embed_out", "score", "classifier", "gate", "router", "wte", "wpe"});
-  const std::string_view last = last_part_of(module);
-  return std::ranges::find(kWhole, last) != kWhole.end() ||
-         last.find("embed") != std::string_view::npos;
+  constexpr auto kHeads = std::to_array<std::string_view>(
+      {"lm_head", "output", "embed_out", "score", "classifier", "gate", "router"});
+  return std::ranges::find(kHeads, last_part(module)) != kHeads.end() ||
+         is_embedding_module(module);
 }
 
 bool has_numbers(const Checkpoint& c, TensorId tensor) {
@@ -127,15 +123,17 @@ void add_fp8(const std::string& fqn, const Fp8Weight& weight, ComputedPart& part
 }
 
 Result<Json> quantise_to_fp8(const std::shared_ptr<const Checkpoint>& checkpoint,
-                             const Quantising& wanted, ComputedPart& part) {
+                             const Quantising& wanted, const Names& aside, ComputedPart& part) {
   std::vector<std::string> kept;
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
-    if (!fqn.ends_with(kWeightEnd) || checkpoint->shape(tensor).size() != 2) continue;
-    std::string module = fqn.substr(0, fqn.size() - kWeightEnd.size());
+    // Stacked experts have more dimensions: their loaders would ask for scales too.
+    if (aside.contains(fqn) || checkpoint->shape(tensor).size() < 2) continue;
+    const std::string module(module_of(fqn));
     const Fp8Weight weight{readable(checkpoint, tensor), wanted};
-    if (is_kept_module(module) || !has_numbers(*checkpoint, tensor) || !weight.fits()) {
-      kept.push_back(std::move(module));
+    if (!fqn.ends_with(kWeightEnd) || is_kept_module(module) || !has_numbers(*checkpoint, tensor) ||
+        !weight.fits()) {
+      if (kept.empty() || kept.back() != module) kept.push_back(module);
       continue;
     }
     part.replaced.insert(tensor);
@@ -179,9 +177,10 @@ void add_fp4(const std::string& fqn, const ReadableTensor& from, ComputedPart& p
 }
 
 Result<Json> quantise_to_mxfp4(const std::shared_ptr<const Checkpoint>& checkpoint,
-                               ComputedPart& part) {
+                               const Names& aside, ComputedPart& part) {
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
+    if (aside.contains(fqn)) continue;
     const ExtentsView shape = checkpoint->shape(tensor);
     const bool is_experts =
         fqn.ends_with(".experts.gate_up_proj") || fqn.ends_with(".experts.down_proj");
@@ -236,12 +235,13 @@ Result<Quantising> quantising_of(const std::string& text) {
 }
 
 Result<std::shared_ptr<const Checkpoint>> quantised(std::shared_ptr<const Checkpoint> checkpoint,
-                                                    const Quantising& wanted, Progress* progress) {
+                                                    const Quantising& wanted, const Names& aside,
+                                                    Progress* progress) {
   SHW_CHECK(refuse_quantised_already(*checkpoint));
   ComputedPart part;
   const bool is_mxfp4 = wanted.scheme == QuantiseScheme::kMxfp4;
-  SHW_TRY(Json config, is_mxfp4 ? quantise_to_mxfp4(checkpoint, part)
-                                : quantise_to_fp8(checkpoint, wanted, part));
+  SHW_TRY(Json config, is_mxfp4 ? quantise_to_mxfp4(checkpoint, aside, part)
+                                : quantise_to_fp8(checkpoint, wanted, aside, part));
   if (part.tensors.empty())
     return not_quantised(
         is_mxfp4 ? "holds no stacked experts of bfloat16 ([experts, inputs, outputs], inputs a "

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/base/progress.h"
@@ -32,8 +33,11 @@ Result<Quantising> quantising_of(const std::string& text);
 
 // Weights of linear modules (FP8), or stacked experts (MXFP4), become pairs; config.json gets the
 // quantization_config that says so. Embeddings, heads, routers, norms and what the blocks do not
-// divide stay, and are named there. kUnsupported where nothing can be quantised or some is already.
+// divide stay, and are named there; so does what `aside` names. kUnsupported where nothing can be
+// quantised or some is already.
 Result<std::shared_ptr<const Checkpoint>> quantised(std::shared_ptr<const Checkpoint> checkpoint,
-                                                    const Quantising& wanted, Progress* progress);
+                                                    const Quantising& wanted,
+                                                    const std::set<std::string, std::less<>>& aside,
+                                                    Progress* progress);
 
 }  // namespace shw

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/facts/values/tensor_pieces.h"
+#include "core/facts/values/quant_numbers.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -20,13 +20,14 @@ struct ReadableTensor {
 };
 ReadableTensor readable(std::shared_ptr<const Checkpoint> checkpoint, TensorId tensor);
 
-// The box of rows [first, first + count); all of a tensor without dimensions.
-Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count);
-
 // The elements of the box, row-major. kDamaged where they cannot all be read; kUnsupported where
 // they are no floating-point numbers.
 Result<std::vector<float>> read_floats(const ReadableTensor& tensor, const Box& box);
 // As stored.
 Result<Bytes> read_stored(const ReadableTensor& tensor, const Box& box);
+
+// [rows, columns] becomes [columns, rows].
+std::vector<float> turned_matrix(const std::vector<float>& from, std::size_t rows,
+                                 std::size_t columns);
 
 }  // namespace shw

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/facts/values/computed_tensors.h"
+#include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/transform/part_reader.h"
 #include "core/transform/tilings.h"
@@ -12,14 +13,6 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kDecodedForView = std::uint64_t{64} << 20;
-
-Box rows_of(const TargetTensor& tensor, std::int64_t first, std::int64_t count) {
-  Box box{Extents(tensor.shape.size(), 0), tensor.shape};
-  if (tensor.shape.empty()) return box;
-  box.offsets[0] = first;
-  box.sizes[0] = count;
-  return box;
-}
 
 Result<Bytes> elements_of(const TargetState& all, const TargetTensor& tensor, const Box& box) {
   const std::size_t width = size_of(tensor.dtype);
@@ -56,7 +49,7 @@ Result<std::shared_ptr<const Checkpoint>> target_view(std::shared_ptr<const Targ
                             .is_rounded = tensor.is_cast};
     auto held = std::make_shared<const TargetTensor>(std::move(tensor));
     computed.make = [all, held](std::int64_t first, std::int64_t count) {
-      return elements_of(*all, *held, rows_of(*held, first, count));
+      return elements_of(*all, *held, rows_box(held->shape, first, count));
     };
     part.tensors.push_back(std::move(computed));
   }

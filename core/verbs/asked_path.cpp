@@ -61,6 +61,15 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
   return weights;
 }
 
+std::set<std::string, std::less<>> not_weights_of(const Checkpoints& checkpoints) {
+  std::set<std::string, std::less<>> names;
+  for (const auto& one : checkpoints) {
+    const NotWeights left = entries_that_are_not_weights(*one);
+    names.insert(left.names.begin(), left.names.end());
+  }
+  return names;
+}
+
 Result<std::shared_ptr<const Checkpoint>> open_average(const AskedEnd& end, const Opening& open,
                                                        Progress* progress) {
   SHW_TRY(const std::vector<double> weights, weights_of(end.numbers, end.others.size() + 1));
@@ -71,12 +80,7 @@ Result<std::shared_ptr<const Checkpoint>> open_average(const AskedEnd& end, cons
     SHW_TRY(auto other, open(path, progress));
     checkpoints.push_back(std::move(other));
   }
-  std::set<std::string, std::less<>> aside;
-  for (const auto& one : checkpoints) {
-    const NotWeights left = entries_that_are_not_weights(*one);
-    aside.insert(left.names.begin(), left.names.end());
-  }
-  return averaged(checkpoints, weights, aside, progress);
+  return averaged(checkpoints, weights, not_weights_of(checkpoints), progress);
 }
 
 Result<HashOfAll> hash_of_all(const Checkpoint& checkpoint, Progress* progress) {
@@ -161,7 +165,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
   }
   if (end.word == kQuantised) {
     SHW_TRY(const Quantising wanted, quantising_of(end.numbers));
-    return quantised(std::move(stored), wanted, progress);
+    return quantised(stored, wanted, not_weights_of({stored}), progress);
   }
   SHW_TRY(auto adapter, open(end.others.front(), progress));
   return merged_adapter(std::move(stored), std::move(adapter), progress);

@@ -12,6 +12,7 @@
 #include "core/facts/names/float32_names.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/facts/names/wrapper_marks.h"
+#include "core/io/asked_end.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"
@@ -345,7 +346,9 @@ std::string extraction_note(const Checkpoint& adapter) {
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
-  SHW_TRY(const auto checkpoint, open_as_asked(path, progress));
+  std::string stored = path;
+  for (auto end = asked_end(path); end; end = asked_end(stored)) stored = end->before;
+  SHW_TRY(const auto checkpoint, open_as_asked(stored, progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);
   return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");

@@ -16,7 +16,8 @@ struct ConvertPlan {
 Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& said,
                                     Progress* progress);
 
-// The format of the checkpoint where it can be written, else safetensors.
+// The format of what lies at a path, whatever is computed of it, where it can be written, else
+// safetensors.
 Result<std::string> format_to_keep(const std::string& path, Progress* progress);
 
 // Of an adapter as `extract` makes it: how much its matrices leave out.

@@ -92,7 +92,7 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion
                     divided_by](std::int64_t first, std::int64_t count) -> QuantFloats {
     const ExtentsView shape = checkpoint->shape(weight);
     SHW_TRY(std::vector<float> out,
-            floats_in_box(*checkpoint, weight, quant_rows(shape, first, count)));
+            floats_in_box(*checkpoint, weight, rows_box(shape, first, count)));
     SHW_TRY(std::vector<float> scales, all_floats(*checkpoint, scale));
     Extents cells;
     for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], steps[d]));
@@ -126,8 +126,8 @@ Result<DecodedWeight> mx_form(const QuantSource& from) {
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, rows,
                     bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes blocks, bytes_in_box(c, weight, quant_rows(c.shape(weight), first, count)));
-    SHW_TRY(Bytes scales, bytes_in_box(c, scale, quant_rows(c.shape(scale), first, count)));
+    SHW_TRY(Bytes blocks, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(Bytes scales, bytes_in_box(c, scale, rows_box(c.shape(scale), first, count)));
     const auto group = c.shape(weight)[3];
     std::vector<float> out(blocks.size() * 2);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -165,9 +165,9 @@ Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t compan
                     one = *one, columns,
                     divides](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, quant_rows(c.shape(weight), first, count)));
+    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> scales,
-            floats_in_box(c, scale, quant_rows(c.shape(scale), first, count)));
+            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
     SHW_TRY(std::vector<float> global, all_floats(c, one));
     const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
     std::vector<float> out(bytes.size() * 2);
@@ -353,11 +353,11 @@ Result<DecodedWeight> mlx_form(const QuantSource& from) {
   decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes words, bytes_in_box(c, weight, quant_rows(c.shape(weight), first, count)));
+    SHW_TRY(Bytes words, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> factors,
-            floats_in_box(c, *scale, quant_rows(c.shape(*scale), first, count)));
+            floats_in_box(c, *scale, rows_box(c.shape(*scale), first, count)));
     SHW_TRY(std::vector<float> biases,
-            floats_in_box(c, *bias, quant_rows(c.shape(*bias), first, count)));
+            floats_in_box(c, *bias, rows_box(c.shape(*bias), first, count)));
     const std::size_t row_bytes = row_length * bits / 8;
     std::vector<float> out(words.size() / row_bytes * row_length);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -394,9 +394,9 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
                        std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& source = *checkpoint;
     SHW_TRY(Bytes words,
-            bytes_in_box(source, weight, quant_rows(source.shape(weight), first, count)));
+            bytes_in_box(source, weight, rows_box(source.shape(weight), first, count)));
     SHW_TRY(std::vector<float> factors,
-            floats_in_box(source, *scale, quant_rows(source.shape(*scale), first, count)));
+            floats_in_box(source, *scale, rows_box(source.shape(*scale), first, count)));
     const auto row = static_cast<std::size_t>(columns);
     const auto group = row / (factors.size() / static_cast<std::size_t>(count));
     const std::size_t row_bytes = words.size() / static_cast<std::size_t>(count);

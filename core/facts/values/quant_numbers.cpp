@@ -2,7 +2,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
-#include "core/facts/values/tensor_pieces.h"
+#include "core/facts/values/box_bytes.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -20,19 +20,9 @@ Result<Bytes> box_as(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   const std::size_t element = size_of(pieces->dtype);
   const auto count = checked_volume(box.sizes);
   if (!count || *count > kMostNumberBytes / static_cast<std::int64_t>(element))
-    return unread("is too large to be decoded");
-  Bytes out(static_cast<std::size_t>(*count) * element);
-  const Extents strides = row_major_strides(box.sizes);
-  const bool is_read = pieces->pass(box, [&](const Box& part, BytesView elements) {
-    Box inside = part;
-    for (std::size_t d = 0; d < inside.offsets.size(); ++d) inside.offsets[d] -= box.offsets[d];
-    each_row(inside, elements, element, strides,
-             [&](const Extents&, std::int64_t index, BytesView row) {
-               std::memcpy(out.data() + static_cast<std::size_t>(index) * element, row.data(),
-                           row.size());
-             });
-  });
-  if (!is_read) return unread("cannot be read");
+    return unread("is too large to be held at once");
+  Bytes out;
+  if (!read_box_of(*pieces, box, out)) return unread("cannot be read");
   return out;
 }
 
@@ -71,7 +61,7 @@ Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId 
   return out;
 }
 
-Box quant_rows(ExtentsView shape, std::int64_t first, std::int64_t count) {
+Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count) {
   Box box = whole(copy_of(shape));
   if (!box.sizes.empty()) {
     box.offsets[0] = first;

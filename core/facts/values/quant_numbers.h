@@ -1,4 +1,4 @@
-// Boxes of tensors as numbers, for decoding quantised weights.
+// Boxes of tensors as numbers, for what is computed of them: decoded weights, sums.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace shw {
 
 // Elements of a box, row-major, as they are stored, or cast to float32. kDamaged where they cannot
-// all be read.
+// all be read, or are more than 4 GiB.
 Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box);
 Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
                                          const Box& box);
 
-// Rows [first, first + count) of the first dimension.
-Box quant_rows(ExtentsView shape, std::int64_t first, std::int64_t count);
+// Rows [first, first + count) of the first dimension; all of a tensor without dimensions.
+Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count);
 
 // Number `index` of a row of words of 32 bits that hold `bits` each, lowest bits first.
 inline std::uint32_t packed_number(const std::byte* words, std::size_t index, unsigned bits) {
