@@ -25,6 +25,7 @@ cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t co
   if (kernel <= Kernel::kFill16) return launch_rows(kernel, slab, count, stream);
   if (kernel <= Kernel::kTurn16) return launch_turn(kernel, slab, count, stream);
   if (kernel <= Kernel::kTurnEach8) return launch_turn_each(kernel, slab, count, stream);
+  if (kernel <= Kernel::kInterleave8) return launch_interleave(kernel, slab, count, stream);
   if (kernel <= Kernel::kChange8To8) return launch_change(kernel, slab, count, stream);
   return launch_elements(slab, count, stream);
 }

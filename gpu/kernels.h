@@ -37,6 +37,8 @@ cudaError_t launch_turn(Kernel kernel, const DeviceSlab& slab, std::uint32_t cou
                         cudaStream_t stream);
 cudaError_t launch_turn_each(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                              cudaStream_t stream);
+cudaError_t launch_interleave(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                              cudaStream_t stream);
 cudaError_t launch_change(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                           cudaStream_t stream);
 cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);

@@ -212,6 +212,42 @@ void add_turn_each(SlabTables& tables, DeviceJob job, const Part& part) {
   add_items(tables, sized(Kernel::kTurnEach1, log_of(element)), job, tiles_of(job), kTurnTiles);
 }
 
+// Separates interleaved parts, or interleaves them, in whole units; returns the remaining columns
+// or rows, which are all where the plane is no such thing.
+Part add_interleaved(SlabTables& tables, DeviceJob job, Part part) {
+  const PairDim rows = part.dims[part.ndim - 2], columns = part.last();
+  const std::int64_t element = job.target_size;
+  const auto is_parts = [&](std::int64_t size) {
+    return size == 2 || size == 4 || (size == 8 && element < 8);
+  };
+  const bool separates = is_parts(rows.size) && columns.source == rows.size * element;
+  if (!separates && !(is_parts(columns.size) && rows.target == columns.size * element)) return part;
+  const int of_parts = part.ndim - (separates ? 2 : 1), along = part.ndim - (separates ? 1 : 2);
+  const std::int64_t parts = part.dims[of_parts].size;
+  const std::int64_t unit =
+      interleaved_unit(static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(parts));
+  const std::int64_t piece = unit / parts, in_piece = piece / element;
+  Part outer = part;
+  outer.dims[along].source = outer.dims[along].target = 0;
+  (separates ? outer.dims[of_parts].source : outer.dims[of_parts].target) = 0;
+  const std::int64_t whole = part.dims[along].size / in_piece * in_piece;
+  if (whole == 0 || source_unit(outer, outer.ndim, 16) % (separates ? 16 : piece) != 0 ||
+      target_unit(outer, outer.ndim, 16) % (separates ? piece : 16) != 0)
+    return part;
+  Part units = part, rest = part;
+  units.dims[along] = {whole / in_piece, separates ? unit : piece, separates ? piece : unit};
+  units.drop(of_parts);
+  job.run = static_cast<std::uint32_t>(parts);
+  job.along.source = part.dims[of_parts].source;
+  job.along.target = part.dims[of_parts].target;
+  add_walk(tables, sized(separates ? Kernel::kSeparate1 : Kernel::kInterleave1, log_of(element)),
+           job, units, kRowUnits);
+  rest.source += whole * part.dims[along].source;
+  rest.target += whole * part.dims[along].target;
+  rest.dims[along].size -= whole;
+  return rest;
+}
+
 // Splits a plane: whole vectors along the source, then the remaining rows within whole vectors
 // along the target, then the remaining columns.
 void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) {
@@ -223,6 +259,10 @@ void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) 
   if (source_unit(part, part.ndim, element) < element ||
       target_unit(part, part.ndim, element) < element)
     return add_elements(tables, job, part);
+  if (element <= 8) {
+    Part rest = add_interleaved(tables, job, part);
+    if (count_of(rest) != count_of(part)) return add_turn_each(tables, job, rest);
+  }
   const std::int64_t vector = turn_vector(job.target_size), in_vector = vector / element;
   Part outer = part;
   outer.dims[part.ndim - 2].source = 0;

@@ -11,6 +11,8 @@
 //              256 bytes on both sides, 16 bytes at a time
 //   turn_each  (up to 8 bytes) the remainder of a transposed plane beside such squares, planes at
 //              odd addresses, and narrow ones: element by element, contiguous on both sides
+//   separate   2, 4 or 8 interleaved parts of elements of up to 8 bytes, in whole vectors
+//   interleave the way back
 //   change     casts and scalings, contiguous on both sides
 //   elements   everything else
 //   scan       fingerprint of elements contiguous in memory and in their tensor
@@ -45,7 +47,8 @@ struct DeviceDim {
 struct DeviceJob {
   std::int64_t source = 0, target = 0;  // position of the first unit
   std::uint32_t ndim = 0;
-  std::uint32_t run = 0;  // scan: contiguous words; scan_each: elements per unit
+  // scan: contiguous words; scan_each: elements per unit; separate and interleave: parts
+  std::uint32_t run = 0;
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
   std::uint8_t source_size = 0, target_size = 0;  // bytes per element
@@ -59,7 +62,7 @@ struct DeviceJob {
   std::uint32_t tiles[2] = {1, 1};  // transposed planes: tiles along the last two dims
   FastDivisor tiles_by[2];
   // scan_each: the dimension along which a thread proceeds; its entry above counts units, and `by`
-  // divides by the number of adjacent units.
+  // divides by the number of adjacent units. separate and interleave: from part to part.
   DeviceDim along;
   // numbers: `source` is the first element, `target` the first word of the table.
   std::uint64_t elements = 0;
@@ -94,6 +97,14 @@ enum class Kernel : std::uint8_t {
   kTurnEach2,
   kTurnEach4,
   kTurnEach8,
+  kSeparate1,
+  kSeparate2,
+  kSeparate4,
+  kSeparate8,
+  kInterleave1,
+  kInterleave2,
+  kInterleave4,
+  kInterleave8,
   // By bytes per element before and after.
   kChange1To1,
   kChange1To2,
@@ -160,6 +171,13 @@ inline constexpr std::uint32_t kWideElements = 1 << 15;    // 8 and 16 bytes
 // Vector size in bytes for transposed planes.
 constexpr std::uint32_t turn_vector(std::uint32_t element) {
   return element == 1 ? 8 : 16;
+}
+
+// Bytes of the interleaved side that a thread moves at a time: whole vectors, and pieces of 4 bytes
+// or more of each part.
+constexpr std::uint32_t interleaved_unit(std::uint32_t element, std::uint32_t parts) {
+  const std::uint32_t unit = parts * (element < 4 ? 4 : element);
+  return unit < 16 ? 16 : unit;
 }
 
 // Elements per tile of turn_each.

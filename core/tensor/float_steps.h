@@ -23,8 +23,7 @@ SHW_HOST_DEVICE constexpr bool is_float_nan(std::uint32_t bits) {
   return (bits & ~kFloatSign) > kFloatInfinity;
 }
 
-// Decodes a code to float. Subnormals use integer arithmetic, because float operations on them are
-// slow on CPUs.
+// Decodes a code to float without operations on float's own subnormals, which are slow on CPUs.
 template <NarrowFloat form>
 SHW_HOST_DEVICE constexpr float widened(std::uint32_t code) {
   constexpr int width = 1 + form.exponent_bits + form.mantissa_bits;
@@ -36,10 +35,10 @@ SHW_HOST_DEVICE constexpr float widened(std::uint32_t code) {
     return float_of_bits(is_float_nan(bits) ? sign | kFloatNan : bits);
   } else {
     constexpr int shift = 23 - form.mantissa_bits;
-    constexpr float unit =
-        float_of_bits(static_cast<std::uint32_t>(128 - form.bias - form.mantissa_bits) << 23);
-    const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * unit;
     std::uint32_t bits = (magnitude << shift) + (static_cast<std::uint32_t>(127 - form.bias) << 23);
+    // A subnormal is a normal number less the smallest normal one: exact.
+    constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - form.bias) << 23;
+    const float subnormal = float_of_bits(bits + (1u << 23)) - float_of_bits(smallest_normal);
     bits = magnitude < 1u << form.mantissa_bits ? bits_of_float(subnormal) : bits;
     if constexpr (form.specials == NarrowSpecials::kIeee)
       bits = magnitude >= infinity ? (magnitude > infinity ? kFloatNan : kFloatInfinity) : bits;

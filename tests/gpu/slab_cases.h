@@ -128,6 +128,8 @@ inline void add_job(SlabCase& slab, SlabDice& dice, std::int64_t most) {
                                                      : dice.one_in(2) ? 130
                                                                       : 5));
     if (plain || dice.one_in(3)) size = (size + 15) / 16 * 16;
+    // Interleaved parts.
+    if (sizes.size() > 1 && dice.one_in(8)) size = std::int64_t{1} << dice.pick(1, 3);
     count *= size;
   }
   const auto before = static_cast<std::int64_t>(size_of(job.from)),

@@ -52,9 +52,13 @@ TEST_CASE("what is too long for an index is several jobs, and no narrow dimensio
   add_tiles(tables, std::span(&job, 1));
   CHECK(tables.jobs.size() == 32);
   CHECK(tables.of(Kernel::kElements).empty());
+  CHECK_FALSE(tables.of(Kernel::kSeparate2).empty());
   std::uint64_t elements = 0;
-  for (const DeviceJob& one : tables.jobs)
-    elements += std::uint64_t{one.dims[0].size} * one.dims[1].size;
+  for (const DeviceJob& one : tables.jobs) {
+    REQUIRE(one.ndim == 1);
+    CHECK(one.run == 2);
+    elements += std::uint64_t{one.dims[0].size} * interleaved_unit(2, 2) / 2;
+  }
   CHECK(elements == std::uint64_t{2} << 31);
 }
 

@@ -101,6 +101,33 @@ TEST_CASE("planes that begin at odd addresses are turned side by side as well") 
   }
 }
 
+TEST_CASE("interleaved parts are separated and joined without touching more than they hold") {
+  for (int log = 0; log < 4; ++log) {
+    for (const std::int64_t parts : {2, 4, 8}) {
+      if (log == 3 && parts == 8) continue;  // turned as any plane
+      CAPTURE(log);
+      CAPTURE(parts);
+      const std::int64_t element = 1 << log, each = 32768 / parts;
+      const Sizes sizes{parts, each}, dense{element * each, element},
+          interleaved{element, element * parts};
+      const auto size = static_cast<unsigned>(log);
+      for (const bool back : {false, true}) {
+        CAPTURE(back);
+        Counted all = counted(copy_of_size(log), sizes, back ? dense : interleaved,
+                              back ? interleaved : dense,
+                              sized(back ? Kernel::kInterleave1 : Kernel::kSeparate1, size));
+        // A unit of two vectors is read or written in two halves of a sector.
+        const auto bytes = static_cast<std::uint32_t>(element);
+        const double most =
+            interleaved_unit(bytes, static_cast<std::uint32_t>(parts)) > 16 ? 2.05 : 1.05;
+        CHECK(all.read <= (back ? 1.05 : most));
+        CHECK(all.written <= (back ? most : 1.05));
+        CHECK(all.traffic.shared_phases == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("casts touch what they hold and no more") {
   for (Dtype from : kFloats) {
     for (Dtype to : kFloats) {

@@ -121,6 +121,7 @@ std::vector<Bench> benches() {
   all.push_back(interleaved("de-interleave 2, 2 bytes", 45, 2, kBytes / 4, false));
   all.push_back(interleaved("de-interleave 8, 2 bytes", 45, 8, kBytes / 4, false));
   all.push_back(interleaved("interleave 2, 2 bytes", 45, 2, kBytes / 4, true));
+  all.push_back(interleaved("interleave 8, 2 bytes", 45, 8, kBytes / 4, true));
   all.push_back(cast("float32 to bfloat16", 92, Dtype::kFloat32, Dtype::kBfloat16, kBytes / 4));
   all.push_back(cast("float32 to float16", 88, Dtype::kFloat32, Dtype::kFloat16, kBytes / 4));
   all.push_back(cast("float32 to e4m3fn", 85, Dtype::kFloat32, Dtype::kFloat8E4m3fn, kBytes / 4));
