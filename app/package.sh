@@ -69,22 +69,24 @@ runner() { if [[ $arch != "$(uname -m)" ]]; then command -v "qemu-$arch-static" 
 
 build() {
   arch=$1 tools=$work/$1/bin prefix=$work/$1/prefix
-  local program=$root/dist/shardwright-$arch run
+  local program=$root/dist/shardwright-$arch library=$work/$1/build/app/libshardwright.so.1 run
   mkdir -p "$tools"
   wrapper "$tools/cc" "cc -target $arch-linux-gnu.$glibc"
   wrapper "$tools/c++" "c++ -target $arch-linux-gnu.$glibc"
   wrapper "$tools/ar" ar
   wrapper "$tools/ranlib" ranlib
   export CCACHE_COMPILERTYPE=clang CCACHE_BASEDIR=$root
-  configure app/portable "$work/$arch/libraries" -DCMAKE_INSTALL_PREFIX="$prefix" -DSOURCES="$work/src" -DHEADERS="$work/headers"
+  configure app/portable "$work/$arch/libraries" -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DSOURCES="$work/src" -DHEADERS="$work/headers"
   ninja -C "$work/$arch/libraries" -j"$(jobs)" --quiet install >"$work/$arch/libraries-build.log"
   run=$(runner)
   configure "$root" "$work/$arch/build" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=32 -DCMAKE_EXE_LINKER_FLAGS=-s \
+    -DCMAKE_SHARED_LINKER_FLAGS=-s \
     -DWITH_GUI=OFF -DWITH_CUDA=OFF -DWITH_MPI=OFF -DWITH_HDF5=OFF -DCMAKE_CROSSCOMPILING_EMULATOR="$run"
-  ninja -C "$work/$arch/build" -j"$(jobs)" --quiet shardwright >&2
+  ninja -C "$work/$arch/build" -j"$(jobs)" --quiet shardwright libshardwright >&2
   cp "$work/$arch/build/app/shardwright" "$program"
   check_needs "$program"
-  python3 app/portable/wheel.py "$program" "$arch" dist "$work/$arch/build/app/shell"
+  check_needs "$library"
+  python3 app/portable/wheel.py "$program" "$library" "$arch" dist "$work/$arch/build/app/shell"
   bash app/portable/container.sh "$program" "$arch" dist "$work"
 }
 

@@ -1,6 +1,7 @@
-"""Makes a wheel of the portable program and the Python module. Needs nothing but Python 3.9.
+"""Makes a wheel of the portable program, its library and the Python module. Needs nothing but
+Python 3.9.
 
-    wheel.py PROGRAM ARCH DIST [SHELL]
+    wheel.py PROGRAM LIBRARY ARCH DIST [SHELL]
 
 SHELL is the folder of what `shardwright completion` printed (bash, zsh, fish, man). A wheel is a zip
 with a list of what is in it (PEP 427); the program lies in data/scripts, so that pip puts it on PATH.
@@ -44,10 +45,11 @@ Description-Content-Type: text/markdown
 """ + (ROOT / "README.md").read_text()
 
 
-def files(program, tag, number, shell):
+def files(program, library, tag, number, shell):
     """(name in the wheel, bytes, whether it is run)"""
     info, data = f"shardwright-{number}.dist-info", f"shardwright-{number}.data"
     yield f"{data}/scripts/shardwright", program.read_bytes(), True
+    yield "shardwright/libshardwright.so.1", library.read_bytes(), True
     for kind, place in SHELL_PLACES.items():
         if shell is not None and (shell / kind).exists():
             yield f"{data}/data/{place}", (shell / kind).read_bytes(), False
@@ -69,14 +71,14 @@ def entry(name, is_run):
     return info
 
 
-def main(program, arch, dist, shell=None):
+def main(program, library, arch, dist, shell=None):
     number = version()
     tag = f"py3-none-manylinux_2_28_{arch}"
     out = pathlib.Path(dist) / f"shardwright-{number}-{tag}.whl"
     record = []
     with zipfile.ZipFile(out, "w", compresslevel=9) as wheel:
-        for name, data, is_run in files(pathlib.Path(program), tag, number,
-                                        shell and pathlib.Path(shell)):
+        for name, data, is_run in files(pathlib.Path(program), pathlib.Path(library), tag,
+                                        number, shell and pathlib.Path(shell)):
             wheel.writestr(entry(name, is_run), data)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(data)}")

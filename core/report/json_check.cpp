@@ -116,8 +116,7 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
   return dumped(out);
 }
 
-// For programs: these words never change.
-static const char* error_code(ErrorKind kind) {
+const char* error_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kUsage:
       return "usage";

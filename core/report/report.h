@@ -34,6 +34,8 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
 std::string finished_to_json(const RepairResult& result);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
+// "usage", "system_refused": words for programs, which never change.
+const char* error_code(ErrorKind kind);
 
 struct CheckContext;  // ci_forms.h
 

@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 const Words kRooms = {"base",    "tensor",    "io",      "hdf5",    "model",     "mesh",  "tiles",
                       "formats", "hdf5_view", "spec",    "facts",   "combine",   "rules", "explain",
                       "program", "exec",      "cluster", "compare", "transform", "maps",  "learn",
-                      "repair",  "report",    "verbs",   "session"};
+                      "repair",  "report",    "verbs",   "session", "capi"};
 
 struct Layer {
   std::string folder;

@@ -1,0 +1,366 @@
+// The functions of shardwright.h: each turns a call into one of core/verbs.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/threads.h"
+#include "core/base/version.h"
+#include "core/capi/shardwright.h"
+#include "core/formats/items.h"
+#include "core/io/remote/remote_path.h"
+#include "core/report/answers.h"
+#include "core/report/ci_forms.h"
+#include "core/report/hash_report.h"
+#include "core/report/report.h"
+#include "core/report/statistics_report.h"
+#include "core/verbs/newest_step.h"
+#include "core/verbs/read_elements.h"
+#include "core/verbs/verbs.h"
+
+struct shw_checkpoint {
+  shw::verbs::Opened opened;
+  std::string path, format;
+  std::string folder;  // absolute, of local files that lie as they are; else empty
+  shw_progress progress = nullptr;
+  void* context = nullptr;
+};
+
+namespace {
+
+using namespace shw;
+using Clock = std::chrono::steady_clock;
+
+struct LastError {
+  Error error;
+  shw_error seen{"usage", "", "", -1, "", ""};
+};
+
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
+}
+
+void remember(Error error) {
+  LastError& last = last_error();
+  last.error = std::move(error);
+  const Error& met = last.error;
+  last.seen = {error_code(met.kind),
+               met.message.c_str(),
+               met.place.file.c_str(),
+               met.place.offset ? static_cast<std::int64_t>(*met.place.offset) : -1,
+               met.place.tensor.c_str(),
+               met.advice.c_str()};
+}
+
+// Nothing is thrown into C. Core throws nothing of its own; memory can be refused.
+template <class Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorKind::kIo, "the system gives no more memory");
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::kIo, error.what());
+  }
+}
+
+// Runs `work(progress)`; while it runs, the caller's thread calls `said`.
+template <class Work>
+auto run(shw_progress said, void* context, Work work) -> decltype(work(nullptr)) {
+  Progress progress;
+  if (said == nullptr) return guarded([&] { return work(&progress); });
+  auto done = run_on_own_thread([&] { return guarded([&] { return work(&progress); }); });
+  while (done.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout) {
+    if (said(context, progress.done, progress.total) != 0) progress.cancel();
+  }
+  return done.get();
+}
+
+template <class Work>
+auto run(const shw_checkpoint& checkpoint, Work work) {
+  return run(checkpoint.progress, checkpoint.context, std::move(work));
+}
+
+int status_of(Status status) {
+  if (status) return 0;
+  remember(std::move(status).error());
+  return -1;
+}
+
+char* text_of(Result<std::string> text) {
+  if (text) {
+    // malloc, because the caller may free it after this library was unloaded.
+    if (auto* copy = static_cast<char*>(std::malloc(text->size() + 1))) {
+      std::memcpy(copy, text->c_str(), text->size() + 1);
+      return copy;
+    }
+    text = fail(ErrorKind::kIo, "the system gives no more memory");
+  }
+  remember(std::move(text).error());
+  return nullptr;
+}
+
+// The JSON that the program prints.
+template <class Work>
+char* answer(const shw_checkpoint* checkpoint, Work work) {
+  const auto began = Clock::now();
+  return text_of(run(*checkpoint, [&](Progress* progress) -> Result<std::string> {
+    SHW_TRY(std::string json, work(progress));
+    const std::chrono::duration<double> took = Clock::now() - began;
+    return with_origin(std::move(json), {checkpoint->path, checkpoint->format, took.count()});
+  }));
+}
+
+std::vector<std::string> names_of(const char* name) {
+  return name == nullptr ? std::vector<std::string>{} : std::vector<std::string>{name};
+}
+
+std::string resolved(const std::string& path) {
+  if (is_remote(path)) return without_secrets(path);
+  std::error_code failed;
+  const auto whole = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path : whole.string();
+}
+
+// Empty for remote checkpoints, and for those whose files are made while they are read.
+std::string local_folder(const Checkpoint& model) {
+  const auto& directory = model.directory();
+  if (directory == nullptr || is_remote(directory->name()) || !directory->made_of().empty())
+    return {};
+  std::error_code failed;
+  const auto folder = std::filesystem::absolute(directory->name(), failed);
+  return failed || !std::filesystem::is_directory(folder, failed) ? std::string() : folder.string();
+}
+
+Result<std::unique_ptr<shw_checkpoint>> opened(const char* path, const shw_options& options,
+                                               Progress* progress) {
+  VerbOptions asked;
+  asked.checkpoint = path;
+  if (options.spec != nullptr) asked.spec = options.spec;
+  if (options.against != nullptr) asked.against = options.against;
+  if (options.mesh != nullptr) asked.mesh = options.mesh;
+  if (options.memory_bytes != 0) asked.memory = options.memory_bytes;
+  SHW_CHECK(verbs::resolve_newest_steps(asked, progress));
+  SHW_TRY(auto opened, verbs::open(asked, progress));
+  auto checkpoint = std::make_unique<shw_checkpoint>();
+  checkpoint->opened = std::move(opened);
+  checkpoint->path = resolved(asked.checkpoint);
+  checkpoint->folder = local_folder(*checkpoint->opened.checkpoint);
+  checkpoint->format = checkpoint->opened.checkpoint->format().name;
+  checkpoint->progress = options.progress;
+  checkpoint->context = options.context;
+  return checkpoint;
+}
+
+const Checkpoint& model_of(const shw_checkpoint* checkpoint) {
+  return *checkpoint->opened.checkpoint;
+}
+
+Result<TensorId> tensor_at(const shw_checkpoint* checkpoint, std::uint64_t index) {
+  if (index < model_of(checkpoint).tensor_count())
+    return static_cast<TensorId>(static_cast<std::uint32_t>(index));
+  return fail(ErrorKind::kUsage, "there is no tensor with the index " + std::to_string(index));
+}
+
+// Writes as much of a struct as the caller knows.
+template <class Struct>
+Status give(Struct& out, Struct filled) {
+  if (out.size < 2 * sizeof(std::uint32_t))
+    return fail(ErrorKind::kUsage, "the field size of the struct is not its sizeof");
+  filled.size = out.size;
+  std::memcpy(&out, &filled, std::min<std::size_t>(out.size, sizeof(Struct)));
+  return {};
+}
+
+Status tensor_into(const shw_checkpoint* checkpoint, std::uint64_t index, shw_tensor& out) {
+  SHW_TRY(const TensorId tensor, tensor_at(checkpoint, index));
+  const Checkpoint& model = model_of(checkpoint);
+  const std::string_view fqn = model.fqn(tensor);
+  const ExtentsView shape = model.shape(tensor);
+  const Dtype dtype = model.dtype(tensor);
+  return give(
+      out,
+      {0, fqn.data(), fqn.size(), name(dtype).data(), static_cast<std::uint32_t>(size_of(dtype)),
+       static_cast<std::uint32_t>(shape.size()), shape.data(), model.chunks(tensor).size()});
+}
+
+Result<ChunkId> chunk_at(const shw_checkpoint* checkpoint, std::uint64_t index,
+                         std::uint64_t number) {
+  SHW_TRY(const TensorId tensor, tensor_at(checkpoint, index));
+  const Checkpoint& model = model_of(checkpoint);
+  const auto chunks = model.chunks(tensor);
+  if (number < chunks.size()) return chunks[static_cast<std::uint32_t>(number)];
+  return fail(ErrorKind::kUsage, "the tensor has no chunk " + std::to_string(number),
+              Place{.file = {}, .tensor = std::string(model.fqn(tensor))});
+}
+
+Status chunk_into(const shw_checkpoint* checkpoint, std::uint64_t index, std::uint64_t number,
+                  shw_chunk& out) {
+  SHW_TRY(const ChunkId chunk, chunk_at(checkpoint, index, number));
+  const Checkpoint& model = model_of(checkpoint);
+  const auto item = model.item(chunk);
+  const bool has_file = item && item->file != FileId::kNone;
+  const auto writer = model.writer(chunk);
+  const ExtentsView offsets = model.offsets(chunk), sizes = model.sizes(chunk);
+  return give(
+      out, {0, static_cast<std::uint32_t>(std::min(offsets.size(), sizes.size())), offsets.data(),
+            sizes.data(), has_file ? model.file(item->file).path.c_str() : nullptr,
+            item ? item->offset : 0, item ? item->length : 0,
+            writer ? static_cast<std::int64_t>(*writer) : -1});
+}
+
+Result<bool> run_into(const shw_checkpoint* checkpoint, std::uint64_t index, std::uint64_t number,
+                      shw_run& out) {
+  SHW_TRY(const ChunkId chunk, chunk_at(checkpoint, index, number));
+  const Checkpoint& model = model_of(checkpoint);
+  if (checkpoint->folder.empty()) return false;
+  SHW_TRY(const auto runs, ranges(model, chunk, whole(copy_of(model.sizes(chunk)))));
+  if (!runs || runs->size() != 1 || runs->front().file == FileId::kNone) return false;
+  const ByteRun& run = runs->front();
+  const FileRow& file = model.file(run.file);
+  const bool is_there =
+      file.safe && file.size >= run.length && run.offset <= file.size - run.length;
+  if (!is_there || model.directory()->is_made(file.path)) return false;
+  thread_local std::string path;
+  path = checkpoint->folder + "/" + file.path;
+  SHW_CHECK(give(out, {0, path.c_str(), run.offset, run.length}));
+  return true;
+}
+
+Status elements_into(const shw_checkpoint* checkpoint, std::uint64_t index,
+                     const std::int64_t* start, const std::int64_t* stop, void* out,
+                     std::uint64_t bytes) {
+  SHW_TRY(const TensorId tensor, tensor_at(checkpoint, index));
+  Box box;
+  for (std::size_t d = 0; d < model_of(checkpoint).shape(tensor).size(); ++d) {
+    if (start[d] < 0 || stop[d] < start[d])
+      return fail(ErrorKind::kUsage, "the box is not inside the tensor");
+    box.offsets.push_back(start[d]);
+    box.sizes.push_back(stop[d] - start[d]);
+  }
+  return run(*checkpoint, [&](Progress* progress) {
+    return verbs::read_elements(model_of(checkpoint), tensor, box,
+                                {static_cast<std::byte*>(out), static_cast<std::size_t>(bytes)},
+                                progress);
+  });
+}
+
+}  // namespace
+
+int shw_api_version(void) {
+  return SHW_API_VERSION;
+}
+
+const char* shw_version(void) {
+  static const std::string version = std::string(kProgramVersion) + " " + kProgramCommit;
+  return version.c_str();
+}
+
+shw_checkpoint* shw_open(const char* path, const shw_options* options) {
+  shw_options asked{};
+  if (options != nullptr)
+    std::memcpy(&asked, options, std::min<std::size_t>(options->size, sizeof asked));
+  auto result = run(asked.progress, asked.context,
+                    [&](Progress* progress) { return opened(path, asked, progress); });
+  if (result) return result->release();
+  remember(std::move(result).error());
+  return nullptr;
+}
+
+void shw_close(shw_checkpoint* checkpoint) {
+  delete checkpoint;
+}
+
+const char* shw_format(const shw_checkpoint* checkpoint) {
+  return checkpoint->format.c_str();
+}
+
+const char* shw_path(const shw_checkpoint* checkpoint) {
+  return checkpoint->path.c_str();
+}
+
+uint64_t shw_tensor_count(const shw_checkpoint* checkpoint) {
+  return model_of(checkpoint).tensor_count();
+}
+
+int64_t shw_find_tensor(const shw_checkpoint* checkpoint, const char* name, uint64_t name_bytes) {
+  const auto tensor = model_of(checkpoint).find({name, static_cast<std::size_t>(name_bytes)});
+  return tensor ? static_cast<std::int64_t>(index_of(*tensor)) : -1;
+}
+
+int shw_get_tensor(const shw_checkpoint* checkpoint, uint64_t tensor, shw_tensor* out) {
+  return status_of(tensor_into(checkpoint, tensor, *out));
+}
+
+int shw_get_chunk(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk,
+                  shw_chunk* out) {
+  return status_of(chunk_into(checkpoint, tensor, chunk, *out));
+}
+
+int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk, shw_run* out) {
+  auto found = guarded([&] { return run_into(checkpoint, tensor, chunk, *out); });
+  if (found) return *found ? 0 : 1;
+  remember(std::move(found).error());
+  return -1;
+}
+
+int shw_read(const shw_checkpoint* checkpoint, uint64_t tensor, const int64_t* start,
+             const int64_t* stop, void* out, uint64_t bytes) {
+  return status_of(elements_into(checkpoint, tensor, start, stop, out, bytes));
+}
+
+char* shw_info(const shw_checkpoint* checkpoint) {
+  return answer(checkpoint, [&](Progress*) -> Result<std::string> {
+    return info_to_json(model_of(checkpoint));
+  });
+}
+
+char* shw_list(const shw_checkpoint* checkpoint) {
+  return answer(checkpoint, [&](Progress*) -> Result<std::string> {
+    const Checkpoint& model = model_of(checkpoint);
+    std::vector<std::uint32_t> tensors(model.tensor_count()), objects(model.objects().size());
+    std::iota(tensors.begin(), tensors.end(), 0u);
+    std::iota(objects.begin(), objects.end(), 0u);
+    return list_to_json(model, tensors, objects);
+  });
+}
+
+char* shw_check(const shw_checkpoint* checkpoint, int data) {
+  return answer(checkpoint, [&](Progress* progress) -> Result<std::string> {
+    const auto depth = data != 0 ? std::optional(Depth::kData) : std::nullopt;
+    SHW_TRY(const CheckReport report, verbs::check(checkpoint->opened, depth, progress));
+    CheckContext beside{checkpoint->path};
+    beside.checkpoint = checkpoint->opened.checkpoint.get();
+    return check_to_json(report, beside);
+  });
+}
+
+char* shw_stats(const shw_checkpoint* checkpoint, const char* name) {
+  return answer(checkpoint, [&](Progress* progress) -> Result<std::string> {
+    SHW_TRY(const auto tensors, verbs::stats(checkpoint->opened, names_of(name), progress));
+    return statistics_to_json(tensors);
+  });
+}
+
+char* shw_hash(const shw_checkpoint* checkpoint, const char* name) {
+  return answer(checkpoint, [&](Progress* progress) -> Result<std::string> {
+    SHW_TRY(const auto hashed, verbs::hash(checkpoint->opened, names_of(name), progress));
+    return hashes_to_json(hashed);
+  });
+}
+
+void shw_free(char* text) {
+  std::free(text);
+}
+
+const shw_error* shw_last_error(void) {
+  return &last_error().seen;
+}
