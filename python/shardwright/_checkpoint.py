@@ -1,12 +1,13 @@
 """A checkpoint as a mapping of names to lazy tensors."""
 
 import collections.abc
-import os
+import functools
 import threading
 
 from . import _verbs
 from ._dtypes import numpy_dtype, size_of
-from ._program import ShardwrightError, run
+from ._library import Handle
+from ._program import run
 
 
 def open(path, *, spec=None, against=None, mesh=None):
@@ -22,9 +23,9 @@ class Checkpoint(collections.abc.Mapping):
 
     def __init__(self, path, **expected):
         self._expected = {key: value for key, value in expected.items() if value is not None}
-        listed = run("ls", path)
-        self.path = listed.get("path", os.path.abspath(path))
-        self.format = listed.get("format")
+        self._handle = Handle(path)
+        self.path, self.format = self._handle.path, self._handle.format
+        listed = self._handle.list()
         self._rows = {row["fqn"]: row for row in listed["tensors"]}
         self.entries = list(listed.get("objects", []))
 
@@ -42,7 +43,7 @@ class Checkpoint(collections.abc.Mapping):
 
     def info(self):
         """Format, tensors, chunks, files, bytes, ranks."""
-        return run("info", self.path)
+        return self._handle.info()
 
     def tensors(self):
         """Columns that pandas and polars take as they are: name, dtype, shape, chunks."""
@@ -96,7 +97,26 @@ class Tensor:
     def __init__(self, checkpoint, row):
         self._checkpoint, self.name = checkpoint, row["fqn"]
         self.shape, self.dtype_name = tuple(row["shape"]), row["dtype"]
+        self._chunks = row["chunks"]
         self._placed, self._lock = None, threading.Lock()
+
+    @property
+    def _handle(self):
+        return self._checkpoint._handle
+
+    @functools.cached_property
+    def _index(self):
+        return self._handle.find(self.name)
+
+    @functools.cached_property
+    def _boxes(self):
+        return [self._handle.box(self._index, chunk) for chunk in range(self._chunks)]
+
+    def _map(self, chunk, writeable):
+        from ._read import map_run
+        run_ = self._handle.run(self._index, chunk)
+        sizes = [high - low for low, high in self._boxes[chunk]]
+        return None if run_ is None else map_run(run_, self.dtype, sizes, writeable)
 
     @property
     def dtype(self):
@@ -160,13 +180,3 @@ class Tensor:
         values = np.ascontiguousarray(read(self, ..., writeable=True))
         bits = torch.from_numpy(values.reshape(-1).view(np.uint8))
         return bits.view(getattr(torch, self.dtype_name)).reshape(self.shape)
-
-    def _path_of(self, file):
-        base = self._checkpoint.path
-        if not os.path.isdir(base):
-            base = os.path.dirname(base)
-        return os.path.join(base, file)
-
-    def _missing(self, what):
-        return ShardwrightError("damaged", f"{self.name}: {what}",
-                                advice=f"shardwright check {self._checkpoint.path}")

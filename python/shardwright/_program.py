@@ -11,16 +11,19 @@ import threading
 
 # A code of `shardwright` that is an answer: clean, findings, undecided. Others are errors.
 _ANSWERS = (0, 1, 2)
+# Of errors, by their code; 2 where there is none of its own.
+_EXITS = {"usage": 3, "system_refused": 4}
 
 
 class ShardwrightError(Exception):
     """What the program could not do. `code` never changes: "usage", "system_refused", "damaged",
     "unsupported", "cancelled"."""
 
-    def __init__(self, code, message, file=None, offset=None, advice="", exit_code=2):
+    def __init__(self, code, message, file=None, offset=None, advice="", exit_code=None):
         super().__init__(message)
         self.code, self.message, self.file, self.offset = code, message, file, offset
-        self.advice, self.exit_code = advice, exit_code
+        self.advice = advice
+        self.exit_code = _EXITS.get(code, 2) if exit_code is None else exit_code
 
     def __str__(self):
         where = "" if self.file is None else f"{self.file}: "

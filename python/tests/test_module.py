@@ -118,6 +118,108 @@ def test_checkpoints_are_combined(tmp_path):
     assert error.value.code == "usage"
 
 
+def test_a_box_of_what_must_be_decoded_is_that_of_numpy():
+    torch, truth = truth_of(DATA / "torch-2.14/healthy_zstd")
+    ck = sw.open(DATA / "torch-2.14/healthy_zstd/ckpt")
+    for name in set(ck) & set(truth):
+        if ck[name].ndim != 2:
+            continue
+        got = torch.from_numpy(np.ascontiguousarray(ck[name][1:, ::2]).view(np.uint8))
+        assert torch.equal(got.reshape(-1), truth[name][1:, ::2].contiguous().view(torch.uint8)
+                           .reshape(-1)), name
+
+
+def test_a_checkpoint_over_http_is_read_by_ranges(tmp_path):
+    import http.server
+
+    values = np.arange(1 << 20, dtype="f4").reshape(1 << 10, 1 << 10)
+    write_safetensors(tmp_path / "model.safetensors", "w", values)
+
+    class Ranges(http.server.SimpleHTTPRequestHandler):
+        sent = 0
+
+        def do_GET(self):
+            path = pathlib.Path(self.translate_path(self.path))
+            if not path.is_file():
+                return self.send_error(404)
+            whole, asked = path.read_bytes(), self.headers.get("Range")
+            low, high = 0, len(whole) - 1
+            if asked:
+                first, last = asked.removeprefix("bytes=").split("-")
+                low, high = int(first), min(int(last or high), high)
+            self.send_response(206 if asked else 200)
+            self.send_header("ETag", '"1"')
+            self.send_header("Accept-Ranges", "bytes")
+            if asked:
+                self.send_header("Content-Range", f"bytes {low}-{high}/{len(whole)}")
+            self.send_header("Content-Length", str(high + 1 - low))
+            self.end_headers()
+            Ranges.sent += high + 1 - low
+            self.wfile.write(whole[low:high + 1])
+
+        def do_HEAD(self):
+            path = pathlib.Path(self.translate_path(self.path))
+            if not path.is_file():
+                return self.send_error(404)
+            self.send_response(200)
+            self.send_header("ETag", '"1"')
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Length", str(path.stat().st_size))
+            self.end_headers()
+
+        def log_message(self, *words):
+            pass
+
+    handler = lambda *words, **more: Ranges(*words, directory=tmp_path, **more)  # noqa: E731
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"http://127.0.0.1:{server.server_port}/model.safetensors"
+        try:
+            got = sw.open(where)["w"][100:102]
+        except sw.ShardwrightError as error:
+            if "libcurl" in str(error):
+                pytest.skip("libcurl is not installed")
+            raise
+        finally:
+            server.shutdown()
+    assert np.array_equal(got, values[100:102])
+    assert Ranges.sent < values.nbytes
+
+
+def test_a_lost_file_is_an_error_that_names_it(tmp_path):
+    import shutil
+    shutil.copytree(GRID, tmp_path / "ckpt")
+    lost = sorted((tmp_path / "ckpt").glob("*.distcp"))[0]
+    lost.unlink()
+    ck = sw.open(tmp_path / "ckpt")
+    errors = []
+    for name in ck:
+        try:
+            ck[name].numpy()
+        except sw.ShardwrightError as error:
+            errors.append(error)
+    assert errors and all(error.code in ("damaged", "system_refused") for error in errors)
+    assert any(lost.name in str(error) for error in errors)
+
+
+def test_threads_share_a_checkpoint():
+    ck = sw.open(DATA / "torch-2.14/healthy_zstd/ckpt")
+    wanted = {name: ck[name].numpy().tobytes() for name in ck}
+    wrong = []
+
+    def look():
+        for name in ck:
+            if ck[name].numpy().tobytes() != wanted[name]:
+                wrong.append(name)
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_an_error_has_a_code():
     with pytest.raises(sw.ShardwrightError) as error:
         sw.open("/no/such/checkpoint")
