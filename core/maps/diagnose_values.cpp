@@ -46,8 +46,9 @@ std::optional<std::string> wrong_by_one(const TwoValues& values) {
   }
   return fmt::format(
       "every element is {} by 1: a norm that multiplies by 1 + weight was taken for one that "
-      "multiplies by weight, or the other way round",
-      shift > 0 ? "larger" : "smaller");
+      "multiplies by weight, or the other way round (PATH/@norms:{}1 is the checkpoint with the "
+      "other norms)",
+      shift > 0 ? "larger" : "smaller", shift > 0 ? "-" : "+");
 }
 
 // The number that every element was multiplied by; 0 where there is none.

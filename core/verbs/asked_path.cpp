@@ -15,6 +15,7 @@
 #include "core/combine/extracted_adapter.h"
 #include "core/combine/merged_adapter.h"
 #include "core/combine/quantised.h"
+#include "core/combine/shifted_norms.h"
 #include "core/compare/tensor_hashes.h"
 #include "core/facts/values/dequantised.h"
 #include "core/formats/open.h"
@@ -31,7 +32,7 @@ using Checkpoints = std::vector<std::shared_ptr<const Checkpoint>>;
 
 constexpr const char *kDequantised = "dequantised", *kMerged = "merged", *kAverage = "average",
                      *kDelta = "delta-to", *kApplied = "applied", *kAdapter = "adapter",
-                     *kQuantised = "quantised", *kAs = "as";
+                     *kQuantised = "quantised", *kAs = "as", *kNorms = "norms";
 constexpr double kSumTolerance = 1e-6;
 constexpr std::int64_t kMostRank = 4096;
 
@@ -163,6 +164,12 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
     SHW_TRY(MappedView view, mapped_view(stored, end.numbers, {}, progress));
     return std::move(view.checkpoint);
   }
+  if (end.word == kNorms) {
+    if (end.numbers != "+1" && end.numbers != "-1")
+      return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not what norms are shifted by", {},
+                  "Write PATH/@norms:+1 or PATH/@norms:-1.");
+    return shifted_norms(std::move(stored), end.numbers == "+1" ? 1.0f : -1.0f, progress);
+  }
   if (end.word == kQuantised) {
     SHW_TRY(const Quantising wanted, quantising_of(end.numbers));
     return quantised(stored, wanted, not_weights_of({stored}), progress);
@@ -174,7 +181,7 @@ Result<std::shared_ptr<const Checkpoint>> open_end(const AskedEnd& end, const Op
 // An end of ours; others are names of folders.
 bool is_known(const AskedEnd& end) {
   if (end.word == kDequantised) return end.others.empty() && end.numbers.empty();
-  if (end.word == kQuantised || end.word == kAs) return end.others.empty();
+  if (end.word == kQuantised || end.word == kAs || end.word == kNorms) return end.others.empty();
   if (end.word == kAverage) return !end.others.empty();
   if (end.word == kAdapter) return end.others.size() == 1;
   return (end.word == kMerged || end.word == kDelta || end.word == kApplied) &&

@@ -2,6 +2,7 @@
 //
 //   hf/@dequantised             quantised weights as the numbers that they stand for
 //   hf/@quantised:fp8-block     weights in 8 or 4 bits (core/combine/quantised.h)
+//   gemma/@norms:-1             norm weights less 1, or with 1 more (core/combine/shifted_norms.h)
 //   iter_100/@as:hf             names and layouts of another program (mapped_view.h)
 //   base/@merged=adapter        a LoRA adapter added to its base (core/combine/merged_adapter.h)
 //   a/@average=b,c              a, b and c averaged; a/@average:0.5,0.3,0.2=b,c with their weights
