@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/values/quant_numbers.h"
 #include "core/rules/names/name_rules.h"
 #include "core/tensor/float_counts.h"
 
@@ -18,6 +19,9 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kEnoughZeros = 64;
+constexpr std::int64_t kMostParts = 64;
+// How much of a matrix is looked at: lines per part, elements per line.
+constexpr std::int64_t kLinesOfPart = 8, kMostOfLine = 4096;
 
 std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
   FloatCounts counts;
@@ -163,6 +167,93 @@ std::int64_t parts_of_rows(ExtentsView shape, const FloatCounts& counts) {
   return 0;
 }
 
+// One of `parts` equal parts of a matrix along a dimension, from the first element of that part on.
+struct WrittenPart {
+  std::size_t dim = 0;
+  std::int64_t parts = 0, part = 0;
+};
+
+// n, if one of n equal parts has values and all else is zero, by the count of zeros alone: a pruned
+// matrix has as many.
+std::int64_t parts_by_count(ExtentsView shape, const FloatCounts& counts) {
+  if (shape.size() != 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
+  const std::int64_t kept = counts.count - counts.zero;
+  for (std::int64_t n = 2; n <= kMostParts; ++n) {
+    if (shape[0] % n != 0 && shape[1] % n != 0) continue;
+    const std::int64_t part = counts.count / n;
+    if (kept <= part && kept * 50 >= part * 49) return n;
+  }
+  return 0;
+}
+
+// True if each line across `dim` has values inside of the part, and is zero outside. Lines are
+// looked at here and there.
+bool is_written_part(const Checkpoint& c, TensorId tensor, const WrittenPart& written) {
+  const ExtentsView shape = c.shape(tensor);
+  const std::int64_t size = shape[written.dim] / written.parts;
+  const std::int64_t step = std::max<std::int64_t>(1, size / kLinesOfPart);
+  for (std::int64_t at = 0; at < shape[written.dim]; at += step) {
+    Box line = whole(copy_of(shape));
+    line.offsets[written.dim] = at;
+    line.sizes[written.dim] = 1;
+    line.sizes[1 - written.dim] = std::min(line.sizes[1 - written.dim], kMostOfLine);
+    const auto values = floats_in_box(c, tensor, line);
+    if (!values) return false;
+    const bool is_zero =
+        std::all_of(values->begin(), values->end(), [](float v) { return v == 0; });
+    if (is_zero == (at / size == written.part)) return false;
+  }
+  return true;
+}
+
+std::optional<WrittenPart> written_part(const Checkpoint& c, TensorId tensor, std::int64_t parts) {
+  for (std::size_t dim = 0; dim < 2; ++dim) {
+    if (c.shape(tensor)[dim] % parts != 0) continue;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const WrittenPart written{dim, parts, part};
+      if (is_written_part(c, tensor, written)) return written;
+    }
+  }
+  return std::nullopt;
+}
+
+// Matrices of which one rank's part has values: the others were never gathered.
+void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  struct Partly {
+    std::vector<std::string> subjects, details;
+  };
+  std::map<std::int64_t, Partly> by_parts;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!is_of_weights(c, tensor) || c.shape(tensor).size() != 2) continue;
+    const auto counts = zeros_counted(facts, tensor);
+    if (!counts || counts->count < kEnoughZeros) continue;
+    const std::int64_t parts = parts_by_count(c.shape(tensor), *counts);
+    const auto written = parts == 0 ? std::nullopt : written_part(c, tensor, parts);
+    if (!written) continue;
+    const std::int64_t size = c.shape(tensor)[written->dim] / parts;
+    Partly& partly = by_parts[parts];
+    partly.subjects.emplace_back(c.fqn(tensor));
+    partly.details.push_back(fmt::format("{}: only {} {} to {} have values", c.fqn(tensor),
+                                         written->dim == 0 ? "rows" : "columns",
+                                         written->part * size, (written->part + 1) * size - 1));
+  }
+  for (auto& [parts, partly] : by_parts) {
+    if (partly.subjects.size() < 2) continue;  // one may be built so
+    findings.push_back(zero_finding(
+        partly.subjects,
+        fmt::format("In {} matrices {} of {} equal parts are exact zeros ({}). One rank's part was "
+                    "saved as "
+                    "the whole and the rest was never gathered; a model computes with the zeros "
+                    "without an error.",
+                    human_count(partly.subjects.size()), parts - 1, parts,
+                    partly.details.front())));
+    findings.back().evidence = {{"parts", parts},
+                                {"tensors", capped(partly.details)},
+                                {"count", count_of(partly.subjects.size())}};
+  }
+}
+
 void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   AdapterZeros seen;
@@ -216,6 +307,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
   find_zero_tensors(facts, findings);
+  find_partly_zero_weights(facts, findings);
   find_adapter_zeros(facts, findings);
 }
 
@@ -229,8 +321,9 @@ const Rule kZeroWeights = {
         "A weight of a trained model has no reason to be all zeros where its siblings in other "
         "layers, or other experts, are not: it was allocated and never written, or a tool put "
         "zeros where a part was missing. The same in rows: where one of four parts of each matrix "
-        "of an adapter has values and three parts are exact zeros, one rank of four saved its part "
-        "as the whole. Matrices that begin at zero by design (LoRA's B, the last one of a residual "
+        "of an adapter or of a model has values and three parts are exact zeros, one rank of four "
+        "saved its part as the whole. Matrices that begin at zero by design (LoRA's B, the last "
+        "one of a residual "
         "block) do so in all layers, and are not reported above info.",
     .lesson = {.drawing = R"(
   experts.5.gate_proj.weight     0.013  -0.207   0.090

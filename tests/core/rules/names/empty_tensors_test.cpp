@@ -59,6 +59,38 @@ TEST_CASE("zero weights: experts of zeros in a stacked tensor are counted") {
             .find("3 of 4 experts") != std::string::npos);
 }
 
+TEST_CASE("zero weights: matrices with one rank's rows or columns alone are reported") {
+  for (const bool by_rows : {true, false}) {
+    CAPTURE(by_rows);
+    NamedTensors tensors;
+    for (int i = 0; i < 3; ++i) {
+      NamedTensor& weight = tensors[fmt::format("layers.{}.mlp.up_proj.weight", i)];
+      weight = {"F32", {16, 32}};
+      (by_rows ? weight.rows_with_value : weight.columns_with_value) = by_rows ? 4 : 8;
+      tensors[fmt::format("layers.{}.norm.weight", i)] = {"F32", {32}};
+    }
+    const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+    const Finding* finding = find(report, "zero-weights");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects.size() == 3);
+    CHECK(finding->severity == Severity::kWarning);
+    CHECK(finding->cause.find(by_rows ? "rows 0 to 3" : "columns 0 to 7") != std::string::npos);
+  }
+}
+
+TEST_CASE("zero weights: pruned matrices and a single half-written one raise nothing") {
+  NamedTensors tensors;
+  for (int i = 0; i < 3; ++i) {
+    NamedTensor& weight = tensors[fmt::format("layers.{}.mlp.up_proj.weight", i)];
+    weight = {"F32", {16, 32}};
+    weight.one_of = 2 + 2 * (i % 2);
+  }
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+  tensors["other.weight"] = {"F32", {16, 32}};
+  tensors["other.weight"].rows_with_value = 8;
+  CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") == nullptr);
+}
+
 TEST_CASE("zero weights: one norm of zeros among others is reported") {
   NamedTensors tensors;
   for (int i = 0; i < 4; ++i)

@@ -22,6 +22,8 @@ struct NamedTensor {
   Extents shape = {};
   float value = 0.5F;                 // of all elements of F32
   std::int64_t rows_with_value = -1;  // the others are zeros; -1: all have it
+  std::int64_t columns_with_value = -1;
+  std::int64_t one_of = 1;  // each second element has it, say
 };
 using NamedTensors = std::map<std::string, NamedTensor>;
 
@@ -37,7 +39,9 @@ inline std::string elements_of(const NamedTensor& tensor) {
   if (tensor.dtype != "F32") return bytes;
   const std::int64_t row = tensor.shape.empty() || count == 0 ? 1 : count / tensor.shape[0];
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool is_set = tensor.rows_with_value < 0 || i / row < tensor.rows_with_value;
+    const bool is_set = (tensor.rows_with_value < 0 || i / row < tensor.rows_with_value) &&
+                        (tensor.columns_with_value < 0 || i % row < tensor.columns_with_value) &&
+                        i % tensor.one_of == 0;
     const float value = is_set ? tensor.value : 0.0F;
     std::memcpy(bytes.data() + 4 * i, &value, 4);
   }
