@@ -215,6 +215,8 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
         ->transform(CLI::AsSizeValue(true).description(""))  // its own is a list of units
         ->transform(CLI::Validator(whole_bytes, ""))         // the last one is the first to look
         ->type_name("BYTES");
+    verb.add_flag("--round-trip", options.round_trip,
+                  "convert the result back while it is read, and compare it with the source");
     verb.add_flag("--dequantise", options.dequantise,
                   "quantised weights become the numbers that they stand for");
     verb.add_option("--quantise", options.quantise,

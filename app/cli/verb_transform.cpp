@@ -17,6 +17,7 @@
 #include "core/report/report.h"
 #include "core/verbs/convert_plan.h"
 #include "core/verbs/map_convert.h"
+#include "core/verbs/round_trip.h"
 #include "core/verbs/transforms.h"
 
 namespace shw::cli {
@@ -102,6 +103,23 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 
 namespace {
 
+std::string way_back_to_text(const RepairResult& result) {
+  if (!result.way_back) return {};
+  const WayBack& back = *result.way_back;
+  std::string text = "  way back     " + plural(back.equal, "tensor") +
+                     (back.equal == 1 ? " is" : " are") + " the source's again, to the bit";
+  if (!back.differ.empty())
+    text += "; " + plural(back.differ.size(), "tensor") +
+            (back.differ.size() == 1 ? " differs: " : " differ: ") + some_of(back.differ);
+  if (!back.padding.empty())
+    text += "; " + plural(back.padding.size(), "tensor") +
+            " but for rows of padding, which were cut off: " + some_of(back.padding);
+  if (!back.without.empty())
+    text += "; " + plural(back.without.size(), "tensor") +
+            " of the source did not come along: " + some_of(back.without);
+  return printable(text) + "\n";
+}
+
 void print_written(Context& context, const RepairResult& result,
                    const std::vector<Finding>& remaining) {
   if (context.options.json) {
@@ -117,8 +135,8 @@ void print_written(Context& context, const RepairResult& result,
             "written, and proved against the source") +
       ", " + (context.options.verb == "extract" ? "as it was computed" : loss_in_words(result)) +
       "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
-      left_out_to_text(result) + "  checkpoint   " + printable(result.output) +
-      "\n  certificate  " + printable(result.certificate));
+      left_out_to_text(result) + way_back_to_text(result) + "  checkpoint   " +
+      printable(result.output) + "\n  certificate  " + printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
                        (context.options.in_place
@@ -163,8 +181,18 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
     return verbs::still_wrong(bare, result->output, options.depth, &context.progress, context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
+  if (options.round_trip) {
+    auto back = [&] {
+      ProgressLine line(context.terminal, context.progress);
+      return verbs::way_back(opened, options, options.mapping, result->output, &context.progress,
+                             context.team);
+    }();
+    if (!back) return fail_with(context, back.error());
+    result->way_back = std::move(*back);
+  }
   print_written(context, *result, *remaining);
-  return code_of_result(context, *opened.checkpoint, *remaining);
+  const int code = code_of_result(context, *opened.checkpoint, *remaining);
+  return code == kClean && result->way_back && !result->way_back->differ.empty() ? kFindings : code;
 }
 
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {

@@ -42,22 +42,32 @@ Json device_json(const DeviceUse& use) {
   return out;
 }
 
+static Json way_back_json(const WayBack& back) {
+  return {{"program", back.program.empty() ? Json() : Json(back.program)},
+          {"equal", back.equal},
+          {"differ", back.differ},
+          {"padding", back.padding},
+          {"without", back.without}};
+}
+
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining,
                            const Progress* progress) {
   Json left = Json::array();
   for (const Finding& finding : remaining) left.push_back(finding_json(finding));
-  return dumped({{"schema", kSchema},
-                 {"output", result.output},
-                 {"certificate", result.certificate},
-                 {"lossless", result.lossless},
-                 {"out_of_range", result.out_of_range},
-                 {"of_other_ranks", result.of_other_ranks},
-                 {"left_out", result.left_out},
-                 {"damage", result.damage},
-                 {"remaining", std::move(left)},
-                 {"device", device_json(result.device)},
-                 {"transport", transport_json(result.traffic)},
-                 {"stages", stages_json(progress)}});
+  Json out = {{"schema", kSchema},
+              {"output", result.output},
+              {"certificate", result.certificate},
+              {"lossless", result.lossless},
+              {"out_of_range", result.out_of_range},
+              {"of_other_ranks", result.of_other_ranks},
+              {"left_out", result.left_out},
+              {"damage", result.damage},
+              {"remaining", std::move(left)},
+              {"device", device_json(result.device)},
+              {"transport", transport_json(result.traffic)},
+              {"stages", stages_json(progress)}};
+  if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
+  return dumped(out);
 }
 
 std::string finished_to_json(const RepairResult& result) {

@@ -95,6 +95,8 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   SHW_CHECK(check_options_of_map(said));
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(MappedByOptions made, mapped_by(checkpoint, said.to, mapping, said.leave_out));
+  SHW_CHECK(check_norms(checkpoint, made));
+  std::vector<std::string> notes = notes_on(made);
   MappedSteps& mapped = made.steps;
   ConvertPlan out;
   Plan& plan = out.plan;
@@ -108,7 +110,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   } else {
     add_tiles(mapped.tensors, plan.steps);
   }
-  out.notes = notes_on(mapped);
+  out.notes = std::move(notes);
   return out;
 }
 

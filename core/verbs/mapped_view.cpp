@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "core/base/words.h"
+#include "core/combine/shifted_norms.h"
+#include "core/facts/values/computed_tensors.h"
 #include "core/maps/built_in_maps.h"
+#include "core/maps/map_of_pair.h"
 #include "core/transform/target_view.h"
 
 namespace shw::verbs {
@@ -30,6 +33,32 @@ Result<ModelFacts> facts_said(const Checkpoint& checkpoint, const MapOptions& ma
   return facts;
 }
 
+const ModelMap* built_in_map_to(const std::string& world) {
+  for (const ModelMap& map : built_in_maps()) {
+    if (map.to == world) return &map;
+  }
+  return nullptr;
+}
+
+// With the forms and the padding of `like`, which is a checkpoint of the program `to`.
+Result<ModelFacts> facts_like(const Checkpoint& checkpoint, const std::string& to,
+                              const ModelMap* map, const Checkpoint& like, ModelFacts facts) {
+  const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
+  if (last == nullptr || last->to != to) return facts;
+  std::vector<MapTensor> shapes = named_shapes(checkpoint);
+  if (map == nullptr && world_of(shapes, facts) != last->from) {
+    SHW_TRY(MappedSteps first, mapped_steps(checkpoint, nullptr, last->from, facts, {}));
+    shapes = std::move(first.tensors);
+  }
+  SHW_TRY(const BoundMap bound, bind_map(*last, MapWay::kBack, named_shapes(like), facts));
+  return facts_followed(*last, shapes, like, bound, facts);
+}
+
+// Gemma's norms multiply by 1 + weight.
+bool are_norms_centred(const ModelFacts& facts) {
+  return facts.model_type.starts_with("gemma");
+}
+
 }  // namespace
 
 bool names_a_program(const std::string& word) {
@@ -38,7 +67,8 @@ bool names_a_program(const std::string& word) {
 }
 
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const Patterns& leave_out) {
+                                  const MapOptions& mapping, const Patterns& leave_out,
+                                  const Checkpoint* like) {
   SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
   ModelMap named;
   const ModelMap* map = nullptr;
@@ -46,38 +76,67 @@ Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::strin
     SHW_TRY(named, map_named(mapping.map));
     map = &named;
   }
+  if (like != nullptr) {
+    SHW_TRY(facts, facts_like(checkpoint, to, map, *like, std::move(facts)));
+  }
   MappedByOptions made;
   made.names_world = map != nullptr ? to == map->from || to == map->to : names_a_program(to);
   SHW_TRY(made.steps,
           mapped_steps(checkpoint, map, made.names_world ? to : std::string(), facts, leave_out));
   SHW_CHECK(check_model_is_known(made.steps, facts));
+  made.facts = std::move(facts);
   return made;
 }
 
-std::vector<std::string> notes_on(const MappedSteps& mapped) {
+Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made) {
+  const auto centred = made.facts.args.find("apply_layernorm_1p");
+  if (!are_norms_centred(made.facts) || made.steps.to != "hf" || centred == made.facts.args.end() ||
+      centred->second != 0)
+    return {};
+  for (TensorId tensor : checkpoint.tensors()) {
+    if (!is_norm_weight(checkpoint.fqn(tensor)) || is_rounded_in_computing(checkpoint, tensor))
+      continue;
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("is a norm that multiplies by its weight (apply_layernorm_1p is off in "
+                            "the arguments that Megatron saved), and a norm of {} multiplies by 1 "
+                            "+ weight",
+                            made.facts.model_type),
+                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))},
+                "open it with the 1 taken off: PATH/@norms:-1 in place of PATH");
+  }
+  return {};
+}
+
+std::vector<std::string> notes_on(const MappedByOptions& made) {
+  const MappedSteps& mapped = made.steps;
   std::vector<std::string> notes;
   for (const std::string& leg : mapped.maps)
     notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
   if (!mapped.left_out.empty())
     notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
                                 some_of(mapped.left_out)));
+  if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
+    notes.push_back(
+        "norms multiply by 1 + weight, as in the source: Megatron is told so by "
+        "--apply-layernorm-1p");
   return notes;
 }
 
 Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoint,
-                               const std::string& to, const MapOptions& mapping,
-                               Progress* progress) {
+                               const std::string& to, const MapOptions& mapping, Progress* progress,
+                               const Checkpoint* like) {
   if (checkpoint->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   if (mapping.map.empty() && !names_a_program(to))
     return fail(ErrorKind::kUsage, "\"" + to + "\" is no program of a map", {},
                 "It is one of " + some_of(known_worlds(), 8) + ".");
-  SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}));
+  SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}, like));
+  SHW_CHECK(check_norms(*checkpoint, made));
   SHW_TRY(TargetState all, apply_steps(target_state_of(checkpoint), made.steps.steps, progress));
   MappedView view;
   SHW_TRY(view.checkpoint,
           target_view(std::make_shared<const TargetState>(std::move(all)), progress));
-  view.notes = notes_on(made.steps);
+  view.notes = notes_on(made);
   return view;
 }
 

@@ -19,18 +19,24 @@ bool names_a_program(const std::string& word);
 struct MappedByOptions {
   MappedSteps steps;
   bool names_world = false;  // `to` is one of the map's two sides
+  ModelFacts facts = {};
 };
+// `like`: a checkpoint of that program whose forms and padding the result gets; may be null.
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const Patterns& leave_out);
-// A line each: by which map, what is left out.
-std::vector<std::string> notes_on(const MappedSteps& mapped);
+                                  const MapOptions& mapping, const Patterns& leave_out,
+                                  const Checkpoint* like = nullptr);
+// A line each: by which map, what is left out, what the other program must be told.
+std::vector<std::string> notes_on(const MappedByOptions& made);
+// kUnsupported where Megatron's arguments say that norms hold the factor, and the model's own hold
+// the factor less 1.
+Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made);
 
 struct MappedView {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::vector<std::string> notes = {};
 };
 Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoint,
-                               const std::string& to, const MapOptions& mapping,
-                               Progress* progress);
+                               const std::string& to, const MapOptions& mapping, Progress* progress,
+                               const Checkpoint* like = nullptr);
 
 }  // namespace shw::verbs

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct ApplyOptions {
   Team* team = nullptr;       // FolderRun::team
 };
 
+// What came of the way back from the result to the source.
+struct WayBack {
+  std::string program;    // whose names and layout the source has; empty without a map
+  std::size_t equal = 0;  // tensors whose elements are the source's, by fingerprints of 128 bits
+  std::vector<std::string> differ = {};   // in shape, dtype or elements
+  std::vector<std::string> padding = {};  // in rows of padding alone, which were cut off
+  std::vector<std::string> without = {};  // of the source, and not in the result: left out
+};
+
 struct RepairResult {
   std::string output;       // the directory
   std::string certificate;  // the file
@@ -40,6 +50,7 @@ struct RepairResult {
   std::vector<std::string> left_out = {};        // Certificate::left_out
   // Entries that came along as they lay and do not match their checksums, each with why.
   std::map<std::string, std::string> damage = {};
+  std::optional<WayBack> way_back = {};
 };
 
 }  // namespace shw

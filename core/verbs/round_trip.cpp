@@ -1,0 +1,109 @@
+#include "core/verbs/round_trip.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/compare/tensor_hashes.h"
+#include "core/formats/open.h"
+#include "core/verbs/map_convert.h"
+#include "core/verbs/mapped_view.h"
+#include "core/verbs/read_elements.h"
+
+namespace shw::verbs {
+namespace {
+
+struct Pair {
+  TensorId own, back;
+};
+
+bool same_kind(const Checkpoint& own, const Checkpoint& back, const Pair& pair) {
+  return own.dtype(pair.own) == back.dtype(pair.back) &&
+         std::ranges::equal(own.shape(pair.own), back.shape(pair.back));
+}
+
+// Of tensors of the source that the map cuts: the rows that are not padding.
+std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& steps) {
+  std::map<std::string, std::int64_t> rows;
+  for (const BoundMap& bound : steps.bound) {
+    if (bound.way != MapWay::kBack) continue;  // forward, padding is added
+    for (const BoundRow& row : bound.rows) {
+      for (const BoundOp& op : row.ops) {
+        if (op.kind != MapOp::Kind::kPad || op.dim != 0 || !row.lead.empty()) continue;
+        for (const std::string& fqn : row.to) rows.emplace(fqn, op.size);
+      }
+    }
+  }
+  return rows;
+}
+
+// Some rows of both at a time.
+Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back, const Pair& pair,
+                                  std::int64_t rows) {
+  constexpr std::int64_t kMostBytes = 64 << 20;
+  Box box = whole(copy_of(own.shape(pair.own)));
+  box.sizes.front() = 1;
+  const auto row =
+      static_cast<std::int64_t>(size_of(own.dtype(pair.own))) * volume(box.sizes).value_or(0);
+  const std::int64_t at_once =
+      std::max<std::int64_t>(1, kMostBytes / std::max<std::int64_t>(1, row));
+  for (std::int64_t at = 0; at < rows; at += at_once) {
+    box.offsets.front() = at;
+    box.sizes.front() = std::min(at_once, rows - at);
+    Bytes one(static_cast<std::size_t>(row * box.sizes.front())), other(one.size());
+    SHW_CHECK(read_elements(own, pair.own, box, one));
+    SHW_CHECK(read_elements(back, pair.back, box, other));
+    if (one != other) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const MapOptions& mapping,
+                         const std::string& output, Progress* progress, Team* team) {
+  const Checkpoint& own = *source.checkpoint;
+  SHW_TRY(auto back, open_checkpoint(output, progress));
+  WayBack out;
+  std::map<std::string, std::int64_t> unpadded;
+  if (asks_for_map(said, mapping)) {
+    SHW_TRY(const MappedByOptions made, mapped_by(own, said.to, mapping, said.leave_out));
+    out.program = made.steps.from;
+    unpadded = rows_without_padding(made.steps);
+    SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));
+    back = std::move(view.checkpoint);
+  }
+  std::vector<TensorId> of_own, of_back;
+  for (TensorId tensor : own.tensors()) {
+    const auto found = back->find(own.fqn(tensor));
+    if (!found) {
+      out.without.emplace_back(own.fqn(tensor));
+    } else if (!same_kind(own, *back, {tensor, *found})) {
+      out.differ.emplace_back(own.fqn(tensor));
+    } else {
+      of_own.push_back(tensor);
+      of_back.push_back(*found);
+    }
+  }
+  SHW_TRY(const auto wanted, tensor_hashes(own, of_own, said.memory, progress, team));
+  SHW_TRY(const auto made, tensor_hashes(*back, of_back, said.memory, progress, team));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto &one = wanted[i].fingerprint, &other = made[i].fingerprint;
+    if (!one) return tl::unexpected<Error>(one.error());
+    if (!other) return tl::unexpected<Error>(other.error());
+    const auto padded = unpadded.find(wanted[i].fqn);
+    if (*one == *other) {
+      ++out.equal;
+    } else if (padded == unpadded.end() || padded->second >= wanted[i].shape.front()) {
+      out.differ.push_back(wanted[i].fqn);
+    } else {
+      SHW_TRY(const bool is_equal,
+              first_rows_are_equal(own, *back, {of_own[i], of_back[i]}, padded->second));
+      (is_equal ? out.padding : out.differ).push_back(wanted[i].fqn);
+    }
+  }
+  return out;
+}
+
+}  // namespace shw::verbs

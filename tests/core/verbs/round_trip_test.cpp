@@ -1,0 +1,100 @@
+// The way back from a conversion, on the pair of tests/core/maps: its Megatron side is what a
+// conversion of its Hugging Face side writes.
+#include "core/verbs/round_trip.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/temporary_folder.h"
+#include "core/verbs/asked_path.h"
+#include "core/verbs/mapped_view.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+const std::string kBothSides = std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/";
+
+verbs::Opened source_at(const std::string& path) {
+  auto checkpoint = verbs::open_as_asked(path, nullptr);
+  REQUIRE_MESSAGE(checkpoint.has_value(), checkpoint.error().message);
+  verbs::Opened opened;
+  opened.checkpoint = std::move(*checkpoint);
+  return opened;
+}
+
+WayBack gone_back(const std::string& from, const std::string& to, const std::string& output) {
+  VerbOptions said;
+  said.to = to;
+  auto back = verbs::way_back(source_at(from), said, {{}, {}, kBothSides + "hf"}, output);
+  REQUIRE_MESSAGE(back.has_value(), back.error().message);
+  return std::move(*back);
+}
+
+}  // namespace
+
+TEST_CASE("round trip: what a conversion wrote comes back as the source") {
+  const WayBack back = gone_back(kBothSides + "hf", "torch_dist", kBothSides + "megatron");
+  CHECK(back.program == "hf");
+  CHECK(back.equal == source_at(kBothSides + "hf").checkpoint->tensor_count());
+  CHECK(back.differ.empty());
+  CHECK(back.without.empty());
+  const WayBack other = gone_back(kBothSides + "megatron", "hf", kBothSides + "hf");
+  CHECK(other.program == "torch_dist");
+  CHECK(other.equal > 0);
+  CHECK(other.differ.empty());
+}
+
+TEST_CASE("round trip: a changed element is named by its tensor") {
+  TemporaryFolder folder;
+  std::filesystem::copy(kBothSides + "hf", folder / "hf");
+  {
+    std::fstream file(folder / "hf/model.safetensors",
+                      std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(-1, std::ios::end);
+    const char changed = static_cast<char>(file.get() ^ 1);
+    file.seekp(-1, std::ios::end);
+    file.put(changed);
+  }
+  const WayBack back = gone_back(folder / "hf", "torch_dist", kBothSides + "megatron");
+  CHECK(back.differ.size() == 1);
+}
+
+TEST_CASE("round trip: a format alone needs no map, and what was left out is named") {
+  VerbOptions said;
+  said.to = "dcp";
+  auto back = verbs::way_back(source_at(kBothSides + "hf"), said, {}, kBothSides + "megatron");
+  REQUIRE(back.has_value());
+  CHECK(back->program.empty());
+  CHECK(back->equal == 0);
+  CHECK(back->without.size() == source_at(kBothSides + "hf").checkpoint->tensor_count());
+}
+
+TEST_CASE("norms that Megatron's arguments call uncentred do not become Gemma's unseen") {
+  const verbs::Opened megatron = source_at(kBothSides + "megatron");
+  verbs::MappedByOptions made;
+  made.steps.to = "hf";
+  made.facts.model_type = "gemma2";
+  CHECK(verbs::check_norms(*megatron.checkpoint, made).has_value());  // nothing is said
+  made.facts.args["apply_layernorm_1p"] = 1;
+  CHECK(verbs::check_norms(*megatron.checkpoint, made).has_value());
+  made.facts.args["apply_layernorm_1p"] = 0;
+  const Status refused = verbs::check_norms(*megatron.checkpoint, made);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().advice.find("@norms:-1") != std::string::npos);
+  // What is advised is taken.
+  const verbs::Opened shifted = source_at(kBothSides + "megatron/@norms:-1");
+  CHECK(verbs::check_norms(*shifted.checkpoint, made).has_value());
+  made.facts.model_type = "llama";
+  CHECK(verbs::check_norms(*megatron.checkpoint, made).has_value());
+}
+
+TEST_CASE("norms are shifted by 1 and nothing else by a path") {
+  CHECK(verbs::open_as_asked(kBothSides + "hf/@norms:+1", nullptr).has_value());
+  auto refused = verbs::open_as_asked(kBothSides + "hf/@norms:2", nullptr);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::kUsage);
+}
