@@ -83,8 +83,9 @@ const Rule kNormsShifted = {
   reference   norm.weight   0.021  -0.113   0.250
   saved       norm.weight   1.021   0.887   1.250     1 was added
 )",
-               .remedy = "Convert it with the other norms: `shardwright convert PATH/@norms:-1 --to "
-                         "safetensors` takes 1 off, PATH/@norms:+1 adds it."},
+               .remedy =
+                   "Convert it with the other norms: `shardwright convert PATH/@norms:-1 --to "
+                   "safetensors` takes 1 off, PATH/@norms:+1 adds it."},
     .run = find_shifted_norms,
 };
 
