@@ -9,9 +9,10 @@
  *   shw_close(ck);
  *
  * Text is UTF-8. Pointers in a struct, and what shw_format() and shw_path() return, are valid until
- * shw_close(). Functions that return a status return 0, or -1 with shw_last_error(). A checkpoint may
- * be used by several threads; each call reads on its own. Within a version of the interface only
- * functions and trailing fields are added: set `size` of a struct that has it to its sizeof. */
+ * shw_close(). Functions that return a status return 0, or -1 with shw_last_error(). A checkpoint
+ * may be used by several threads; each call reads on its own. Within a version of the interface
+ * only functions and trailing fields are added: set `size` of a struct that has it to its sizeof.
+ */
 #ifndef SHARDWRIGHT_H
 #define SHARDWRIGHT_H
 
@@ -57,7 +58,7 @@ typedef struct shw_options {
 } shw_options;
 
 typedef struct shw_tensor {
-  uint32_t size; /* sizeof(shw_tensor), set by the caller */
+  uint32_t size;    /* sizeof(shw_tensor), set by the caller */
   const char* name; /* not terminated */
   uint64_t name_bytes;
   const char* dtype; /* "bfloat16", "float8_e4m3fn", as torch has them */
@@ -122,8 +123,8 @@ SHW_API int shw_read(const shw_checkpoint* checkpoint, uint64_t tensor, const in
                      const int64_t* stop, void* out, uint64_t bytes);
 
 /* JSON as of `shardwright info`, `ls`, `check`, `stats` and `hash`; NULL: see shw_last_error().
- * shw_check reads values too where `data` is not 0. `name` of a tensor, a shell pattern, or NULL for
- * all. Free with shw_free(). */
+ * shw_check reads values too where `data` is not 0. `name` of a tensor, a shell pattern, or NULL
+ * for all. Free with shw_free(). */
 SHW_API char* shw_info(const shw_checkpoint* checkpoint);
 SHW_API char* shw_list(const shw_checkpoint* checkpoint);
 SHW_API char* shw_check(const shw_checkpoint* checkpoint, int data);
