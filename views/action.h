@@ -83,6 +83,7 @@ enum class Action : std::uint8_t {
   kScaleReset,
   kExplainError,
   kReport,
+  kSaveView,
   kOpenDemo,
   kTour,
   kExpect,

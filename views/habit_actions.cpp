@@ -108,6 +108,7 @@ void show_toast(const Frame& frame, UiState& state, std::string text) {
 
 void draw_habit_panels(Frame& frame, UiState& state) {
   follow_report(frame, state);
+  follow_view(frame, state);
   if (state.habits.settings_open) draw_settings(frame, state);
   if (state.habits.errors_open) draw_error_meaning(frame, state);
   if (state.habits.expect_open) draw_expectation(frame, state);
@@ -131,6 +132,10 @@ void step_scale(Frame& frame, UiState& state) {
 
 void explain_errors(Frame& /*frame*/, UiState& state) {
   state.habits.errors_open = state.habits.errors_wanted = true;
+}
+
+bool can_save_view(const Frame& frame, const UiState& /*state*/) {
+  return frame.snapshot.checkpoint != nullptr;
 }
 
 bool can_report(const Frame& frame, const UiState& /*state*/) {
@@ -176,6 +181,11 @@ constexpr std::array kHabitRows{
               OverlayPolicy::kAlways},
     ActionRow{Action::kExplainError, "Explain an error message", shift(Key::kF1), always,
               explain_errors, OverlayPolicy::kReplaces},
+    ActionRow{Action::kSaveView,
+              "Save this place as a file for a colleague",
+              {},
+              can_save_view,
+              ask_for_view},
     ActionRow{Action::kReport, "Write a report of what is on the screen", ctrl_shift(Key::kR),
               can_report, ask_for_report},
     ActionRow{Action::kOpenDemo, "Open the demo", {}, can_open_demo, open_demo},

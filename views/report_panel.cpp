@@ -1,10 +1,25 @@
-// Shows where a report was saved.
+// Shows where a report or a view was saved.
 #include "views/actions.h"
 #include "views/habits.h"
 #include "views/parts.h"
 #include "views/text.h"
 
 namespace shw {
+
+void ask_for_view(Frame& frame, UiState& state) {
+  state.habits.view_asked = true;
+  state.habits.view_before = frame.snapshot.saved_view;
+  frame.emit(SaveViewCommand{});
+}
+
+void follow_view(const Frame& frame, UiState& state) {
+  const auto& saved = frame.snapshot.saved_view;
+  if (!state.habits.view_asked || saved == state.habits.view_before.lock()) return;
+  state.habits.view_asked = false;
+  if (saved == nullptr) return;
+  ImGui::SetClipboardText(saved->path.c_str());
+  show_toast(frame, state, "Saved, and its path copied: " + printable(saved->path));
+}
 
 // Opens when a requested report has arrived.
 void follow_report(Frame& frame, UiState& state) {

@@ -1,6 +1,7 @@
 #include "core/session/command.h"
 
 #include "core/io/remote/remote_path.h"
+#include "core/session/place_mark.h"
 
 namespace shw {
 
@@ -21,6 +22,11 @@ OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
   OpenCommand open{path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
   if (snapshot.checkpoint != nullptr && snapshot.tensor)
     open.tensor = snapshot.checkpoint->fqn(*snapshot.tensor);
+  if (!open.tensor.empty() && snapshot.chunk)
+    open.tile = tile_mark(*snapshot.checkpoint, *snapshot.chunk);
+  const auto& report = snapshot.report;
+  if (report != nullptr && snapshot.finding && *snapshot.finding < report->findings.size())
+    open.finding = finding_mark(report->findings[*snapshot.finding]);
   return open;
 }
 

@@ -21,6 +21,8 @@ struct OpenCommand {
   std::string against = {};
   std::string mesh = {};    // "dp=4,tp=2"
   std::string tensor = {};  // tensor to select; may be empty or missing
+  // Of that tensor, and of the next check: marks (place_mark.h); may be empty or missing.
+  std::string tile = {}, finding = {};
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};
@@ -148,6 +150,10 @@ struct RunCommand {
 };
 // Looks whether the files of what is open were changed by someone else.
 struct DiskCommand {};
+// Saves the place that is looked at (verbs/view_file.h).
+struct SaveViewCommand {
+  std::string path = {};  // a file or folder; empty: beside the checkpoint
+};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -156,7 +162,7 @@ using Command =
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand>;
+                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -3,8 +3,10 @@
 #include "core/formats/open.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
+#include "core/session/place_mark.h"
 #include "core/verbs/newest_step.h"
 #include "core/verbs/plan_file.h"
+#include "core/verbs/view_file.h"
 
 namespace shw {
 namespace {
@@ -32,8 +34,15 @@ std::vector<std::string> passed_over_for(const std::string& asked,
 }  // namespace
 
 Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress) {
-  const auto& c = as<OpenCommand>(command);
+  OpenCommand c = as<OpenCommand>(command);
   VerbOptions options;
+  if (verbs::is_view_file(verbs::expanded_path(c.path))) {
+    SHW_TRY(verbs::SavedView view, verbs::read_view_file(verbs::expanded_path(c.path)));
+    options.depth = view.depth;
+    c = {std::move(view.checkpoint), std::move(view.spec),   std::move(view.against),
+         std::move(view.mesh),       std::move(view.tensor), std::move(view.tile),
+         std::move(view.finding)};
+  }
   options.checkpoint = verbs::expanded_path(c.path);
   options.spec = verbs::expanded_path(c.spec);
   options.against = verbs::expanded_path(c.against);
@@ -48,8 +57,8 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  return [options = std::move(options), opened = std::move(opened), tensor = c.tensor, can_undo,
-          disk, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+  return [options = std::move(options), opened = std::move(opened), c, can_undo, disk,
+          passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
     s.disk = disk;
@@ -60,7 +69,9 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     s.is_against_itself = opened.is_against_itself;
     s.mesh = opened.mesh;
     s.passed_over = passed_over;
-    if (!tensor.empty()) s.tensor = s.checkpoint->find(tensor);
+    if (!c.tensor.empty()) s.tensor = s.checkpoint->find(c.tensor);
+    if (s.tensor && !c.tile.empty()) s.chunk = tile_of_mark(*s.checkpoint, *s.tensor, c.tile);
+    s.wanted_finding = c.finding;
   };
 }
 
@@ -69,6 +80,8 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   if (before.checkpoint == nullptr && before.run != nullptr) return Change([](Snapshot&) {});
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
+  // What was opened says how deep, until somebody asks otherwise.
+  if (!depth && before.report == nullptr) depth = before.options.depth;
   SHW_TRY(CheckReport made, verbs::check(opened_in(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
     s.options.depth = depth;
@@ -81,7 +94,8 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     s.outlook = nullptr;
     s.options.plan.clear();
     s.not_in_place.reset();
-    s.finding.reset();
+    s.finding = finding_of_mark(report->findings, std::exchange(s.wanted_finding, {}));
+    if (s.finding) return;
     if (report->findings.empty() || report->findings.front().severity == Severity::kInfo) return;
     s.finding = 0;
     if (!s.tensor) s.tensor = first_tensor(*s.checkpoint, report->findings.front());

@@ -45,6 +45,8 @@ std::string with(std::string_view keyword, const std::string& value) {
 std::optional<Command> parse_open(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   OpenCommand open;
+  open.finding = take_last(rest, "finding");
+  open.tile = take_last(rest, "tile");
   open.tensor = take_last(rest, "tensor");
   open.mesh = take_last(rest, "mesh");
   open.against = take_last(rest, "against");
@@ -55,7 +57,7 @@ std::optional<Command> parse_open(std::string_view rest) {
 std::string print_open(const Command& command) {
   const auto& c = as<OpenCommand>(command);
   return c.path + with("spec", c.spec) + with("against", c.against) + with("mesh", c.mesh) +
-         with("tensor", c.tensor);
+         with("tensor", c.tensor) + with("tile", c.tile) + with("finding", c.finding);
 }
 
 std::optional<Command> parse_check(std::string_view rest) {

@@ -36,8 +36,10 @@ std::string print_of_verb(const Command& command) {
 }
 
 constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
-    {"open", "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...] [tensor FQN]", "Opening",
-     Lane::kJob, parse_open, print_open, run_open},
+    {"open",
+     "open PATH [spec PATH] [against PATH] [mesh AXIS=SIZE,...] [tensor FQN] [tile BOX] [finding "
+     "RULE]",
+     "Opening", Lane::kJob, parse_open, print_open, run_open},
     {"check", "check [metadata|headers|data]", "Checking", Lane::kJob, parse_check, print_check,
      run_check},
     {"mesh", "mesh [AXIS=SIZE,...]", "Reading the mesh", Lane::kJob, parse_said_mesh, print_mesh,
@@ -106,6 +108,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      run_disk},
     {"values-save", "values-save npy|csv [PATH]", "Writing values", Lane::kConcurrent,
      parse_save_values, print_save_values, run_save_values},
+    {"view-save", "view-save [PATH]", "Saving the view", Lane::kQuick, parse_save_view,
+     print_save_view, run_save_view},
 }};
 
 bool is_verb(std::string_view word) {

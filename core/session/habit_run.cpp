@@ -7,6 +7,7 @@
 #include "core/session/command_run.h"
 #include "core/verbs/demo.h"
 #include "core/verbs/ui_report.h"
+#include "core/verbs/view_file.h"
 
 namespace shw {
 
@@ -68,6 +69,28 @@ Result<Change> run_report(const Snapshot& before, const Command& command, Progre
   SHW_TRY(verbs::WrittenReport written, verbs::write_ui_report(posix_store(), wanted));
   return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
     s.written = made;
+  };
+}
+
+std::optional<Command> parse_save_view(std::string_view rest) {
+  return SaveViewCommand{std::string(rest)};
+}
+
+std::string print_save_view(const Command& command) {
+  return as<SaveViewCommand>(command).path;
+}
+
+Result<Change> run_save_view(const Snapshot& before, const Command& command, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  OpenCommand here = open_again(before, before.options.checkpoint);
+  verbs::SavedView view{std::move(here.path), std::move(here.spec),   std::move(here.against),
+                        std::move(here.mesh), before.options.depth,   std::move(here.tensor),
+                        std::move(here.tile), std::move(here.finding)};
+  SHW_TRY(verbs::WrittenReport written,
+          verbs::write_view_file(posix_store(), opened_in(before), before.options, std::move(view),
+                                 as<SaveViewCommand>(command).path));
+  return [made = std::make_shared<const verbs::WrittenReport>(std::move(written))](Snapshot& s) {
+    s.saved_view = made;
   };
 }
 

@@ -9,6 +9,7 @@ Snapshot blank(const Snapshot& before) {
   snapshot.run = before.run;
   snapshot.explained = before.explained;
   snapshot.written = before.written;
+  snapshot.saved_view = before.saved_view;
   snapshot.gpus = before.gpus;
   return snapshot;
 }

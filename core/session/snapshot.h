@@ -82,14 +82,15 @@ struct Snapshot {
   std::string filter;
   // The comparison with another checkpoint; null: not requested.
   std::shared_ptr<const verbs::ComparedCheckpoints> compared;
-  std::string compared_with;                               // as the user named it
-  std::optional<std::size_t> difference;                   // selected index in its tensors
-  std::optional<TensorId> tensor;                          // selected
-  std::optional<ChunkId> chunk;                            // selected tile
-  std::optional<std::size_t> finding;                      // selected index in report->findings
-  std::optional<Error> error;                              // of the last failed command
-  std::shared_ptr<const BytesLook> bytes;                  // null: not shown
-  std::shared_ptr<const ValuesLook> values;                // null: not shown
+  std::string compared_with;                 // as the user named it
+  std::optional<std::size_t> difference;     // selected index in its tensors
+  std::optional<TensorId> tensor;            // selected
+  std::optional<ChunkId> chunk;              // selected tile
+  std::optional<std::size_t> finding;        // selected index in report->findings
+  std::string wanted_finding;                // its mark (place_mark.h): the next check selects it
+  std::optional<Error> error;                // of the last failed command
+  std::shared_ptr<const BytesLook> bytes;    // null: not shown
+  std::shared_ptr<const ValuesLook> values;  // null: not shown
   std::shared_ptr<const TileValuesOf> tile_values;         // null: none
   std::shared_ptr<const verbs::FolderListing> folder;      // null: browser is closed
   std::shared_ptr<const verbs::RecentPlaces> recent;       // null: not kept
@@ -99,6 +100,7 @@ struct Snapshot {
   std::shared_ptr<const ExplainedText> explained;          // null: no message pasted
   std::shared_ptr<const verbs::WrittenReport> written;     // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;  // the last file; null: none
+  std::shared_ptr<const verbs::WrittenReport> saved_view;  // the last file; null: none
   bool can_go_back = false, can_go_forward = false;
 };
 

@@ -11,6 +11,7 @@
 #include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
+#include "core/verbs/view_file.h"
 
 namespace shw::verbs {
 namespace {
@@ -81,6 +82,9 @@ FolderListing list_folder(const std::string& asked) {
     if (entry.kind == EntryKind::kFile && is_file_of_checkpoint(name)) {
       place.kind = PlaceKind::kFile;
       place.what = human_bytes(entry.size);
+    } else if (entry.kind == EntryKind::kFile && name.ends_with(kViewEnding)) {
+      place.kind = PlaceKind::kFile;
+      place.what = "a saved view";
     } else if (entry.kind != EntryKind::kDirectory || name.starts_with('.')) {
       ++listing.other_files;
       continue;

@@ -186,6 +186,7 @@ const Deed kDeeds[] = {
     {Action::kExplainError, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.errors_open; }},
     {Action::kReport, Given::kPlanned, "report"},
+    {Action::kSaveView, Given::kPlanned, "view-save"},
     {Action::kOpenDemo, Given::kPlanned, "demo"},
     {Action::kTour, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},

@@ -78,6 +78,8 @@ TEST_CASE("every command reads back from its own text") {
                               RunCommand{"/runs/a run"},
                               DiskCommand{},
                               SaveValuesCommand{verbs::ValuesFile::kCsv, "/tmp/w.csv"},
+                              SaveViewCommand{},
+                              SaveViewCommand{"/tmp/a view"},
                               SortCommand{SortKey::kShape},
                               on_device("cpu", ""),
                               on_device("cuda:1", "/runs/7/device cpu"),
@@ -135,6 +137,12 @@ TEST_CASE("a checkpoint that is opened again keeps what the person said beside i
   snapshot.options.mesh = "dp=2";
   CHECK(to_text(open_again(snapshot, "a-repaired")) ==
         "open a-repaired spec s.json against ref mesh dp=2");
+  OpenCommand place{"a", "", "", "", "model.down", "[0:4, 2:6] copy 2", "chunk-overlap model.down"};
+  auto parsed = parse_command(to_text(Command{place}));
+  REQUIRE(parsed.has_value());
+  CHECK(std::get<OpenCommand>(*parsed).tile == place.tile);
+  CHECK(std::get<OpenCommand>(*parsed).finding == place.finding);
+  CHECK(std::get<OpenCommand>(*parsed).tensor == place.tensor);
 }
 
 namespace {

@@ -1,0 +1,104 @@
+#include "core/verbs/view_file.h"
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/json.h"
+#include "core/io/place.h"
+#include "core/io/publish.h"
+#include "core/io/read_whole.h"
+#include "core/io/remote/remote_path.h"
+#include "core/verbs/free_place.h"
+#include "core/verbs/output_place.h"
+
+namespace shw::verbs {
+namespace {
+
+using ViewJson = nlohmann::json;
+
+constexpr const char* kViewSchema = "shardwright-view/1";
+constexpr std::uint64_t kMostViewBytes = std::uint64_t{1} << 20;
+
+struct ViewKey {
+  const char* key;
+  std::string SavedView::*member;
+  bool is_path;
+};
+constexpr std::array<ViewKey, 7> kKeys{{{"checkpoint", &SavedView::checkpoint, true},
+                                        {"spec", &SavedView::spec, true},
+                                        {"against", &SavedView::against, true},
+                                        {"mesh", &SavedView::mesh, false},
+                                        {"tensor", &SavedView::tensor, false},
+                                        {"tile", &SavedView::tile, false},
+                                        {"finding", &SavedView::finding, false}}};
+
+tl::unexpected<Error> no_view(const std::string& path, std::string why) {
+  return fail(ErrorKind::kDamaged, "is no view that was saved: " + std::move(why), {path});
+}
+
+std::string seen_from(const std::string& folder, const std::string& path) {
+  if (path.empty() || is_remote(path) || path.starts_with('/')) return path;
+  return folder + "/" + path;
+}
+
+std::string absolute(const std::string& path) {
+  if (path.empty() || is_remote(path)) return without_secrets(path);
+  std::error_code failed;
+  const auto whole = std::filesystem::absolute(path, failed);
+  return failed ? path : whole.lexically_normal().string();
+}
+
+}  // namespace
+
+bool is_view_file(const std::string& path) {
+  std::error_code failed;
+  return path.ends_with(kViewEnding) && std::filesystem::is_regular_file(path, failed);
+}
+
+Result<SavedView> read_view_file(const std::string& path) {
+  SHW_TRY(auto source, open_file(path, path));
+  SHW_TRY(const std::string text, read_whole_text(*source, kMostViewBytes));
+  const auto parsed = parse_json<ViewJson>(text);
+  if (!parsed.problem.empty()) return no_view(path, parsed.problem);
+  const ViewJson& json = parsed.tree;
+  if (!json.is_object() || !json.contains("schema") || json["schema"] != kViewSchema)
+    return no_view(path, std::string("\"schema\" is not ") + kViewSchema);
+  SavedView view;
+  for (const ViewKey& one : kKeys) {
+    const auto found = json.find(one.key);
+    if (found == json.end()) continue;
+    if (!found->is_string()) return no_view(path, std::string(one.key) + " is not text");
+    view.*one.member = found->get<std::string>();
+    if (one.is_path) view.*one.member = seen_from(parent_of(path), view.*one.member);
+  }
+  if (view.checkpoint.empty()) return no_view(path, "it names no checkpoint");
+  const auto depth = json.find("depth");
+  for (Depth one : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
+    if (depth != json.end() && *depth == std::string(name(one))) view.depth = one;
+  }
+  if (depth != json.end() && !view.depth) return no_view(path, "its depth is none");
+  return view;
+}
+
+Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
+                                      const VerbOptions& verb_options, SavedView view,
+                                      const std::string& path) {
+  SHW_TRY(std::string place,
+          free_place(store, {verb_options.checkpoint, path, "view", std::string(kViewEnding)}));
+  SHW_CHECK(check_output_place(opened, verb_options, place));
+  ViewJson json = {{"schema", kViewSchema}};
+  for (const ViewKey& one : kKeys) {
+    const std::string& text = view.*one.member;
+    if (!text.empty()) json[one.key] = one.is_path ? absolute(text) : text;
+  }
+  if (view.depth) json["depth"] = name(*view.depth);
+  const std::string text = json.dump(2, ' ', false, ViewJson::error_handler_t::replace) + "\n";
+  TempFile half_made(place);
+  SHW_TRY(auto folder, store.edit_folder(parent_of(place)));
+  SHW_CHECK(write_text(*folder, half_made.name(), text));
+  SHW_CHECK(half_made.publish());
+  return WrittenReport{place, text.size()};
+}
+
+}  // namespace shw::verbs

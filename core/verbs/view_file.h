@@ -1,0 +1,39 @@
+// A place on the desk as a small JSON file: what is open beside what, which tensor, tile and
+// finding. A colleague opens it, and sees the same.
+//
+//   {"schema": "shardwright-view/1", "checkpoint": PATH, "spec": PATH, "against": PATH,
+//    "mesh": "dp=4,tp=2", "depth": "data", "tensor": FQN, "tile": MARK, "finding": MARK}
+//
+// All but the first two may be missing. Relative paths are relative to the file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/facts/depth.h"
+#include "core/io/store.h"
+#include "core/verbs/ui_report.h"
+#include "core/verbs/verbs.h"
+
+namespace shw::verbs {
+
+inline constexpr std::string_view kViewEnding = ".shardwright";
+
+struct SavedView {
+  std::string checkpoint, spec = {}, against = {}, mesh = {};
+  std::optional<Depth> depth = {};
+  std::string tensor = {}, tile = {}, finding = {};  // marks: core/session/place_mark.h
+};
+
+// A regular file with that ending: not a checkpoint.
+bool is_view_file(const std::string& path);
+// kDamaged with the place where it is no view.
+Result<SavedView> read_view_file(const std::string& path);
+
+// `path` as of PlaceAsked; absolute paths are written. Never over anything.
+Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
+                                      const VerbOptions& verb_options, SavedView view,
+                                      const std::string& path);
+
+}  // namespace shw::verbs

@@ -1,0 +1,89 @@
+// A place on the desk that is saved and opened again: the same tensor, tile and finding.
+#include "core/verbs/view_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "core/session/place_mark.h"
+#include "core/session/session.h"
+#include "core/temporary_folder.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const Snapshot> ended(Session& session, std::vector<Command> commands) {
+  for (Command& command : commands) session.apply(std::move(command));
+  session.wait();
+  return session.snapshot();
+}
+
+std::string text_of_place(const Snapshot& s) {
+  return std::string(s.checkpoint->fqn(s.tensor.value())) + " | " +
+         tile_mark(*s.checkpoint, s.chunk.value()) + " | " +
+         finding_mark(s.report->findings[s.finding.value()]);
+}
+
+}  // namespace
+
+TEST_CASE("a saved view opens at the same tensor, tile and finding, by its file alone") {
+  TemporaryFolder folder;
+  const std::string data = std::string(SHW_TEST_DATA) + "/torch-2.14/s5_tp_axis_dropped/";
+  fs::copy(data + "ckpt", folder / "ckpt");
+  fs::copy(data + "spec.json", folder / "spec.json");
+  Session session;
+  auto before = ended(
+      session, {OpenCommand{folder / "ckpt", folder / "spec.json"}, CheckCommand{Depth::kHeaders}});
+  REQUIRE(before->report != nullptr);
+  REQUIRE(before->report->findings.size() > 1);
+  const std::string fqn(before->checkpoint->fqn(TensorId{2}));
+  const ChunkId tile = before->checkpoint->chunks(TensorId{2})[1];
+  before = ended(session, {SelectFindingCommand{1}, SelectTensorCommand{fqn},
+                           SelectChunkCommand{tile}, SaveViewCommand{}});
+  REQUIRE(before->saved_view != nullptr);
+  CHECK(before->saved_view->path.ends_with(".shardwright"));
+  const std::string place = text_of_place(*before);
+
+  Session other;
+  auto after = ended(other, {OpenCommand{before->saved_view->path}, CheckCommand{}});
+  REQUIRE_MESSAGE(!after->error.has_value(), after->error->message);
+  CHECK(text_of_place(*after) == place);
+  CHECK(after->report->depth == Depth::kHeaders);
+  CHECK(after->options.spec == folder / "spec.json");
+
+  // Reloaded, the place stays.
+  after = ended(other, {open_again(*after, after->options.checkpoint), CheckCommand{}});
+  CHECK(text_of_place(*after) == place);
+}
+
+TEST_CASE("a view that names what is gone opens all the same") {
+  TemporaryFolder folder;
+  fs::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt", folder / "ckpt");
+  put(folder / "v.shardwright",
+      R"({"schema": "shardwright-view/1", "checkpoint": "ckpt", "tensor": "no such", "tile": "[0:1]"})");
+  Session session;
+  auto after = ended(session, {OpenCommand{folder / "v.shardwright"}, CheckCommand{}});
+  REQUIRE_MESSAGE(!after->error.has_value(), after->error->message);
+  CHECK(after->options.checkpoint == folder / "ckpt");
+  CHECK_FALSE(after->chunk.has_value());
+}
+
+TEST_CASE("what is no view is refused, and nothing else is read from it") {
+  TemporaryFolder folder;
+  for (const char* text :
+       {"", "{", "[]", "{}", R"({"schema": "shardwright-view/2", "checkpoint": "a"})",
+        R"({"schema": "shardwright-view/1"})",
+        R"({"schema": "shardwright-view/1", "checkpoint": 5})",
+        R"({"schema": "shardwright-view/1", "checkpoint": "a", "depth": "deep"})"}) {
+    put(folder / "v.shardwright", text);
+    auto view = verbs::read_view_file(folder / "v.shardwright");
+    REQUIRE_FALSE_MESSAGE(view.has_value(), text);
+    CHECK(view.error().kind == ErrorKind::kDamaged);
+  }
+  put(folder / "v.shardwright", std::string(2 << 20, ' '));
+  CHECK_FALSE(verbs::read_view_file(folder / "v.shardwright").has_value());
+}
