@@ -11,6 +11,7 @@
 #include "views/frame.h"
 #include "views/habits_state.h"
 #include "views/list_rows.h"
+#include "views/palette_search.h"
 #include "views/plan_state.h"
 #include "views/run_state.h"
 #include "views/table_state.h"
@@ -84,6 +85,7 @@ struct UiState {
   std::string palette_text, out, fill_path, open_path, mesh_text;
   int palette_row = 0, palette_first = 0;  // chosen, and the first that is seen
   bool palette_wanted = false;
+  PaletteSearch search;  // of the palette
   float plan_height = 420, explain_height = 360, mesh_height = 480,
         certificate_height = 420;  // pixels that the panels took in the last frame
   bool welcome_shown = false;      // in the last frame: its field had the keyboard once

@@ -81,3 +81,64 @@ TEST_CASE("a palette that knows no such command says so") {
   driver.frame({{Key::kEnter}});
   CHECK(driver.desk.palette_open);
 }
+
+namespace {
+
+void open_palette(Driver& driver, const char* text) {
+  driver.frame({{Key::kP, true, true, false}});
+  driver.frame();
+  driver.type(text);
+  driver.frame();
+}
+
+}  // namespace
+
+TEST_CASE("the palette goes to a tensor by a part of its name") {
+  const auto snapshot = make::demo_planned();
+  Driver driver(snapshot);
+  open_palette(driver, "down_proj");
+  const Checkpoint& c = *snapshot->checkpoint;
+  auto commands = driver.frame({{Key::kEnter}});
+  auto* select = only<SelectTensorCommand>(commands);
+  REQUIRE(select != nullptr);
+  CHECK(select->fqn.find("down_proj") != std::string::npos);
+  CHECK(c.find(select->fqn).has_value());
+  CHECK_FALSE(driver.desk.palette_open);
+}
+
+TEST_CASE("the palette goes to findings, ranks and files") {
+  {
+    Driver driver(make::demo_planned());
+    open_palette(driver, "placement-axis");
+    auto commands = driver.frame({{Key::kEnter}});
+    CHECK(only<SelectFindingCommand>(commands) != nullptr);
+  }
+  {
+    Driver driver(make::demo_planned());
+    open_palette(driver, "rank 3");
+    auto commands = driver.frame({{Key::kEnter}});
+    auto* filter = only<FilterCommand>(commands);
+    REQUIRE(filter != nullptr);
+    CHECK(filter->text == "rank:3");
+    CHECK(driver.desk.isolated == 3u);
+  }
+  {
+    Driver driver(make::demo_planned());
+    open_palette(driver, ".distcp");
+    auto commands = driver.frame({{Key::kEnter}});
+    auto* bytes = only<BytesCommand>(commands);
+    REQUIRE(bytes != nullptr);
+    CHECK(bytes->file.ends_with(".distcp"));
+  }
+}
+
+TEST_CASE("names are searched in parts, and found at the end of many") {
+  const auto snapshot = make::many_tensors(40'000);
+  Driver driver(snapshot);
+  const Checkpoint& c = *snapshot->checkpoint;
+  const std::string last(c.fqn(TensorId{c.tensor_count() - 1}));
+  open_palette(driver, last.c_str());
+  for (int i = 0; i < 8; ++i) driver.frame();
+  CHECK(driver.marks.items.contains("palette/" + last));
+  CHECK(driver.desk.search.tensors_seen == c.tensor_count());
+}

@@ -1,0 +1,42 @@
+// Places that a text names: findings, tensors, ranks and files. Names are looked at some thousands
+// a frame, so that a million of them hold no frame up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "views/frame.h"
+
+namespace shw {
+
+enum class FoundKind : std::uint8_t { kFinding, kTensor, kRank, kFile };
+
+struct FoundPlace {
+  FoundKind kind = FoundKind::kTensor;
+  std::uint32_t index = 0;  // of the finding, tensor, rank or file
+  std::string name, hint;
+};
+
+struct PaletteSearch {
+  std::string text;  // searched for
+  std::weak_ptr<const Checkpoint> checkpoint;
+  std::weak_ptr<const CheckReport> report;
+  std::uint32_t tensors_seen = 0, files_seen = 0;
+  std::vector<FoundPlace> findings, tensors, ranks, files;
+
+  std::size_t size() const {
+    return findings.size() + tensors.size() + ranks.size() + files.size();
+  }
+  const FoundPlace& operator[](std::size_t i) const;
+};
+
+// In any case of letters.
+bool is_called_so(std::string_view text, std::string_view wanted);
+
+// Goes on searching for `text`; begins anew where it, the checkpoint or the report changed.
+void go_on_searching(PaletteSearch& search, const Frame& frame, const std::string& text);
+
+}  // namespace shw
