@@ -124,6 +124,49 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
   column.y += frame.px(28);
 }
 
+// What a click on a name of the finding does: goes to the tensor, or to the bytes of the file.
+// Looked up for the one under the mouse alone: there may be thousands of files.
+std::optional<Command> command_to(const Snapshot& snapshot, const std::string& name,
+                                  std::uint64_t offset) {
+  const Checkpoint& c = *snapshot.checkpoint;
+  if (c.find(name)) return SelectTensorCommand{name};
+  for (const FileRow& file : c.files()) {
+    if (file.path == name && file.kind == EntryKind::kFile)
+      return BytesCommand{BytesCommand::Go::kAt, name, offset};
+  }
+  return std::nullopt;
+}
+
+// Makes the row between `top` and the column's end a link, where the name leads anywhere.
+void link_row(Frame& frame, const Column& column, float top, std::string_view id,
+              const std::string& name, std::uint64_t offset) {
+  ImGui::SetCursorScreenPos({column.left, top});
+  const bool clicked = ImGui::InvisibleButton(std::string(id).c_str(),
+                                              {column.width(), std::max(1.0f, column.y - top)});
+  focus_ring(frame, column.draw);
+  mark(frame, std::string(id));
+  if (!ImGui::IsItemHovered() && !clicked) return;
+  auto command = command_to(frame.snapshot, name, offset);
+  if (!command) return;
+  const float line = column.y - frame.px(3);
+  column.draw->AddLine({column.left, line}, {column.right, line}, frame.theme.quiet);
+  if (!frame.stable)
+    tooltip(frame, std::holds_alternative<SelectTensorCommand>(*command)
+                       ? "Go to the tensor"
+                       : "Show the bytes of the file");
+  if (clicked) frame.emit(std::move(*command));
+}
+
+// Where in the file that the evidence names.
+std::uint64_t offset_in(const Finding& finding) {
+  for (const auto& [label, value] : finding.evidence) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    if (label == "offset" && number != nullptr && *number > 0)
+      return static_cast<std::uint64_t>(*number);
+  }
+  return 0;
+}
+
 void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
   if (finding.evidence.empty()) return;
   head(frame, column, "EVIDENCE");
@@ -150,8 +193,13 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
                   saved && expected ? *expected : ExtentsView{}, frame.theme.bad);
     } else {
       bool correct = label.starts_with("correct");
+      const float top = column.y;
       row(frame, column, label_text(label), value_text(value),
           correct ? frame.theme.accent : frame.theme.text);
+      const auto* name = std::get_if<std::string>(&value);
+      if (list != nullptr && list->size() == 1) name = &list->front();
+      if (name != nullptr)
+        link_row(frame, column, top, "evidence/" + label, *name, offset_in(finding));
     }
   }
   column.y += frame.px(12);
@@ -188,10 +236,12 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
     if (shown == (state.subjects_open ? kMostSubjects : kShownSubjects)) break;
     ImGui::SetCursorScreenPos({column.left, column.y});
     ImGui::PushID(static_cast<int>(shown));
-    bool tensor = checkpoint.find(subject).has_value();
     bool clicked = ImGui::InvisibleButton("subject", {column.width(), frame.px(22)});
-    bool lit = ImGui::IsItemHovered() && tensor;
-    if (clicked && tensor) frame.emit(SelectTensorCommand{subject});
+    auto command = clicked || ImGui::IsItemHovered()
+                       ? command_to(frame.snapshot, subject, offset_in(finding))
+                       : std::nullopt;
+    bool lit = ImGui::IsItemHovered() && command.has_value();
+    if (clicked && command) frame.emit(std::move(*command));
     std::string text = elide_path(subject, column.width(), measure);
     float width = text_from(column.draw, frame.fonts.mono_small, column.left,
                             column.y + frame.px(11), frame.theme.text, text);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/formats/open.h"
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -141,4 +142,40 @@ TEST_CASE("names are searched in parts, and found at the end of many") {
   for (int i = 0; i < 8; ++i) driver.frame();
   CHECK(driver.marks.items.contains("palette/" + last));
   CHECK(driver.desk.search.tensors_seen == c.tensor_count());
+}
+
+TEST_CASE("names in the evidence of a finding lead to tensors and bytes") {
+  const std::string path = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_grid/ckpt";
+  auto opened = open_checkpoint(path);
+  REQUIRE(opened.has_value());
+  const auto snapshot = std::make_shared<Snapshot>();
+  snapshot->options.checkpoint = path;
+  snapshot->checkpoint = *opened;
+  const Checkpoint& c = *snapshot->checkpoint;
+  const std::string file = c.file(FileId{0}).path, tensor(c.fqn(TensorId{0}));
+  Finding finding;
+  finding.rule = "chunk-overlap";
+  finding.cause = "Something is wrong.";
+  finding.subjects = {tensor};
+  finding.evidence = {{"file", file},
+                      {"offset", std::int64_t{64}},
+                      {"tensor", tensor},
+                      {"note", std::string("nothing of the checkpoint")}};
+  auto report = std::make_shared<CheckReport>();
+  report->findings = {finding};
+  snapshot->report = report;
+  snapshot->finding = 0;
+  snapshot->tensor = TensorId{0};
+  Driver driver(snapshot);
+  driver.frame();
+  auto commands = driver.click("evidence/file");
+  auto* bytes = only<BytesCommand>(commands);
+  REQUIRE(bytes != nullptr);
+  CHECK(bytes->file == file);
+  CHECK(bytes->at == 64);
+  commands = driver.click("evidence/tensor");
+  auto* select = only<SelectTensorCommand>(commands);
+  REQUIRE(select != nullptr);
+  CHECK(select->fqn == tensor);
+  CHECK(driver.click("evidence/note").empty());
 }
