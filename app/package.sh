@@ -69,7 +69,7 @@ runner() { if [[ $arch != "$(uname -m)" ]]; then command -v "qemu-$arch-static" 
 
 build() {
   arch=$1 tools=$work/$1/bin prefix=$work/$1/prefix
-  local program=$root/dist/shardwright-$arch library=$work/$1/build/app/libshardwright.so.1 run
+  local program=$root/dist/shardwright-$arch library=$work/$1/build/app/libshardwright.so.1 run shell
   mkdir -p "$tools"
   wrapper "$tools/cc" "cc -target $arch-linux-gnu.$glibc"
   wrapper "$tools/c++" "c++ -target $arch-linux-gnu.$glibc"
@@ -86,8 +86,12 @@ build() {
   cp "$work/$arch/build/app/shardwright" "$program"
   check_needs "$program"
   check_needs "$library"
-  python3 app/portable/wheel.py "$program" "$library" "$arch" dist "$work/$arch/build/app/shell"
+  # What shells complete is the same on every processor; one that runs here has said it.
+  shell=$work/$(uname -m)/build/app/shell
+  [[ -f $shell/bash ]] || shell=
+  python3 app/portable/wheel.py "$program" "$library" "$arch" dist ${shell:+"$shell"}
   bash app/portable/container.sh "$program" "$arch" dist "$work"
+  if [[ -n $run ]]; then QEMU_LD_PREFIX=$work/$arch/container/root "$run" "$program" --version; fi
 }
 
 for arch in "${archs[@]}"; do build "$arch"; done
