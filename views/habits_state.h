@@ -34,7 +34,7 @@ struct HabitsState {
   bool errors_wanted = false;  // focus the text field in the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
   std::string error_text, report_path;
-  std::string lesson;         // rule to explain; empty: that of the finding
+  std::string lesson;       // rule to explain; empty: that of the finding
   bool view_asked = false;  // the view was asked to be saved; the previous one
   std::weak_ptr<const verbs::WrittenReport> view_before;
   bool report_asked = false;  // a report was requested; the previous one
