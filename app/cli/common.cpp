@@ -10,6 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/open.h"
+#include "core/io/remote/bucket_upload.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"
@@ -303,6 +304,38 @@ void print_kept(Context& context, const RepairResult& result) {
   if (result.files_kept == 0) return;
   context.terminal.say("Went on with what a killed run had left: " +
                        plural(result.files_kept, "file") + " had been finished.");
+}
+
+Status check_upload(const Context& context) {
+  const Options& options = context.options;
+  if (options.upload.empty()) return {};
+  if (options.in_place)
+    return fail(ErrorKind::kUsage, "--upload and --in-place exclude each other", {},
+                "A result in a folder of its own can be sent.");
+  return check_upload_target(options.upload);
+}
+
+Status upload_result(Context& context, RepairResult& result) {
+  const std::string& target = context.options.upload;
+  if (target.empty() || (context.team != nullptr && context.team->rank() != 0)) return {};
+  auto sent = [&]() -> Result<Uploaded> {
+    SHW_TRY(auto folder, open_directory(result.output));
+    ProgressLine line(context.terminal, context.progress);
+    return upload_folder(*folder, target, &context.progress);
+  }();
+  if (!sent) {
+    Error error = sent.error();
+    error.message += " (the result lies whole in " + result.output + ")";
+    return tl::unexpected<Error>(std::move(error));
+  }
+  result.sent = SentResult{without_secrets(target), sent->files, sent->bytes};
+  return {};
+}
+
+std::string uploaded_to_text(const RepairResult& result) {
+  if (!result.sent) return {};
+  return "  uploaded     " + printable(result.sent->to) + " (" +
+         plural(result.sent->files, "file") + ", " + human_bytes(result.sent->bytes) + ")\n";
 }
 
 }  // namespace shw::cli

@@ -41,6 +41,7 @@ struct Options : VerbOptions {
   std::string weights;               // average: "0.5,0.5"
   std::int64_t lora_rank = 16;       // extract
   std::vector<std::string> ignored;  // check: rule ids
+  std::string upload;                // "s3://bucket/prefix"
   bool round_trip = false;           // convert: the way back is gone and compared
   bool dequantise = false;           // convert: quantised weights are decoded
   std::string as_world;              // hash: "hf"

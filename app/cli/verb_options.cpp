@@ -143,6 +143,11 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
   if (takes(shape, 'o')) {
     verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
   }
+  if (takes(shape, 'o') && takes(shape, 'u')) {
+    verb.add_option("--upload", options.upload,
+                    "a bucket that the finished result is sent to as well; nothing may lie there")
+        ->type_name("s3://BUCKET/PREFIX");
+  }
   if (takes(shape, 'i')) {
     verb.add_flag("--in-place", options.in_place,
                   "replace .metadata in the checkpoint itself; `undo` takes it back");

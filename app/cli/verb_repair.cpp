@@ -239,10 +239,10 @@ void print_result(Context& context, const Plan& plan, const RepairResult& result
     context.terminal.out_line(inked(style, Ink::kRed, "still wrong") + "  " + finding.rule + ": " +
                               printable(finding.cause));
   }
-  context.terminal.out_line(verdict_of(context, plan, result, wrong) + "\n" +
-                            damage_to_text(result) + other_ranks_to_text(result) +
-                            "  checkpoint   " + printable(result.output) + "\n  certificate  " +
-                            printable(result.certificate));
+  context.terminal.out_line(
+      verdict_of(context, plan, result, wrong) + "\n" + damage_to_text(result) +
+      other_ranks_to_text(result) + uploaded_to_text(result) + "  checkpoint   " +
+      printable(result.output) + "\n  certificate  " + printable(result.certificate));
   for (const Finding& finding : remaining) {
     if (verbs::is_only_filled(finding)) context.terminal.out_line(printable(finding.cause));
   }
@@ -286,6 +286,7 @@ int run_repair(Context& context) {
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened->checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
+  if (auto free = check_upload(context); !free) return fail_with(context, free.error());
   if (auto agreed = agree(context, *opened->checkpoint, *plan, *output); !agreed)
     return fail_with(context, agreed.error());
 
@@ -303,6 +304,7 @@ int run_repair(Context& context) {
                               context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
+  if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());
   print_result(context, *plan, *result, *remaining);
   return code_of_result(context, *opened->checkpoint, *remaining);
 }

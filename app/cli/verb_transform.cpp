@@ -135,8 +135,9 @@ void print_written(Context& context, const RepairResult& result,
             "written, and proved against the source") +
       ", " + (context.options.verb == "extract" ? "as it was computed" : loss_in_words(result)) +
       "\n" + out_of_range_to_text(result) + damage_to_text(result) + other_ranks_to_text(result) +
-      left_out_to_text(result) + way_back_to_text(result) + "  checkpoint   " +
-      printable(result.output) + "\n  certificate  " + printable(result.certificate));
+      left_out_to_text(result) + way_back_to_text(result) + uploaded_to_text(result) +
+      "  checkpoint   " + printable(result.output) + "\n  certificate  " +
+      printable(result.certificate));
   context.terminal.say(stages_in_words(context.progress) + "Prove it:  shardwright verify " +
                        printable(result.output) +
                        (context.options.in_place
@@ -160,6 +161,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   wanted.integrity = options.integrity;
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
+  if (auto free = check_upload(context); !free) return fail_with(context, free.error());
   if (auto agreed = agree_to_write(context, opened, plan, *output); !agreed)
     return fail_with(context, agreed.error());
   auto result = [&] {
@@ -190,6 +192,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
     if (!back) return fail_with(context, back.error());
     result->way_back = std::move(*back);
   }
+  if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());
   print_written(context, *result, *remaining);
   const int code = code_of_result(context, *opened.checkpoint, *remaining);
   return code == kClean && result->way_back && !result->way_back->differ.empty() ? kFindings : code;

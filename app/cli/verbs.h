@@ -113,6 +113,13 @@ int exit_code(ErrorKind kind);
 TextStyle style_of(const Context& context);
 TextOptions text_options(const Context& context);
 
+// Before anything is made: whether the result can be sent where --upload says.
+Status check_upload(const Context& context);
+// Sends the result there, and says so in it; nothing without --upload.
+Status upload_result(Context& context, RepairResult& result);
+// "  uploaded     s3://...\n"; empty where it was not.
+std::string uploaded_to_text(const RepairResult& result);
+
 // Steps shared by several verbs.
 Result<std::shared_ptr<const Checkpoint>> open(Context& context);
 Result<verbs::Opened> open_all(Context& context);  // opens checkpoint, spec and reference as given

@@ -67,6 +67,9 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
               {"transport", transport_json(result.traffic)},
               {"stages", stages_json(progress)}};
   if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
+  if (result.sent)
+    out["uploaded"] = {
+        {"to", result.sent->to}, {"files", result.sent->files}, {"bytes", result.sent->bytes}};
   return dumped(out);
 }
 

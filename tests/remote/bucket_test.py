@@ -4,6 +4,7 @@ Needs a Python with `moto[server]` and boto3; without them it says so and ends w
 signature's form and not whether it is right: signature_v4_test.cpp holds that against AWS' examples.
 """
 
+import json
 import os
 import socket
 import subprocess
@@ -42,7 +43,7 @@ class Buckets(unittest.TestCase):
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        s3 = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
+        cls.s3 = s3 = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
         s3.create_bucket(Bucket="models")
         for name in os.listdir(cls.model):
             s3.upload_file(f"{cls.model}/{name}", "models", f"run 1/step+9/{name}")
@@ -81,6 +82,39 @@ class Buckets(unittest.TestCase):
                 file.write("[work]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = s\n")
             env = {"AWS_ENDPOINT_URL": self.env["AWS_ENDPOINT_URL"], "HOME": home, "AWS_PROFILE": "work"}
             base.run("info", "s3://models/run 1/step+9", env=env, code=0)
+
+    def test_a_result_is_sent_and_opens_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            target = "s3://models/sent+a b/step 1"
+            done = base.run("convert", self.model, "--to", "dcp", "--out", folder + "/out", "--yes",
+                            "--upload", target, "--json", env=self.env, code=0)
+            sent = json.loads(done.stdout)["uploaded"]
+            self.assertEqual(sent["to"], target)
+            names = [os.path.relpath(os.path.join(where, name), folder + "/out")
+                     for where, _, files in os.walk(folder + "/out") for name in files]
+            self.assertEqual(sent["files"], len(names))
+            for name in names:
+                there = self.s3.get_object(Bucket="models", Key="sent+a b/step 1/" + name)
+                with open(f"{folder}/out/{name}", "rb") as file:
+                    self.assertEqual(there["Body"].read(), file.read(), name)
+            base.run("diff", target, folder + "/out", "--data", env=self.env, code=0)
+            # Nothing is written over, and nothing is made for nothing.
+            again = base.run("convert", self.model, "--to", "dcp", "--out", folder + "/again",
+                             "--yes", "--upload", target, env=self.env, code=3)
+            self.assertIn("holds objects already", again.stderr)
+            self.assertFalse(os.path.exists(folder + "/again"))
+            for wrong in ("https://example.com/x", folder, "s3:/x"):
+                base.run("convert", self.model, "--to", "dcp", "--out", folder + "/again", "--yes",
+                         "--upload", wrong, env=self.env, code=3)
+
+    def test_large_files_are_sent_in_parts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base.write_shards(folder + "/large", shards=1, elements=10_600_000)
+            done = base.run("convert", folder + "/large", "--to", "torch", "--out", folder + "/out",
+                            "--yes", "--upload", "s3://models/parts", "--json", env=self.env, code=0)
+            self.assertGreater(json.loads(done.stdout)["uploaded"]["bytes"], 40 << 20)
+            base.run("diff", "s3://models/parts", folder + "/out", "--data", env=self.env, code=0)
+            self.assertEqual(self.s3.list_multipart_uploads(Bucket="models").get("Uploads", []), [])
 
     def test_gs_speaks_the_same(self):
         env = {"STORAGE_EMULATOR_HOST": self.env["AWS_ENDPOINT_URL"], "GS_ACCESS_KEY_ID": "AKIAEXAMPLE",

@@ -1,14 +1,12 @@
 #include "core/io/remote/bucket_files.h"
 
 #include "core/io/remote/bucket_access.h"
-#include "core/io/remote/bucket_listing.h"
+#include "core/io/remote/bucket_page.h"
 #include "core/io/remote/http_ranges.h"
 
 namespace shw {
 namespace {
 
-// A page lists 1,000 objects, whose keys have at most 1,024 bytes.
-constexpr std::uint64_t kMostBucketPage = std::uint64_t{16} << 20;
 constexpr std::size_t kMostBucketPages = 4'000;
 
 class BucketFiles final : public RemoteFiles {
@@ -29,7 +27,7 @@ class BucketFiles final : public RemoteFiles {
     std::vector<RemoteFile> files;
     std::string token;
     for (std::size_t page = 0; page < kMostBucketPages; ++page) {
-      SHW_TRY(const BucketPage listed, list_page(token));
+      SHW_TRY(const BucketPage listed, list_page(access_, place_, {above_, token, is_deep_}));
       for (const BucketObject& object : listed.objects) {
         // A key that ends in a slash stands for a folder and holds nothing.
         if (!object.key.starts_with(above_) || object.key.ends_with('/')) continue;
@@ -55,36 +53,6 @@ class BucketFiles final : public RemoteFiles {
     request.shown = file.path;
     if (!file.version.empty()) request.headers.push_back("If-Match: " + file.version);
     return request;
-  }
-
-  Result<BucketPage> list_page(const std::string& token) {
-    SHW_TRY(HttpAnswer answer, ask_page(token));
-    const std::string_view text(reinterpret_cast<const char*>(answer.body.data()),
-                                answer.body.size());
-    std::string region = answer.region;
-    if (region.empty()) region = xml_text(text, "Region");
-    const bool elsewhere = answer.status == 301 || answer.status == 307 || answer.status == 400;
-    if (elsewhere && !region.empty() && region != access_.region() && region.size() < 40) {
-      access_.move_to(region);
-      return list_page(token);
-    }
-    if (answer.status != 200) {
-      HttpRequest request;
-      request.shown = place_.shown;
-      return tl::unexpected<Error>(http_error(request, answer, access_.advice()));
-    }
-    auto page = parse_bucket_page(text, xml_text(text, "EncodingType") == "url");
-    if (!page) page.error().place.file = place_.shown;
-    return page;
-  }
-
-  Result<HttpAnswer> ask_page(const std::string& token) const {
-    QueryPairs query = {{"list-type", "2"}, {"prefix", above_}, {"encoding-type", "url"}};
-    if (!is_deep_) query.emplace_back("delimiter", "/");
-    if (!token.empty()) query.emplace_back("continuation-token", token);
-    HttpRequest request = access_.request("GET", "", std::move(query));
-    request.most = kMostBucketPage;
-    return http_fetch(std::move(request));
   }
 
   RemotePlace place_;

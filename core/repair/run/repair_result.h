@@ -36,6 +36,13 @@ struct WayBack {
   std::vector<std::string> without = {};  // of the source, and not in the result: left out
 };
 
+// Where the result was sent.
+struct SentResult {
+  std::string to;  // without anything secret
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct RepairResult {
   std::string output;       // the directory
   std::string certificate;  // the file
@@ -51,6 +58,7 @@ struct RepairResult {
   // Entries that came along as they lay and do not match their checksums, each with why.
   std::map<std::string, std::string> damage = {};
   std::optional<WayBack> way_back = {};
+  std::optional<SentResult> sent = {};
 };
 
 }  // namespace shw

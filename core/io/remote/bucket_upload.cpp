@@ -1,0 +1,214 @@
+#include "core/io/remote/bucket_upload.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "core/base/words.h"
+#include "core/io/read_whole.h"
+#include "core/io/remote/bucket_page.h"
+
+namespace shw {
+namespace {
+
+// Parts of S3 have 5 MiB at least and are 10,000 at most.
+constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20, kMostParts = 10'000;
+constexpr std::size_t kPartsAtOnce = 4;  // in memory
+constexpr std::size_t kMostFiles = 1'000'000;
+constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
+constexpr std::size_t kMostUploadPages = 4'000;
+
+bool is_marker(const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return name == ".metadata" || name == "metadata.json" || name == "certificate.json" ||
+         name == "integrity.json" || name.ends_with(".index.json") || name == "model_index.json" ||
+         name == "latest_checkpointed_iteration.txt" || name == "latest";
+}
+
+std::string_view text_of(const HttpAnswer& answer) {
+  return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
+}
+
+class BucketUpload {
+ public:
+  BucketUpload(const Directory& folder, RemotePlace place, Progress* progress)
+      : folder_(folder),
+        place_(std::move(place)),
+        access_(place_),
+        above_(place_.path.empty() ? "" : place_.path + "/"),
+        progress_(progress) {}
+
+  Status check_is_free() {
+    SHW_TRY(const BucketPage page, list_page(access_, place_, {above_}));
+    if (page.objects.empty()) return {};
+    return fail(ErrorKind::kUsage, "holds objects already: nothing is written over", {place_.shown},
+                "Name a prefix below which nothing lies.");
+  }
+
+  Result<Uploaded> send() {
+    SHW_TRY(std::vector<Entry> listed, folder_.list(kMostFiles));
+    std::erase_if(listed, [](const Entry& entry) { return entry.kind != EntryKind::kFile; });
+    const std::vector<Entry> files = upload_order(std::move(listed));
+    Uploaded sent;
+    for (const Entry& file : files) sent.bytes += file.size;
+    sent.files = files.size();
+    if (progress_ != nullptr) progress_->begin(Phase::kCopying, sent.bytes, true);
+    for (const Entry& file : files) {
+      if (is_cancelled(progress_)) return cancelled_error();
+      SHW_TRY(auto source, folder_.open(file.path));
+      SHW_CHECK(file.size <= kPartBytes ? send_whole(*source, file.path)
+                                        : send_in_parts(*source, file.path));
+    }
+    SHW_CHECK(check_sizes(files));
+    return sent;
+  }
+
+ private:
+  HttpRequest request_for(const std::string& method, const std::string& path,
+                          QueryPairs query) const {
+    HttpRequest request = access_.request(method, above_ + path, std::move(query));
+    request.shown = path;
+    request.most = kMostAnswer;
+    return request;
+  }
+
+  Status check_answer(const HttpRequest& request, const HttpAnswer& answer) const {
+    if (answer.status == 200 || answer.status == 204) return {};
+    return tl::unexpected<Error>(http_error(request, answer, access_.advice()));
+  }
+
+  Status send_whole(const ByteSource& source, const std::string& path) {
+    SHW_TRY(const Bytes bytes, read_bytes(source, 0, source.size()));
+    HttpRequest request = request_for("PUT", path, {});
+    request.upload = bytes;
+    HttpAnswer answer;
+    SHW_CHECK(http_fetch({&request, 1}, {&answer, 1}));
+    SHW_CHECK(check_answer(request, answer));
+    if (progress_ != nullptr) progress_->add(bytes.size());
+    return {};
+  }
+
+  Status send_in_parts(const ByteSource& source, const std::string& path) {
+    HttpRequest begin = request_for("POST", path, {{"uploads", ""}});
+    HttpAnswer answer;
+    SHW_CHECK(http_fetch({&begin, 1}, {&answer, 1}));
+    SHW_CHECK(check_answer(begin, answer));
+    const std::string id = xml_text(text_of(answer), "UploadId");
+    if (id.empty())
+      return fail(ErrorKind::kIo, "the server's answer does not begin an upload", {path});
+    Status done = send_parts(source, path, id);
+    if (done) return done;
+    // What was sent of it costs money until it is taken back.
+    HttpRequest abort = request_for("DELETE", path, {{"uploadId", id}});
+    (void)http_fetch({&abort, 1}, {&answer, 1});
+    return done;
+  }
+
+  Status send_parts(const ByteSource& source, const std::string& path, const std::string& id) {
+    const std::uint64_t size = source.size();
+    const std::uint64_t part = std::max(kPartBytes, (size + kMostParts - 1) / kMostParts);
+    std::string complete = "<CompleteMultipartUpload>";
+    for (std::uint64_t at = 0, number = 1; at < size;) {
+      std::vector<Bytes> held;
+      std::vector<HttpRequest> requests;
+      for (std::size_t i = 0; i < kPartsAtOnce && at < size; ++i, ++number) {
+        if (is_cancelled(progress_)) return cancelled_error();
+        SHW_TRY(Bytes bytes, read_bytes(source, at, std::min(part, size - at)));
+        at += bytes.size();
+        held.push_back(std::move(bytes));
+        requests.push_back(
+            request_for("PUT", path, {{"partNumber", std::to_string(number)}, {"uploadId", id}}));
+      }
+      for (std::size_t i = 0; i < held.size(); ++i) requests[i].upload = held[i];
+      std::vector<HttpAnswer> answers(requests.size());
+      SHW_CHECK(http_fetch(requests, answers));
+      for (std::size_t i = 0; i < answers.size(); ++i) {
+        SHW_CHECK(check_answer(requests[i], answers[i]));
+        if (answers[i].etag.empty())
+          return fail(ErrorKind::kIo, "the server took a part and gave no ETag", {path});
+        complete += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>",
+                                number - answers.size() + i, answers[i].etag);
+        if (progress_ != nullptr) progress_->add(held[i].size());
+      }
+    }
+    complete += "</CompleteMultipartUpload>";
+    HttpRequest end = request_for("POST", path, {{"uploadId", id}});
+    end.upload = {reinterpret_cast<const std::byte*>(complete.data()), complete.size()};
+    HttpAnswer answer;
+    SHW_CHECK(http_fetch({&end, 1}, {&answer, 1}));
+    SHW_CHECK(check_answer(end, answer));
+    // 200 comes before the parts are joined; an error stands in the body then.
+    if (text_of(answer).find("<CompleteMultipartUploadResult") == std::string_view::npos)
+      return fail(ErrorKind::kIo,
+                  "the server did not join the parts: " + xml_text(text_of(answer), "Code"),
+                  {path});
+    return {};
+  }
+
+  Status check_sizes(const std::vector<Entry>& files) {
+    std::map<std::string, std::uint64_t> there;
+    PageAsked asked{above_};
+    for (std::size_t pages = 0; pages < kMostUploadPages; ++pages) {
+      SHW_TRY(const BucketPage page, list_page(access_, place_, asked));
+      for (const BucketObject& object : page.objects) there[object.key] = object.size;
+      if (!page.is_truncated || page.next.empty() || page.next == asked.token) break;
+      asked.token = page.next;
+    }
+    for (const Entry& file : files) {
+      const auto found = there.find(above_ + file.path);
+      if (found == there.end())
+        return fail(ErrorKind::kIo, "was sent, and the bucket does not list it", {file.path});
+      if (found->second != file.size)
+        return fail(
+            ErrorKind::kIo,
+            fmt::format("has {} bytes in the bucket, and {} were sent", found->second, file.size),
+            {file.path});
+    }
+    return {};
+  }
+
+  const Directory& folder_;
+  RemotePlace place_;
+  BucketAccess access_;
+  std::string above_;
+  Progress* progress_;
+};
+
+Result<RemotePlace> bucket_place(const std::string& target) {
+  auto place =
+      is_remote(target) ? parse_remote(target) : fail(ErrorKind::kUsage, "is no bucket", {target});
+  if (place && place->kind != RemoteKind::kS3 && place->kind != RemoteKind::kGs)
+    place = fail(ErrorKind::kUsage, "is no bucket", {place->shown});
+  if (!place && place.error().advice.empty())
+    place.error().advice = "Write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX.";
+  return place;
+}
+
+}  // namespace
+
+std::vector<Entry> upload_order(std::vector<Entry> files) {
+  std::stable_sort(files.begin(), files.end(), [](const Entry& a, const Entry& b) {
+    const bool last_a = is_marker(a.path), last_b = is_marker(b.path);
+    return last_a != last_b ? last_b : a.path < b.path;
+  });
+  return files;
+}
+
+Status check_upload_target(const std::string& target) {
+  SHW_TRY(RemotePlace place, bucket_place(target));
+  SHW_TRY(auto nothing, open_directory("."));
+  return BucketUpload(*nothing, std::move(place), nullptr).check_is_free();
+}
+
+Result<Uploaded> upload_folder(const Directory& folder, const std::string& target,
+                               Progress* progress) {
+  SHW_TRY(RemotePlace place, bucket_place(target));
+  BucketUpload upload(folder, std::move(place), progress);
+  SHW_CHECK(upload.check_is_free());
+  return upload.send();
+}
+
+}  // namespace shw
