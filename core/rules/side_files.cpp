@@ -191,6 +191,36 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   return finding;
 }
 
+// Of transformers' Trainer (trainer_state.json): it loads the states of optimizer and scheduler
+// both or not at all, and says nothing (Trainer._load_optimizer_and_scheduler). No warning: either
+// may have been left out on purpose, as people publish such folders.
+std::optional<Finding> half_of_trainer(const Checkpoint& checkpoint) {
+  const Directory& directory = *checkpoint.directory();
+  const auto is_there = [&](const char* name) {
+    return directory.stat(name).kind == EntryKind::kFile;
+  };
+  if (!is_there("trainer_state.json")) return std::nullopt;
+  // FSDP and DeepSpeed keep an optimizer in a folder.
+  const bool in_folder =
+      std::any_of(checkpoint.files().begin(), checkpoint.files().end(), [](const FileRow& file) {
+        const std::string_view path = file.path;
+        const std::string_view folder = path.substr(0, path.find('/'));
+        return folder.size() < path.size() &&
+               (folder.find("optimizer") != folder.npos || folder.starts_with("global_step"));
+      });
+  const bool has_optimizer = in_folder || is_there("optimizer.pt") || is_there("optimizer.bin");
+  const bool has_scheduler = is_there("scheduler.pt");
+  if (has_optimizer == has_scheduler || (in_folder && !has_scheduler)) return std::nullopt;
+  constexpr const char* kBoth =
+      "transformers' Trainer loads both or none, without a word: a run that goes on from here "
+      "starts its optimizer and its learning rate anew.";
+  return side_finding("scheduler.pt", Severity::kInfo,
+                      fmt::format("scheduler.pt is {}. {}",
+                                  has_optimizer ? "not there, and the optimizer's states are"
+                                                : "there, and no states of an optimizer are",
+                                  kBoth));
+}
+
 class SideFileChecks {
  public:
   SideFileChecks(const Checkpoint& checkpoint, Depth depth, std::span<const Finding> known,
@@ -206,6 +236,7 @@ class SideFileChecks {
       if (is_cancelled(progress_)) return cancelled_error();
       SHW_CHECK(look_at(file));
     }
+    if (auto finding = half_of_trainer(checkpoint_)) out_.findings.push_back(std::move(*finding));
     if (depth_ != Depth::kMetadata) compare_with_weights();
     add_unjudged();
     return std::move(out_);

@@ -11,7 +11,7 @@
 #include "core/io/list_names.h"
 #include "core/io/place.h"
 #include "core/io/store.h"
-#include "core/verbs/view_file.h"
+#include "core/verbs/view_ending.h"
 
 namespace shw::verbs {
 namespace {

@@ -14,11 +14,10 @@
 #include "core/facts/depth.h"
 #include "core/io/store.h"
 #include "core/verbs/ui_report.h"
+#include "core/verbs/view_ending.h"
 #include "core/verbs/verbs.h"
 
 namespace shw::verbs {
-
-inline constexpr std::string_view kViewEnding = ".shardwright";
 
 struct SavedView {
   std::string checkpoint, spec = {}, against = {}, mesh = {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostAdapterConfig = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostLayers = 100'000;
 constexpr std::int64_t kLargestRank = std::int64_t{1} << 32;
 
 std::vector<std::string> adapter_texts(const Json& object, const char* key) {
@@ -70,6 +72,24 @@ void read_scale(const Json& object, AdapterConfig& config) {
   config.changes_base = changing_start(object);
 }
 
+void read_layers(const Json& object, AdapterConfig& config) {
+  const auto add = [&](const Json& value) {
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostLayers)
+      config.layers.push_back(value.get<std::int64_t>());
+  };
+  if (auto layers = object.find("layers_to_transform"); layers != object.end()) {
+    if (layers->is_array())
+      for (const Json& one : *layers) add(one);
+    else
+      add(*layers);
+  }
+  const auto pattern = object.find("layers_pattern");
+  if (pattern != object.end() && pattern->is_string() && !pattern->get<std::string>().empty())
+    config.layer_patterns = {pattern->get<std::string>()};
+  else
+    config.layer_patterns = adapter_texts(object, "layers_pattern");
+}
+
 AdapterConfig adapter_config_in(const Json& object) {
   AdapterConfig config;
   if (auto type = object.find("peft_type"); type != object.end() && type->is_string())
@@ -82,7 +102,10 @@ AdapterConfig adapter_config_in(const Json& object) {
   }
   config.targets = adapter_texts(object, "target_modules");
   config.saved = adapter_texts(object, "modules_to_save");
-  config.of_some_layers = is_set(object, "layers_to_transform");
+  config.of_some_layers =
+      is_set(object, "layers_to_transform") ||
+      (object.contains("layers_to_transform") && object["layers_to_transform"].is_number());
+  read_layers(object, config);
   config.use_dora = is_set(object, "use_dora");
   read_scale(object, config);
   for (const char* key :
@@ -128,6 +151,28 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
   auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return unusable("is not a JSON object");
   return adapter_config_in(parsed.tree);
+}
+
+std::optional<std::int64_t> layer_of_module(const AdapterConfig& config, std::string_view module) {
+  const std::vector<std::string> patterns =
+      config.layer_patterns.empty() ? std::vector<std::string>{""} : config.layer_patterns;
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= module.size();) {
+    const std::size_t dot = std::min(module.find('.', at), module.size());
+    parts.push_back(module.substr(at, dot - at));
+    at = dot + 1;
+  }
+  // The last part is the module itself.
+  for (const std::string& pattern : patterns) {
+    for (std::size_t i = pattern.empty() ? 2 : 1; i + 1 < parts.size(); ++i) {
+      if (!pattern.empty() && parts[i - 1] != pattern) continue;
+      std::int64_t layer = 0;
+      const char* end = parts[i].data() + parts[i].size();
+      const auto [last, problem] = std::from_chars(parts[i].data(), end, layer);
+      if (problem == std::errc() && last == end && layer >= 0) return layer;
+    }
+  }
+  return std::nullopt;
 }
 
 bool ends_in_module(std::string_view module, std::string_view target) {

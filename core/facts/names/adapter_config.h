@@ -23,8 +23,10 @@ struct AdapterConfig {
   std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
   bool use_dora = false;
-  bool of_some_layers = false;  // "layers_to_transform"
-  bool has_other_rows = false;  // its matrices are stacked or split in another way
+  bool of_some_layers = false;              // "layers_to_transform"
+  std::vector<std::int64_t> layers;         // those that it lists
+  std::vector<std::string> layer_patterns;  // "layers_pattern"
+  bool has_other_rows = false;              // its matrices are stacked or split in another way
   // What B x A is multiplied with: alpha / r, with rslora alpha / sqrt(r).
   std::optional<double> alpha;  // "lora_alpha"
   std::vector<std::pair<std::string, double>> alpha_pattern;
@@ -45,6 +47,11 @@ std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::str
 // does not say it, or says it by a regular expression.
 std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,
                                       std::int64_t rank);
+
+// The layer of a module ("model.layers.3.self_attn.q_proj") as layers_to_transform counts it: the
+// first number of the name, behind one of layers_pattern where that is set (PEFT 0.21; before, the
+// last one). nullopt: PEFT finds no layer, and makes no module.
+std::optional<std::int64_t> layer_of_module(const AdapterConfig& config, std::string_view module);
 
 // True if the last parts of `module` are `target`, for example "q_proj" or "self_attn.q_proj".
 bool ends_in_module(std::string_view module, std::string_view target);

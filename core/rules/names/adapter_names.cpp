@@ -182,6 +182,39 @@ void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
       {kAdapterConfigFile}, absent));
 }
 
+// layers_to_transform limits what PEFT makes.
+void report_listed_layers(const Facts& facts, const Adapter& adapter,
+                          std::vector<Finding>& findings) {
+  const std::vector<std::int64_t>& listed = adapter.config.layers;
+  if (listed.empty() || adapter.config.targets.empty() || adapter.config.has_other_rows) return;
+  std::set<std::int64_t> there;
+  std::vector<std::string> strangers, absent;
+  for (const auto& [module, one] : adapter.modules) {
+    const auto layer = layer_of_module(adapter.config, module);
+    if (layer) there.insert(*layer);
+    if (!layer || std::find(listed.begin(), listed.end(), *layer) == listed.end())
+      strangers.emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
+  }
+  for (const std::int64_t layer : listed) {
+    if (!there.contains(layer)) absent.push_back(std::to_string(layer));
+  }
+  if (!strangers.empty())
+    findings.push_back(adapter_finding(
+        fmt::format("{} of the adapter {} of layers that adapter_config.json's layers_to_transform "
+                    "does not list ({}). PEFT does not make these modules, and their tensors are "
+                    "left out.",
+                    plural(strangers.size(), "module"), strangers.size() == 1 ? "is" : "are",
+                    some_of(strangers)),
+        strangers, strangers));
+  if (!absent.empty() && !there.empty())
+    findings.push_back(adapter_finding(
+        fmt::format(
+            "adapter_config.json's layers_to_transform lists {} {}, of which the adapter "
+            "holds no tensor. PEFT makes their modules and leaves them as if never trained.",
+            absent.size() == 1 ? "layer" : "layers", some_of(absent, 8)),
+        {kAdapterConfigFile}, absent));
+}
+
 // PEFT finds a LoRA adapter by its config.
 void report_no_config(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -269,6 +302,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   report_targets(facts, adapter, findings);
   report_magnitudes(facts, adapter, findings);
   report_layers(adapter, findings);
+  report_listed_layers(facts, adapter, findings);
 }
 
 }  // namespace

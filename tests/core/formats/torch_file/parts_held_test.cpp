@@ -210,6 +210,7 @@ TEST_CASE("optimizer beside weights: Adam without a state is a warning once step
     auto opened = open_checkpoint(memory_directory(
         "ckpt", Files{{"pytorch_model.bin", weights_of({{2, 2}, {2}})},
                       {"optimizer.pt", optimizer},
+                      {"scheduler.pt", optimizer},
                       {"trainer_state.json",
                        to_bytes("{\"global_step\": " + std::to_string(step) + "}")}}));
     REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
@@ -225,6 +226,32 @@ TEST_CASE("optimizer beside weights: matrices of which no weight has the shape a
   const Finding* finding = named(report, "side-file");
   REQUIRE(finding != nullptr);
   CHECK(finding->severity == Severity::kWarning);
+}
+
+TEST_CASE(
+    "a folder of Trainer: an optimizer without its scheduler is not loaded, and that is said") {
+  const std::vector<Extents> shapes = {{16, 8}, {8, 8}, {8, 8}, {8, 16}, {8}};
+  const auto checked_with = [&](const std::vector<std::string>& beside) {
+    Files files = {{"pytorch_model.bin", weights_of(shapes)},
+                   {"trainer_state.json", to_bytes(R"({"global_step": 5})")}};
+    for (const std::string& name : beside) files.emplace_back(name, optimizer_of(shapes));
+    auto opened = open_checkpoint(memory_directory("ckpt", std::move(files)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    return checked(**opened);
+  };
+  const auto severity = [&](const std::vector<std::string>& beside) -> std::optional<Severity> {
+    const CheckReport report = checked_with(beside);
+    for (const Finding& finding : report.findings) {
+      if (finding.rule == "side-file" && finding.subjects.front() == "scheduler.pt")
+        return finding.severity;
+    }
+    return std::nullopt;
+  };
+  CHECK_FALSE(severity({}).has_value());
+  CHECK_FALSE(severity({"optimizer.pt", "scheduler.pt"}).has_value());
+  CHECK(severity({"optimizer.pt"}) == Severity::kInfo);
+  CHECK(severity({"optimizer.bin"}) == Severity::kInfo);
+  CHECK(severity({"scheduler.pt"}) == Severity::kInfo);
 }
 
 TEST_CASE("a folder of a trainer: the model is what its training did not leave beside it") {

@@ -1,4 +1,5 @@
 // Adapters of PEFT beside their adapter_config.json, and beside their base.
+#include "core/facts/names/adapter_config.h"
 #include "core/rules/names/named_tensors.h"
 
 using namespace shw;
@@ -179,6 +180,34 @@ TEST_CASE("adapter: a module that one layer lacks is reported") {
   CHECK(rules_above_info(checked_adapter(without(".1."), some)).empty());
   // Layers of another kind lack it too.
   CHECK(rules_above_info(checked_adapter(without(".0."))).empty());
+}
+
+TEST_CASE("adapter: layers that layers_to_transform does not list, or lists for nothing") {
+  const auto with = [](const std::string& layers) {
+    return replaced(kConfig, "\"use_dora\"",
+                    "\"layers_to_transform\": " + layers + ", \"use_dora\"");
+  };
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), with("[0, 1]"))).empty());
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), with("null"))).empty());
+  for (const char* layers : {"[1]", "1"}) {
+    CAPTURE(layers);
+    const CheckReport report = checked_adapter(adapter_tensors(), with(layers));
+    CHECK(all_causes(report, "adapter-contradicts").find("does not list") != std::string::npos);
+  }
+  const CheckReport report = checked_adapter(adapter_tensors(), with("[0, 1, 7, 9]"));
+  CHECK(all_causes(report, "adapter-contradicts").find("layers 7 and 9") != std::string::npos);
+}
+
+TEST_CASE("adapter: the layer of a module is the number that PEFT takes") {
+  AdapterConfig config;
+  CHECK(layer_of_module(config, "model.layers.3.self_attn.q_proj") == 3);
+  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
+  CHECK(layer_of_module(config, "layers.3.up_proj") == std::nullopt);
+  CHECK(layer_of_module(config, "model.head.0") == std::nullopt);
+  config.layer_patterns = {"layers"};
+  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
+  CHECK(layer_of_module(config, "layers.4.mlp.up_proj") == 4);
+  CHECK(layer_of_module(config, "model.h.3.attn.c_attn") == std::nullopt);
 }
 
 TEST_CASE("adapter: one without its config is reported") {

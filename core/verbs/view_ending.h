@@ -1,0 +1,10 @@
+// How the names of saved views end (view_file.h).
+#pragma once
+
+#include <string_view>
+
+namespace shw::verbs {
+
+inline constexpr std::string_view kViewEnding = ".shardwright";
+
+}  // namespace shw::verbs
