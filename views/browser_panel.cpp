@@ -132,9 +132,7 @@ void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
 
 // Opens a checkpoint, or enters a folder.
 void take(Frame& frame, UiState& state, const BrowserRow& row) {
-  if (row.recent != nullptr)
-    return open_place(frame, state,
-                      {row.recent->path, row.recent->spec, row.recent->against, row.recent->mesh});
+  if (row.recent != nullptr) return open_place(frame, state, as_before(*row.recent));
   const FolderListing& listing = *frame.snapshot.folder;
   if (row.place->is_openable()) {
     std::string base = listing.path == "/" ? "/" : listing.path + "/";

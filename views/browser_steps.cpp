@@ -42,6 +42,12 @@ void browse_to_compare(Frame& frame, UiState& state) {
   state.browser.compares = true;
 }
 
+OpenCommand as_before(const verbs::RecentPlace& recent) {
+  OpenCommand open{recent.path, recent.spec, recent.against, recent.mesh};
+  open.remembered = true;
+  return open;
+}
+
 void open_place(Frame& frame, UiState& state, OpenCommand what) {
   bool compares = state.browser.open && state.browser.compares;
   state.browser.open = false;

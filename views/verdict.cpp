@@ -174,8 +174,12 @@ VerdictText of_error(const Snapshot& snapshot) {
   return text;
 }
 
-// The newer, incomplete steps that were skipped when the user asked for the newest complete one.
+// What is not beside it any more; the newer, incomplete steps that were skipped when the user asked
+// for the newest complete one.
 std::string passed_over_in(const Snapshot& snapshot) {
+  if (!snapshot.left_aside.empty())
+    return "Opened without " + some_of(snapshot.left_aside) + ", which " +
+           (snapshot.left_aside.size() == 1 ? "is" : "are") + " gone. ";
   if (snapshot.passed_over.empty()) return {};
   return "Passed over, since not complete: " + some_of(snapshot.passed_over) + ". ";
 }

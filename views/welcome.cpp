@@ -104,8 +104,7 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
     draw_recent(frame, column.draw, recent[i], recent[i].summary, min, max);
     focus_ring(frame, column.draw);
     mark(frame, id);
-    if (clicked)
-      open_place(frame, state, {recent[i].path, recent[i].spec, recent[i].against, recent[i].mesh});
+    if (clicked) open_place(frame, state, as_before(recent[i]));
     column.y += line;
   }
   column.y += frame.px(8);

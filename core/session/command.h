@@ -23,6 +23,8 @@ struct OpenCommand {
   std::string tensor = {};  // tensor to select; may be empty or missing
   // Of that tensor, and of the next check: marks (place_mark.h); may be empty or missing.
   std::string tile = {}, finding = {};
+  // From a list or a file: a spec or reference that is gone is left aside, and said.
+  bool remembered = false;
 };
 struct CheckCommand {
   std::optional<Depth> depth = {};

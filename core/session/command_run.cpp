@@ -1,6 +1,10 @@
 #include "core/session/command_run.h"
 
+#include <filesystem>
+
 #include "core/formats/open.h"
+#include "core/io/asked_end.h"
+#include "core/io/remote/remote_path.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
 #include "core/session/place_mark.h"
@@ -31,6 +35,20 @@ std::vector<std::string> passed_over_for(const std::string& asked,
   return {};
 }
 
+// A remote one is not asked: opening it says what is wrong.
+std::vector<std::string> leave_aside_what_is_gone(OpenCommand& open) {
+  std::vector<std::string> left;
+  for (std::string* path : {&open.spec, &open.against}) {
+    std::error_code failed;
+    if (path->empty() || is_remote(*path) || verbs::stands_for_a_step(*path) ||
+        std::filesystem::exists(verbs::expanded_path(*path), failed) || asked_end(*path))
+      continue;
+    left.push_back((path == &open.spec ? "the spec " : "the reference ") + *path);
+    path->clear();
+  }
+  return left;
+}
+
 }  // namespace
 
 Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress) {
@@ -39,10 +57,13 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   if (verbs::is_view_file(verbs::expanded_path(c.path))) {
     SHW_TRY(verbs::SavedView view, verbs::read_view_file(verbs::expanded_path(c.path)));
     options.depth = view.depth;
-    c = {std::move(view.checkpoint), std::move(view.spec),   std::move(view.against),
-         std::move(view.mesh),       std::move(view.tensor), std::move(view.tile),
-         std::move(view.finding)};
+    c = {std::move(view.checkpoint), std::move(view.spec),
+         std::move(view.against),    std::move(view.mesh),
+         std::move(view.tensor),     std::move(view.tile),
+         std::move(view.finding),    true};
   }
+  std::vector<std::string> left_aside;
+  if (c.remembered) left_aside = leave_aside_what_is_gone(c);
   options.checkpoint = verbs::expanded_path(c.path);
   options.spec = verbs::expanded_path(c.spec);
   options.against = verbs::expanded_path(c.against);
@@ -57,7 +78,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  return [options = std::move(options), opened = std::move(opened), c, can_undo, disk,
+  return [options = std::move(options), opened = std::move(opened), c, can_undo, disk, left_aside,
           passed_over = passed_over_for(asked, settled)](Snapshot& s) {
     s = blank(s);
     s.can_undo = can_undo;
@@ -69,6 +90,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     s.is_against_itself = opened.is_against_itself;
     s.mesh = opened.mesh;
     s.passed_over = passed_over;
+    s.left_aside = left_aside;
     if (!c.tensor.empty()) s.tensor = s.checkpoint->find(c.tensor);
     if (s.tensor && !c.tile.empty()) s.chunk = tile_of_mark(*s.checkpoint, *s.tensor, c.tile);
     s.wanted_finding = c.finding;

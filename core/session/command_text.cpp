@@ -36,6 +36,8 @@ std::string take_last(std::string_view& text, std::string_view keyword) {
   return value;
 }
 
+constexpr std::string_view kRemembered = " remembered";
+
 std::string with(std::string_view keyword, const std::string& value) {
   return value.empty() ? "" : " " + std::string(keyword) + " " + value;
 }
@@ -45,6 +47,10 @@ std::string with(std::string_view keyword, const std::string& value) {
 std::optional<Command> parse_open(std::string_view rest) {
   if (rest.empty()) return std::nullopt;
   OpenCommand open;
+  if (rest.ends_with(kRemembered)) {
+    open.remembered = true;
+    rest.remove_suffix(kRemembered.size());
+  }
   open.finding = take_last(rest, "finding");
   open.tile = take_last(rest, "tile");
   open.tensor = take_last(rest, "tensor");
@@ -57,7 +63,8 @@ std::optional<Command> parse_open(std::string_view rest) {
 std::string print_open(const Command& command) {
   const auto& c = as<OpenCommand>(command);
   return c.path + with("spec", c.spec) + with("against", c.against) + with("mesh", c.mesh) +
-         with("tensor", c.tensor) + with("tile", c.tile) + with("finding", c.finding);
+         with("tensor", c.tensor) + with("tile", c.tile) + with("finding", c.finding) +
+         (c.remembered ? std::string(kRemembered) : std::string());
 }
 
 std::optional<Command> parse_check(std::string_view rest) {

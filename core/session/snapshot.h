@@ -62,6 +62,8 @@ struct Snapshot {
   std::optional<Mesh> mesh;  // given by the user
   // Newer steps skipped by RUN/@latest-complete: "step_10000: files are gone".
   std::vector<std::string> passed_over;
+  // Of what was to be opened beside it: gone, and left aside.
+  std::vector<std::string> left_aside;
   std::shared_ptr<const CheckReport> report;          // null: not checked
   std::shared_ptr<const Plan> plan;                   // null: not planned
   std::shared_ptr<const PlanEdits> edits;             // edits of the plan

@@ -72,6 +72,25 @@ TEST_CASE("a view that names what is gone opens all the same") {
   CHECK_FALSE(after->chunk.has_value());
 }
 
+TEST_CASE("what is remembered opens without a spec that is gone, and that is said") {
+  TemporaryFolder folder;
+  fs::copy(std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt", folder / "ckpt");
+  OpenCommand open{folder / "ckpt", folder / "gone.json"};
+  Session session;
+  auto after = ended(session, {open});
+  REQUIRE(after->error.has_value());
+  open.remembered = true;
+  auto parsed = parse_command(to_text(Command{open}));
+  REQUIRE(parsed.has_value());
+  CHECK(std::get<OpenCommand>(*parsed).remembered);
+  CHECK(std::get<OpenCommand>(*parsed).spec == open.spec);
+  after = ended(session, {open, CheckCommand{}});
+  REQUIRE_MESSAGE(!after->error.has_value(), after->error->message);
+  CHECK(after->options.spec.empty());
+  REQUIRE(after->left_aside.size() == 1);
+  CHECK(after->left_aside.front().ends_with("gone.json"));
+}
+
 TEST_CASE("what is no view is refused, and nothing else is read from it") {
   TemporaryFolder folder;
   for (const char* text :
