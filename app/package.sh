@@ -65,7 +65,7 @@ check_needs() {
 }
 
 # Programs of the other architecture run under qemu-user, where it is installed.
-runner() { if [[ $arch != "$(uname -m)" ]]; then command -v "qemu-$arch-static" "qemu-$arch" | head -1; fi; }
+runner() { if [[ $arch != "$(uname -m)" ]]; then { command -v "qemu-$arch-static" "qemu-$arch" || true; } | head -1; fi; }
 
 build() {
   arch=$1 tools=$work/$1/bin prefix=$work/$1/prefix
