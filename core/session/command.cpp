@@ -22,7 +22,8 @@ OpenCommand open_again(const Snapshot& snapshot, const std::string& path) {
   OpenCommand open{path, snapshot.options.spec, snapshot.options.against, snapshot.options.mesh};
   if (snapshot.checkpoint != nullptr && snapshot.tensor)
     open.tensor = snapshot.checkpoint->fqn(*snapshot.tensor);
-  if (!open.tensor.empty() && snapshot.chunk)
+  if (!open.tensor.empty() && snapshot.chunk &&
+      snapshot.checkpoint->tensor_of(*snapshot.chunk) == *snapshot.tensor)
     open.tile = tile_mark(*snapshot.checkpoint, *snapshot.chunk);
   const auto& report = snapshot.report;
   if (report != nullptr && snapshot.finding && *snapshot.finding < report->findings.size())
