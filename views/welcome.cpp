@@ -75,9 +75,10 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
       text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
                  format.sign);
   }
+  const std::size_t last_row = shown / 2;  // two in a row
   if (shown < kKnown.size() && fit > 0)
     text_from(column.draw, frame.fonts.small, column.left + wide + frame.px(24),
-              column.y + line * static_cast<float>(shown / 2) + frame.px(9), frame.theme.quiet,
+              column.y + line * static_cast<float>(last_row) + frame.px(9), frame.theme.quiet,
               "and " + std::to_string(kKnown.size() - shown) + " more");
   const std::size_t rows = (std::min(kKnown.size(), fit) + 1) / 2;
   column.y += line * static_cast<float>(rows) + frame.px(4);

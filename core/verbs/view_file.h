@@ -14,8 +14,8 @@
 #include "core/facts/depth.h"
 #include "core/io/store.h"
 #include "core/verbs/ui_report.h"
-#include "core/verbs/view_ending.h"
 #include "core/verbs/verbs.h"
+#include "core/verbs/view_ending.h"
 
 namespace shw::verbs {
 
