@@ -46,6 +46,8 @@ enum class Action : std::uint8_t {
   kZoomIn,
   kZoomOut,
   kZoomFit,
+  kPreviousSlice,
+  kNextSlice,
   kColourWriter,
   kColourFile,
   kColourFinding,

@@ -12,7 +12,7 @@ struct NamedKey {
   Key key;
   std::string_view name;
 };
-constexpr std::array<NamedKey, 17> kNamed{{{Key::kUp, "Up"},
+constexpr std::array<NamedKey, 19> kNamed{{{Key::kUp, "Up"},
                                            {Key::kDown, "Down"},
                                            {Key::kLeft, "Left"},
                                            {Key::kRight, "Right"},
@@ -28,7 +28,9 @@ constexpr std::array<NamedKey, 17> kNamed{{{Key::kUp, "Up"},
                                            {Key::kDelete, "Delete"},
                                            {Key::kPlus, "Plus"},
                                            {Key::kMinus, "Minus"},
-                                           {Key::kComma, "Comma"}}};
+                                           {Key::kComma, "Comma"},
+                                           {Key::kBracketLeft, "["},
+                                           {Key::kBracketRight, "]"}}};
 
 std::string name_of(Key key) {
   for (const NamedKey& named : kNamed) {

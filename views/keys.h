@@ -74,6 +74,8 @@ enum class Key : std::uint8_t {
   kPlus,
   kMinus,
   kComma,
+  kBracketLeft,
+  kBracketRight,
   kCount
 };
 

@@ -5,6 +5,7 @@
 
 #include "views/action_rows.h"
 #include "views/look_panels.h"
+#include "views/tensor_view.h"
 #include "views/tile_colours.h"
 
 namespace shw {
@@ -25,6 +26,27 @@ void zoom_by(UiState& state, double factor) {
 void zoom_to_fit(Frame& /*frame*/, UiState& state) {
   state.map.zoom = 1;
   state.map.pan_row = state.map.pan_column = 0;
+}
+
+// The dim across which the pictures are slices: the one that is split most.
+std::optional<std::size_t> across(const Frame& frame, const UiState& state) {
+  const Picture* picture = frame.digest.picture.get();
+  if (picture == nullptr || state.map.slice.at.size() != picture->saved->ndim())
+    return std::nullopt;
+  for (int dim : other_dims(*picture, state.map.slice)) {
+    const auto d = static_cast<std::size_t>(dim);
+    if (picture->saved->shape()[d] > 1) return d;
+  }
+  return std::nullopt;
+}
+bool has_slices(const Frame& frame, const UiState& state) {
+  return has_tensor(frame, state) && across(frame, state).has_value();
+}
+template <int kStep>
+void step_slice(Frame& frame, UiState& state) {
+  const std::size_t dim = *across(frame, state);
+  std::int64_t& at = state.map.slice.at[dim];
+  at = std::clamp<std::int64_t>(at + kStep, 0, frame.digest.picture->saved->shape()[dim] - 1);
 }
 
 template <ColourBy kBy>
@@ -82,6 +104,16 @@ constexpr std::array kViewRows{
               has_tensor,
               [](Frame&, UiState& state) { zoom_by(state, 1 / 1.5); }},
     ActionRow{Action::kZoomFit, "Show the whole tensor", {Key::k0}, has_tensor, zoom_to_fit},
+    ActionRow{Action::kPreviousSlice,
+              "Go to the slice before",
+              {Key::kBracketLeft},
+              has_slices,
+              step_slice<-1>},
+    ActionRow{Action::kNextSlice,
+              "Go to the next slice",
+              {Key::kBracketRight},
+              has_slices,
+              step_slice<1>},
     ActionRow{Action::kColourWriter, "Colour the tiles by writer", ctrl(Key::k1), has_tensor,
               colour<ColourBy::kWriter>},
     ActionRow{Action::kColourFile, "Colour the tiles by file", ctrl(Key::k2), has_tensor,

@@ -35,17 +35,28 @@ Window& of(GLFWwindow* handle) {
 
 // What the key prints under the person's layout, where it prints a letter or a digit.
 Key key_of(int key, int scancode) {
-  constexpr std::pair<int, Key> kOthers[] = {
-      {GLFW_KEY_UP, Key::kUp},          {GLFW_KEY_DOWN, Key::kDown},
-      {GLFW_KEY_LEFT, Key::kLeft},      {GLFW_KEY_RIGHT, Key::kRight},
-      {GLFW_KEY_PAGE_UP, Key::kPageUp}, {GLFW_KEY_PAGE_DOWN, Key::kPageDown},
-      {GLFW_KEY_HOME, Key::kHome},      {GLFW_KEY_END, Key::kEnd},
-      {GLFW_KEY_ENTER, Key::kEnter},    {GLFW_KEY_KP_ENTER, Key::kEnter},
-      {GLFW_KEY_ESCAPE, Key::kEscape},  {GLFW_KEY_TAB, Key::kTab},
-      {GLFW_KEY_SPACE, Key::kSpace},    {GLFW_KEY_BACKSPACE, Key::kBackspace},
-      {GLFW_KEY_DELETE, Key::kDelete},  {GLFW_KEY_KP_ADD, Key::kPlus},
-      {GLFW_KEY_EQUAL, Key::kPlus},     {GLFW_KEY_KP_SUBTRACT, Key::kMinus},
-      {GLFW_KEY_MINUS, Key::kMinus},    {GLFW_KEY_COMMA, Key::kComma}};
+  constexpr std::pair<int, Key> kOthers[] = {{GLFW_KEY_UP, Key::kUp},
+                                             {GLFW_KEY_DOWN, Key::kDown},
+                                             {GLFW_KEY_LEFT, Key::kLeft},
+                                             {GLFW_KEY_RIGHT, Key::kRight},
+                                             {GLFW_KEY_PAGE_UP, Key::kPageUp},
+                                             {GLFW_KEY_PAGE_DOWN, Key::kPageDown},
+                                             {GLFW_KEY_HOME, Key::kHome},
+                                             {GLFW_KEY_END, Key::kEnd},
+                                             {GLFW_KEY_ENTER, Key::kEnter},
+                                             {GLFW_KEY_KP_ENTER, Key::kEnter},
+                                             {GLFW_KEY_ESCAPE, Key::kEscape},
+                                             {GLFW_KEY_TAB, Key::kTab},
+                                             {GLFW_KEY_SPACE, Key::kSpace},
+                                             {GLFW_KEY_BACKSPACE, Key::kBackspace},
+                                             {GLFW_KEY_DELETE, Key::kDelete},
+                                             {GLFW_KEY_KP_ADD, Key::kPlus},
+                                             {GLFW_KEY_EQUAL, Key::kPlus},
+                                             {GLFW_KEY_KP_SUBTRACT, Key::kMinus},
+                                             {GLFW_KEY_MINUS, Key::kMinus},
+                                             {GLFW_KEY_COMMA, Key::kComma},
+                                             {GLFW_KEY_LEFT_BRACKET, Key::kBracketLeft},
+                                             {GLFW_KEY_RIGHT_BRACKET, Key::kBracketRight}};
   for (auto [from, to] : kOthers) {
     if (from == key) return to;
   }

@@ -132,6 +132,10 @@ const Deed kDeeds[] = {
     {Action::kZoomIn, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom > 2; }},
     {Action::kZoomOut, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom < 2; }},
     {Action::kZoomFit, Given::kPlanned, "", [](const Driver& d) { return d.desk.map.zoom == 1; }},
+    {Action::kPreviousSlice, Given::kPlanned, "",
+     [](const Driver& d) { return std::ranges::count(d.desk.map.slice.at, 0) == 1; }},
+    {Action::kNextSlice, Given::kPlanned, "",
+     [](const Driver& d) { return std::ranges::count(d.desk.map.slice.at, 1) == 1; }},
     {Action::kColourWriter, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kWriter; }},
     {Action::kColourFile, Given::kPlanned, "",
@@ -204,6 +208,8 @@ void set_up(Driver& driver, const Deed& deed) {
   auto scales = {Action::kScaleUp, Action::kScaleDown, Action::kScaleReset};
   if (std::find(scales.begin(), scales.end(), deed.action) != scales.end())
     desk.habits.settings.scale = 1.5;
+  if (deed.action == Action::kPreviousSlice) std::ranges::fill(desk.map.slice.at, 1);
+  if (deed.action == Action::kNextSlice) std::ranges::fill(desk.map.slice.at, 0);
   if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::UiTheme::kLight;
   if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
   ImGui::SetClipboardText("");
