@@ -146,15 +146,6 @@ int fail_with(Context& context, const Error& met) {
 
 namespace {
 
-// As resolved: the step that @latest stands for, links followed.
-std::string resolved_path(const std::string& path) {
-  if (path.empty() || verbs::stands_for_a_step(path)) return {};
-  if (is_remote(path)) return without_secrets(path);
-  std::error_code failed;
-  const auto resolved = std::filesystem::weakly_canonical(path, failed);
-  return failed ? path : resolved.string();
-}
-
 std::optional<Severity> fails_from(const std::string& fail_on) {
   if (fail_on == "never") return std::nullopt;
   if (fail_on == "info") return Severity::kInfo;
@@ -165,8 +156,8 @@ std::optional<Severity> fails_from(const std::string& fail_on) {
 
 std::string with_origin_of(const Context& context, std::string json) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
-  return with_origin(std::move(json),
-                     {resolved_path(context.options.checkpoint), context.format, took.count()});
+  return with_origin(std::move(json), {verbs::resolved_path(context.options.checkpoint),
+                                       context.format, took.count()});
 }
 
 void print_answer(Context& context, std::string text) {

@@ -107,7 +107,7 @@ std::string way_back_to_text(const RepairResult& result) {
   if (!result.way_back) return {};
   const WayBack& back = *result.way_back;
   std::string text = "  way back     " + plural(back.equal, "tensor") +
-                     (back.equal == 1 ? " is" : " are") + " the source's again, to the bit";
+                     (back.equal == 1 ? " has" : " have") + " the source's fingerprint again";
   if (!back.differ.empty())
     text += "; " + plural(back.differ.size(), "tensor") +
             (back.differ.size() == 1 ? " differs: " : " differ: ") + some_of(back.differ);
@@ -195,7 +195,10 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());
   print_written(context, *result, *remaining);
   const int code = code_of_result(context, *opened.checkpoint, *remaining);
-  return code == kClean && result->way_back && !result->way_back->differ.empty() ? kFindings : code;
+  if (code != kClean || !result->way_back) return code;
+  if (!result->way_back->differ.empty()) return kFindings;
+  // Under other names nothing was compared.
+  return result->way_back->equal + result->way_back->padding.size() == 0 ? kUndecided : kClean;
 }
 
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/stop_requests.h"
 #include "core/base/threads.h"
 #include "core/base/version.h"
 #include "core/capi/shardwright.h"
@@ -79,7 +80,9 @@ auto run(shw_progress said, void* context, Work work) -> decltype(work(nullptr))
   if (said == nullptr) return guarded([&] { return work(&progress); });
   auto done = run_on_own_thread([&] { return guarded([&] { return work(&progress); }); });
   while (done.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout) {
-    if (said(context, progress.done, progress.total) != 0) progress.cancel();
+    if (said(context, progress.done, progress.total) == 0 || progress.cancelled) continue;
+    stop_requests.fetch_add(1);  // what waits for a server looks at this alone
+    progress.cancel();
   }
   return done.get();
 }
@@ -123,13 +126,6 @@ std::vector<std::string> names_of(const char* name) {
   return name == nullptr ? std::vector<std::string>{} : std::vector<std::string>{name};
 }
 
-std::string resolved(const std::string& path) {
-  if (is_remote(path)) return without_secrets(path);
-  std::error_code failed;
-  const auto whole = std::filesystem::weakly_canonical(path, failed);
-  return failed ? path : whole.string();
-}
-
 // Empty for remote checkpoints, and for those whose files are made while they are read.
 std::string local_folder(const Checkpoint& model) {
   const auto& directory = model.directory();
@@ -152,7 +148,7 @@ Result<std::unique_ptr<shw_checkpoint>> opened(const char* path, const shw_optio
   SHW_TRY(auto opened, verbs::open(asked, progress));
   auto checkpoint = std::make_unique<shw_checkpoint>();
   checkpoint->opened = std::move(opened);
-  checkpoint->path = resolved(asked.checkpoint);
+  checkpoint->path = verbs::resolved_path(asked.checkpoint);
   checkpoint->folder = local_folder(*checkpoint->opened.checkpoint);
   checkpoint->format = checkpoint->opened.checkpoint->format().name;
   checkpoint->progress = options.progress;

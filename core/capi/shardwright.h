@@ -44,7 +44,7 @@ typedef struct shw_error {
 } shw_error;
 
 /* Called by the thread that made the call, about ten times a second; another value than 0 cancels
- * the call. `total` is 0 while unknown. */
+ * the call, and whatever waits for a server in this process. `total` is 0 while unknown. */
 typedef int (*shw_progress)(void* context, uint64_t done, uint64_t total);
 
 typedef struct shw_options {

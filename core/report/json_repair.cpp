@@ -50,22 +50,25 @@ static Json way_back_json(const WayBack& back) {
           {"without", back.without}};
 }
 
+static Json result_json(const RepairResult& result) {
+  return {{"schema", kSchema},
+          {"output", result.output},
+          {"certificate", result.certificate},
+          {"lossless", result.lossless},
+          {"out_of_range", result.out_of_range},
+          {"of_other_ranks", result.of_other_ranks},
+          {"left_out", result.left_out},
+          {"damage", result.damage},
+          {"device", device_json(result.device)},
+          {"transport", transport_json(result.traffic)}};
+}
+
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining,
                            const Progress* progress) {
-  Json left = Json::array();
-  for (const Finding& finding : remaining) left.push_back(finding_json(finding));
-  Json out = {{"schema", kSchema},
-              {"output", result.output},
-              {"certificate", result.certificate},
-              {"lossless", result.lossless},
-              {"out_of_range", result.out_of_range},
-              {"of_other_ranks", result.of_other_ranks},
-              {"left_out", result.left_out},
-              {"damage", result.damage},
-              {"remaining", std::move(left)},
-              {"device", device_json(result.device)},
-              {"transport", transport_json(result.traffic)},
-              {"stages", stages_json(progress)}};
+  Json out = result_json(result);
+  out["remaining"] = Json::array();
+  for (const Finding& finding : remaining) out["remaining"].push_back(finding_json(finding));
+  out["stages"] = stages_json(progress);
   if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
   if (result.sent)
     out["uploaded"] = {
@@ -74,16 +77,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
 }
 
 std::string finished_to_json(const RepairResult& result) {
-  return dumped({{"schema", kSchema},
-                 {"output", result.output},
-                 {"certificate", result.certificate},
-                 {"lossless", result.lossless},
-                 {"out_of_range", result.out_of_range},
-                 {"of_other_ranks", result.of_other_ranks},
-                 {"left_out", result.left_out},
-                 {"damage", result.damage},
-                 {"device", device_json(result.device)},
-                 {"transport", transport_json(result.traffic)}});
+  return dumped(result_json(result));
 }
 
 std::string verify_to_json(const VerifyReport& report) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "core/formats/open.h"
 #include "core/io/list_names.h"
 #include "core/io/place.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
 #include "core/report/text.h"
@@ -289,6 +291,14 @@ std::string in_words(const NewestStep& step) {
   text += "; passed over, since not complete:";
   for (const std::string& passed : step.passed_over) text += "\n  " + printable(passed);
   return text;
+}
+
+std::string resolved_path(const std::string& path) {
+  if (path.empty() || stands_for_a_step(path)) return {};
+  if (is_remote(path)) return without_secrets(path);
+  std::error_code failed;
+  const auto resolved = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path : resolved.string();
 }
 
 }  // namespace shw::verbs

@@ -32,6 +32,10 @@ struct NewestStep {
 // listing.
 Result<NewestStep> newest_step(const std::string& path, Progress* progress = nullptr);
 
+// Absolute and without links or passwords, for answers; empty for an empty path, and for one that
+// still stands for a step.
+std::string resolved_path(const std::string& path);
+
 // Resolves CHECKPOINT, --against and --fill from:CHECKPOINT. The ranks of a team use rank 0's
 // result, even if steps are saved meanwhile.
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,

@@ -7,6 +7,8 @@ import ctypes
 import functools
 import json
 import os
+import signal
+import threading
 
 from ._program import Cancelled, ShardwrightError, program
 
@@ -92,17 +94,44 @@ def _error():
                 None if met.offset < 0 else met.offset, text(met.advice))
 
 
+class _Interruptible:
+    """While a call of the library runs, Ctrl-C asks it to stop; then the usual handler is called.
+
+    A handler that raises would raise into the library, where an exception is lost."""
+
+    def __init__(self):
+        self.asked = False
+        self._handler = None
+
+    def __enter__(self):
+        is_main = threading.current_thread() is threading.main_thread()
+        handler = signal.getsignal(signal.SIGINT) if is_main else None
+        if callable(handler):
+            self._handler = handler
+            signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, *_signal):
+        self.asked = True
+
+    def __exit__(self, *_error):
+        if self._handler is None:
+            return
+        signal.signal(signal.SIGINT, self._handler)
+        if self.asked:
+            self._handler(signal.SIGINT, None)
+
+
 class Handle:
-    """An opened checkpoint of the library. A KeyboardInterrupt ends the call that is running."""
+    """An opened checkpoint of the library. Ctrl-C ends the call that is running."""
 
     def __init__(self, where, memory=0):
         library = _library()
-        self._interrupt = None
+        self._running = threading.local()
         self._heard = _PROGRESS(self._hear)  # kept alive as long as the library may call it
         options = _Options(ctypes.sizeof(_Options), None, None, None, memory, self._heard, None)
-        self._at = library.shw_open(os.fsencode(where), ctypes.byref(options))
-        self._free = library.shw_close
-        self._raise_interrupt()
+        self._free, self._at = library.shw_close, None
+        self._at = self._call(library.shw_open, os.fsencode(where), ctypes.byref(options))
         if not self._at:
             raise _error()
         self.path = os.fsdecode(library.shw_path(self._at))
@@ -113,21 +142,15 @@ class Handle:
             self._free(self._at)
 
     def _hear(self, _context, _done, _total):
-        # An exception would end here; Ctrl-C arrives where Python runs, which is here.
-        try:
-            return 0 if self._interrupt is None else 1
-        except KeyboardInterrupt as interrupt:
-            self._interrupt = interrupt
-            return 1
+        return int(self._running.call.asked)
 
-    def _raise_interrupt(self):
-        interrupt, self._interrupt = self._interrupt, None
-        if interrupt is not None:
-            raise interrupt
+    def _call(self, function, *words):
+        with _Interruptible() as call:
+            self._running.call = call
+            return function(*words)
 
     def _json(self, function):
-        text = function(self._at)
-        self._raise_interrupt()
+        text = self._call(function, self._at)
         if not text:
             raise _error()
         try:
@@ -162,9 +185,8 @@ class Handle:
     def read(self, tensor, bounds, out):
         """The elements of the box into `out`, a C-contiguous array."""
         longs = ctypes.c_int64 * len(bounds)
-        done = _library().shw_read(self._at, tensor, longs(*(start for start, _ in bounds)),
-                                   longs(*(stop for _, stop in bounds)), out.ctypes.data,
-                                   out.nbytes)
-        self._raise_interrupt()
+        done = self._call(_library().shw_read, self._at, tensor,
+                          longs(*(start for start, _ in bounds)),
+                          longs(*(stop for _, stop in bounds)), out.ctypes.data, out.nbytes)
         if done != 0:
             raise _error()

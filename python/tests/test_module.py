@@ -243,6 +243,25 @@ def test_import_loads_no_array_library():
     assert not {"numpy", "torch", "ml_dtypes", "safetensors"} & set(loaded)
 
 
+def test_ctrl_c_ends_a_call_of_the_library():
+    import socket
+    with socket.socket() as silent:  # takes connections and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        timer = threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        began = time.monotonic()
+        timer.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                sw.open(f"http://127.0.0.1:{silent.getsockname()[1]}/model.safetensors")
+                time.sleep(5)  # without libcurl it is an error at once
+        except sw.ShardwrightError as error:
+            timer.cancel()
+            pytest.skip(str(error))
+        assert time.monotonic() - began < 10
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_ctrl_c_stops_the_program(tmp_path):
     write_safetensors(tmp_path / "a.safetensors", "w", np.zeros((1 << 14, 1 << 13), "f4"))
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))

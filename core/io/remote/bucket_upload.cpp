@@ -28,25 +28,30 @@ bool is_marker(const std::string& path) {
          name == "latest_checkpointed_iteration.txt" || name == "latest";
 }
 
+std::string above(const RemotePlace& place) {
+  return place.path.empty() ? "" : place.path + "/";
+}
+
+// The listing also tells `access` the bucket's region, before anything is sent.
+Status check_is_free(const RemotePlace& place, BucketAccess& access) {
+  SHW_TRY(const BucketPage page, list_page(access, place, {above(place)}));
+  if (page.objects.empty()) return {};
+  return fail(ErrorKind::kUsage, "holds objects already: nothing is written over", {place.shown},
+              "Name a prefix below which nothing lies.");
+}
+
 std::string_view text_of(const HttpAnswer& answer) {
   return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
 }
 
 class BucketUpload {
  public:
-  BucketUpload(const Directory& folder, RemotePlace place, Progress* progress)
+  BucketUpload(const Directory& folder, RemotePlace place, BucketAccess& access, Progress* progress)
       : folder_(folder),
         place_(std::move(place)),
-        access_(place_),
-        above_(place_.path.empty() ? "" : place_.path + "/"),
+        access_(access),
+        above_(above(place_)),
         progress_(progress) {}
-
-  Status check_is_free() {
-    SHW_TRY(const BucketPage page, list_page(access_, place_, {above_}));
-    if (page.objects.empty()) return {};
-    return fail(ErrorKind::kUsage, "holds objects already: nothing is written over", {place_.shown},
-                "Name a prefix below which nothing lies.");
-  }
 
   Result<Uploaded> send() {
     SHW_TRY(std::vector<Entry> listed, folder_.list(kMostFiles));
@@ -172,7 +177,7 @@ class BucketUpload {
 
   const Directory& folder_;
   RemotePlace place_;
-  BucketAccess access_;
+  BucketAccess& access_;
   std::string above_;
   Progress* progress_;
 };
@@ -198,17 +203,17 @@ std::vector<Entry> upload_order(std::vector<Entry> files) {
 }
 
 Status check_upload_target(const std::string& target) {
-  SHW_TRY(RemotePlace place, bucket_place(target));
-  SHW_TRY(auto nothing, open_directory("."));
-  return BucketUpload(*nothing, std::move(place), nullptr).check_is_free();
+  SHW_TRY(const RemotePlace place, bucket_place(target));
+  BucketAccess access(place);
+  return check_is_free(place, access);
 }
 
 Result<Uploaded> upload_folder(const Directory& folder, const std::string& target,
                                Progress* progress) {
   SHW_TRY(RemotePlace place, bucket_place(target));
-  BucketUpload upload(folder, std::move(place), progress);
-  SHW_CHECK(upload.check_is_free());
-  return upload.send();
+  BucketAccess access(place);
+  SHW_CHECK(check_is_free(place, access));
+  return BucketUpload(folder, std::move(place), access, progress).send();
 }
 
 }  // namespace shw
