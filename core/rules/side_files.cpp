@@ -262,8 +262,13 @@ class SideFileChecks {
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);
     if (!file.is_optimizer) others_.push_back(file.path);
-    if (!opened || !file.is_optimizer) return {};
-    return check_optimizer(file, **opened);
+    if (!opened) return {};
+    if (file.is_optimizer) return check_optimizer(file, **opened);
+    for (const Finding& finding : (*opened)->opening_findings()) {
+      if (finding.rule == kBadRecord.id && finding.severity == Severity::kError)
+        out_.findings.push_back(told_of(file, finding));
+    }
+    return {};
   }
 
   Status check_optimizer(const SideFile& file, const Checkpoint& opened) {

@@ -1,5 +1,11 @@
 #include "core/formats/common/noted_side.h"
 
+#include <fmt/core.h>
+
+#include <map>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
 #include "core/formats/common/torch_file_records.h"
 
 namespace shw {
@@ -14,10 +20,58 @@ Result<OpenedSide> open_noted_side(const Directory& directory, const std::string
   return side;
 }
 
+namespace {
+
+constexpr std::size_t kMostReasons = 32;
+
+std::string name_in_file(const std::vector<PathPart>& path) {
+  std::string name;
+  for (const PathPart& part : path) {
+    const auto* text = std::get_if<std::string>(&part);
+    name += (name.empty() ? "" : ".") +
+            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
+  }
+  return name;
+}
+
+// Tensors that are there and cannot be read because of damage: one finding for each reason. They
+// are taken out of `file`, where those stay that are only beyond this program.
+bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
+  std::map<std::string, std::pair<std::vector<std::string>, std::optional<std::uint64_t>>> damaged;
+  for (const SideUnreadable& one : file.unreadable) {
+    if (one.error.kind != ErrorKind::kDamaged) continue;
+    auto& [names, at] = damaged[one.error.message];
+    if (names.empty()) at = one.error.place.offset;
+    names.push_back(name_in_file(one.path));
+  }
+  std::erase_if(file.unreadable,
+                [](const SideUnreadable& one) { return one.error.kind == ErrorKind::kDamaged; });
+  std::size_t noted = 0;
+  for (auto& [reason, one] : damaged) {
+    auto& [names, at] = one;
+    if (++noted > kMostReasons) break;
+    Finding finding = bad_record(
+        path, fmt::format("{} in {} cannot be read: {}.", some_of(names), path, reason), at);
+    finding.evidence.emplace_back("count", static_cast<std::int64_t>(names.size()));
+    notes.findings.push_back(std::move(finding));
+  }
+  return !damaged.empty();
+}
+
+}  // namespace
+
+Result<SideFile> noted_tensors_of(const OpenedSide& side, const std::string& path,
+                                  PickleNotes& notes) {
+  SHW_TRY(SideFile file, side_tensors_of(side));
+  const bool is_damaged = note_damaged(file, path, notes);
+  if (!is_damaged && file.unreadable.empty()) note_storages(side.zip, side.tree, path, notes);
+  return file;
+}
+
 Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
                                  PickleNotes& notes) {
   SHW_TRY(OpenedSide side, open_noted_side(directory, path, notes));
-  return side_tensors_of(side);
+  return noted_tensors_of(side, path, notes);
 }
 
 }  // namespace shw

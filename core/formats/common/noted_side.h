@@ -11,6 +11,10 @@ namespace shw {
 
 Result<OpenedSide> open_noted_side(const Directory& directory, const std::string& path,
                                    PickleNotes& notes);
+// Its tensors. Those that damage keeps from being read are reported and not in `unreadable`; of
+// storages that are not as they should be the first is reported where no tensor shows it.
+Result<SideFile> noted_tensors_of(const OpenedSide& side, const std::string& path,
+                                  PickleNotes& notes);
 Result<SideFile> read_noted_side(const Directory& directory, const std::string& path,
                                  PickleNotes& notes);
 

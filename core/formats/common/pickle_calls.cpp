@@ -37,6 +37,12 @@ bool names_maker(const PickleTree& tree, std::span<const NodeId> items) {
   return name && is_own_maker(found_in.module, found_in.name, *name);
 }
 
+bool is_dcp_record(const PickleGlobal& global) {
+  return global.module.starts_with("torch.distributed.") &&
+         (global.name == "TensorProperties" ||
+          std::find(kByName.begin(), kByName.end(), global.name) != kByName.end());
+}
+
 constexpr int kDeepestKey = 16;
 
 bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
@@ -45,7 +51,9 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
   if (depth == kDeepestKey) return true;
   if (kind == NodeKind::kObject || kind == NodeKind::kReduce) {
     const PickleGlobal* made_of = tree.global(tree.callable(key));
-    return made_of == nullptr || made_of->name != "MetadataIndex" ||
+    if (made_of == nullptr || !is_dcp_record(*made_of)) return true;
+    // The others are dataclasses that may change, and have no hash.
+    return made_of->name == "MetadataIndex" &&
            (has_hash_within(tree, tree.attribute(key, "fqn"), kDeepestKey) &&
             has_hash_within(tree, tree.attribute(key, "offset"), kDeepestKey - 1));
   }

@@ -227,7 +227,8 @@ class PickleMachine {
   // Of a dict every second one is a key.
   void note_keys(std::span<const NodeId> keys, std::size_t step) {
     for (std::size_t i = 0; i < keys.size(); i += step) {
-      if (!has_hash(tree_, keys[i])) note_refused("a list or a dict is used as a key");
+      if (!has_hash(tree_, keys[i]))
+        note_refused("a key is a list, a dict or another value that has no hash");
     }
   }
 

@@ -2,13 +2,12 @@
 // the same classes.
 #pragma once
 
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/formats/common/pickle.h"
-#include "core/io/source.h"
+#include "core/formats/common/zip.h"
 #include "core/model/finding.h"
 
 namespace shw {
@@ -20,8 +19,9 @@ struct PickleNotes {
 
 // Imports that are not data, and what Python refuses.
 void note_pickle(const PickleTree& tree, const std::string& path, PickleNotes& notes);
-// The same of a file of torch.save, and the records in it that are gone or changed.
-Status note_torch_file(const std::shared_ptr<const ByteSource>& source, const std::string& path,
-                       PickleNotes& notes);
+// The first storage that the pickle of a file of torch.save names, and that is not in it as it
+// should be: torch.load makes all of them, whether or not a tensor keeps them.
+void note_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
+                   PickleNotes& notes);
 
 }  // namespace shw

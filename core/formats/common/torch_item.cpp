@@ -345,7 +345,7 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
     const ZipEntry* record = zip.find("data/" + said.storage_key);
     if (record == nullptr)
       return zip.damaged(0, "the archive has no record data/" + said.storage_key.substr(0, 80));
-    if (is_known && record->length < said.storage_bytes)
+    if (is_known && record->length != said.storage_bytes)
       return zip.damaged(
           record->header_offset,
           fmt::format("the record \"{}\" holds {} bytes, but the storage in it has {}",

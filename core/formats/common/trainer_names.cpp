@@ -11,7 +11,8 @@ constexpr auto kEndings =
 // May be followed by a number of an optimizer or rank.
 constexpr auto kOthers = std::to_array<std::string_view>(
     {"scheduler", "lr_scheduler", "rng_state", "random_states", "scaler", "training_args",
-     "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state"});
+     "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state",
+     "optimizer_rank", "optim_rank"});
 
 // "optimizer", "optimizer_0", "optimizer-12"
 bool is_numbered(std::string_view stem, std::string_view word) {

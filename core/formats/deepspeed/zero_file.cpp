@@ -38,6 +38,7 @@ Result<ZeroFile> ZeroFile::open(CheckpointBuilder& builder, const Directory& dir
   for (Finding& finding : record_findings(file.zip_, path))
     notes.findings.push_back(std::move(finding));
   note_pickle(file.tree_, path, notes);
+  note_storages(file.zip_, file.tree_, path, notes);
   return file;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/pickle_notes.h"
+#include "core/formats/common/noted_side.h"
 #include "core/formats/common/rank_boxes.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/side_tensors.h"
@@ -71,11 +71,7 @@ class RankFilesReading {
 
  private:
   void read_file(const std::string& kind, std::uint32_t rank, const std::string& path) {
-    auto file = [&]() -> Result<SideFile> {
-      SHW_TRY(auto source, directory_.open(path));
-      SHW_CHECK(note_torch_file(source, path, notes_));
-      return read_side_tensors(std::move(source));
-    }();
+    auto file = read_noted_side(directory_, path, notes_);
     const FileId id = builder_.file(path);
     if (!file) {
       Error& error = file.error();

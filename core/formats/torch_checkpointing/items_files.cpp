@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/formats/common/noted_side.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/torch_file_records.h"
 #include "core/formats/open_nested.h"
 #include "core/tensor/strided_copy.h"
 
@@ -112,12 +112,7 @@ SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* 
 Result<ItemTensors> read_item_file(const std::shared_ptr<const Directory>& directory,
                                    const std::string& path, PickleNotes& notes) {
   if (path.ends_with(".safetensors")) return read_safetensors_item(directory, path, notes);
-  SHW_TRY(auto source, directory->open(path));
-  SHW_TRY(OpenedSide side, open_side_file(std::move(source)));
-  for (Finding& finding : record_findings(side.zip, path))
-    notes.findings.push_back(std::move(finding));
-  note_pickle(side.tree, path, notes);
-  SHW_TRY(SideFile file, side_tensors_of(side));
+  SHW_TRY(SideFile file, read_noted_side(*directory, path, notes));
   return ItemTensors{std::move(file.tensors), std::move(file.unreadable), nullptr};
 }
 

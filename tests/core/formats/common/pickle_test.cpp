@@ -53,6 +53,19 @@ TEST_CASE("plain values come out as they went in, in every encoding") {
   }
 }
 
+TEST_CASE("a record of DCP is a key only where its class has a hash") {
+  const auto refused = [](const std::string& module, const std::string& name) {
+    const std::string pickle = "\x80\x02}c" + module + "\n" + name + "\n)\x81K\x01s.";
+    auto tree = decode(pickle);
+    REQUIRE(tree);
+    return tree->refused().has_value();
+  };
+  CHECK(refused("torch.distributed.checkpoint.filesystem", "_StorageInfo"));
+  CHECK(refused("torch.distributed.checkpoint.metadata", "ChunkStorageMetadata"));
+  CHECK_FALSE(refused("torch.distributed.checkpoint.metadata", "MetadataIndex"));
+  CHECK_FALSE(refused("program", "_StorageInfo"));
+}
+
 TEST_CASE("what would be called is a node, and is named") {
   auto tree = decode(
       "\x80\x02"

@@ -100,6 +100,32 @@ TEST_CASE("rank files: a rank whose file is missing or damaged is named") {
         std::string::npos);
 }
 
+// torch.load makes every storage that the pickle names: those of the mesh too.
+TEST_CASE("rank files: a storage that is gone is reported, whatever it belongs to") {
+  const std::string file = "model_world_size_4_rank_1.pt";
+  std::size_t storages = 0;
+  for (char key = '0'; key <= '9'; ++key) {
+    auto files = files_of_ranks();
+    auto& bytes = std::find_if(files.begin(), files.end(), [&](const auto& one) {
+                    return one.first == file;
+                  })->second;
+    const std::string record = std::string("/data/") + key;
+    const auto wanted = std::as_bytes(std::span(record));
+    std::size_t renamed = 0;
+    for (auto at = bytes.begin();; ++renamed) {
+      at = std::search(at, bytes.end(), wanted.begin(), wanted.end());
+      if (at == bytes.end()) break;
+      at += static_cast<std::ptrdiff_t>(record.size());
+      *std::prev(at) = std::byte{'z'};
+    }
+    if (renamed == 0) continue;
+    ++storages;
+    CAPTURE(key);
+    CHECK(causes_of_ranks(files).find(std::string("no record data/") + key) != std::string::npos);
+  }
+  CHECK(storages >= 3);
+}
+
 TEST_CASE("rank files: files of another number of ranks are left aside") {
   auto files = files_of_ranks();
   files.emplace_back("model_world_size_8_rank_7.pt", files.front().second);
