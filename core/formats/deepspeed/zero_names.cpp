@@ -53,9 +53,8 @@ std::optional<ZeroName> parse_zero_layer(std::string_view name) {
     return is ? std::optional(out) : std::nullopt;
   }
   out.prefix = std::string(all.substr(0, all.size() - name.size())) + ".";
-  out.is_of_all = name == "-model_states.pt";
-  if (!out.is_of_all && zero_take(name, "-model_") && !zero_take_number(name, out.mp_rank))
-    return std::nullopt;
+  out.is_layer = true;
+  if (zero_take(name, "-model_") && !zero_take_number(name, out.mp_rank)) return std::nullopt;
   return name == "-model_states.pt" ? std::optional(out) : std::nullopt;
 }
 

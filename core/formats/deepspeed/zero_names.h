@@ -23,7 +23,7 @@ struct ZeroName {
   std::uint32_t rank = 0;     // R, data parallel
   std::uint32_t mp_rank = 0;  // MM, tensor and pipeline parallel
   std::string prefix = {};    // of a part: "layer_03."
-  bool is_of_all = false;     // a part that is whole, whatever model-parallel ranks there are
+  bool is_layer = false;      // a part that is a layer of a pipeline
 };
 
 // Parses a name without folders. Empty if it is not a file of DeepSpeed.

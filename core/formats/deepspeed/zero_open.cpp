@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/deepspeed/deepspeed_formats.h"
+#include "core/formats/deepspeed/zero_layers.h"
 #include "core/formats/deepspeed/zero_tensors.h"
 #include "core/formats/one_file.h"
 
@@ -19,7 +21,7 @@ Finding zero_info(std::string subject, std::string cause) {
   return finding;
 }
 
-// Files of layers (of a pipeline) and of experts: whole tensors of one rank.
+// Files of experts: whole tensors of one rank.
 void add_zero_parts(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
                     const std::vector<std::pair<std::string, std::string>>& parts,
                     const std::string& prefix, ZeroNotes& notes) {
@@ -119,14 +121,21 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
   return std::max(step.by_mp_rank.size(), static_cast<std::size_t>(mp_ranks));
 }
 
+Finding told_layers(const ZeroStep& step, std::size_t ranks) {
+  const ZeroLayer& first = step.layers.front();
+  std::set<std::string> layers;
+  for (const ZeroLayer& layer : step.layers) layers.insert(layer.prefix);
+  const std::string states =
+      ranks > 1 ? " Other states of a model-parallel rank have mp_rank_00. and so on in front."
+                : "";
+  return zero_info(first.path,
+                   fmt::format("The files hold {} of a pipeline, and a layer's tensors have its "
+                               "name in front here ({}NAME).{} That no layer is missing is not "
+                               "checked.",
+                               plural(layers.size(), "layer"), first.prefix, states));
+}
+
 Finding told_parallel(const ZeroStep& step, std::size_t ranks) {
-  if (!step.layers.empty())
-    return zero_info(
-        step.layers.front().first,
-        fmt::format("{} files hold one layer of a pipeline each, and its tensors have the file's "
-                    "name in front here ({}NAME). The optimizer states of the {} stages have "
-                    "mp_rank_00. and so on in front. That no layer is missing is not checked.",
-                    step.layers.size(), step.layers.front().second, ranks));
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
   return zero_info(
       first,
@@ -173,10 +182,13 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     add_zero_tensors(builder, storages, world, prefix, notes);
     add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
   }
-  add_zero_parts(builder, storages, *directory, step.layers, "", notes);
+  add_zero_layers(builder, storages, *directory, step.layers, notes);
   is_read = is_read || !step.layers.empty();
   if (!is_read && error) return tl::unexpected<Error>(std::move(*error));
-  if (mp_ranks > 1) notes.findings.push_back(told_parallel(step, mp_ranks));
+  if (!step.layers.empty())
+    notes.findings.push_back(told_layers(step, mp_ranks));
+  else if (mp_ranks > 1)
+    notes.findings.push_back(told_parallel(step, mp_ranks));
   if (!step.others.empty()) notes.findings.push_back(told_others(step.others));
   for (Finding& finding : notes.findings) builder.add_finding(std::move(finding));
   return builder.finish();

@@ -208,8 +208,8 @@ ZeroStep zero_step_of(std::span<const Entry> entries) {
     if (!is_top_file(entry)) continue;
     auto name = parse_zero_name(entry.path);
     if (!name) continue;
-    if (name->is_of_all) {
-      step.layers.emplace_back(entry.path, name->prefix);
+    if (name->is_layer) {
+      step.layers.push_back({entry.path, name->prefix, name->mp_rank});
       continue;
     }
     ZeroFiles& files = step.by_mp_rank[name->mp_rank];

@@ -13,11 +13,17 @@ struct ZeroFiles {
   std::vector<std::pair<std::string, std::string>> parts = {};  // path and prefix of names
 };
 
+// A layer of a pipeline: one file for each tensor-parallel rank.
+struct ZeroLayer {
+  std::string path;
+  std::string prefix;  // of names: "layer_03."
+  std::uint32_t rank = 0;
+};
+
 struct ZeroStep {
   std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
   std::vector<std::string> others = {};
-  // Layers of a pipeline whose tensors are not cut: each is one stage's.
-  std::vector<std::pair<std::string, std::string>> layers = {};
+  std::vector<ZeroLayer> layers = {};
 };
 // From the files at the top.
 ZeroStep zero_step_of(std::span<const Entry> entries);

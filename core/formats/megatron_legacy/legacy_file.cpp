@@ -62,7 +62,7 @@ void take_legacy_values(const OpenedSide& side, const std::set<std::string>& wit
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
                                     PickleNotes& notes) {
   SHW_TRY(OpenedSide side, open_noted_side(directory, path, notes));
-  SHW_TRY(SideFile tensors, side_tensors_of(side));
+  SHW_TRY(SideFile tensors, noted_tensors_of(side, path, notes));
   LegacyFile file;
   file.tensors = std::move(tensors.tensors);
   file.unreadable = std::move(tensors.unreadable);

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/formats/megatron_legacy/legacy_axes.h"
+#include "core/formats/megatron_axes.h"
 #include "core/formats/megatron_legacy/legacy_file.h"
 #include "core/formats/megatron_legacy/legacy_layers.h"
 #include "core/formats/rank_chunks.h"

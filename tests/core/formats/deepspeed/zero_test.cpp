@@ -212,3 +212,40 @@ TEST_CASE("deepspeed: a state that other parameters have is missing in the unive
   std::erase_if(files, [](const auto& file) { return file.first == "zero/head.bias/exp_avg.pt"; });
   CHECK(causes_of(files).find("zero/head.bias/exp_avg.pt") != std::string::npos);
 }
+
+namespace {
+
+const std::string kPipeline = std::string(SHW_TEST_DATA) + "/torch-2.15/neox_pipeline";
+
+}  // namespace
+
+TEST_CASE("deepspeed: layers of a pipeline are joined from their tensor-parallel ranks") {
+  auto opened = open_checkpoint(kPipeline + "/ckpt");
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto truth = read_truth(kPipeline + "/truth.safetensors");
+  REQUIRE(truth.has_value());
+  CHECK((*opened)->tensor_count() == truth->size());
+  for (TensorId tensor : (*opened)->tensors()) {
+    CAPTURE(std::string((*opened)->fqn(tensor)));
+    auto expected = truth->find(std::string((*opened)->fqn(tensor)));
+    REQUIRE(expected != truth->end());
+    auto values = read_tensor(**opened, tensor);
+    REQUIRE_MESSAGE(values.has_value(), values.error().message);
+    CHECK(values->shape == expected->second.shape);
+    CHECK(values->bytes == expected->second.bytes);
+  }
+  CHECK(above_info(**opened, Depth::kData) == 0);
+}
+
+TEST_CASE("deepspeed: a rank's file that a pipeline lacks is missing, and its rows are") {
+  ZeroFiles files;
+  for (const auto& entry : std::filesystem::directory_iterator(kPipeline + "/ckpt")) {
+    if (entry.path().filename() == "layer_03-model_01-model_states.pt") continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const auto bytes = std::as_bytes(std::span(text));
+    files.emplace_back(entry.path().filename().string(), Bytes(bytes.begin(), bytes.end()));
+  }
+  const std::string causes = causes_of(std::move(files));
+  CHECK(causes.find("layer_03-model_01-model_states.pt") != std::string::npos);
+}

@@ -8,7 +8,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/items.h"
-#include "core/formats/megatron_legacy/legacy_axes.h"
+#include "core/formats/megatron_axes.h"
 #include "core/formats/megatron_legacy/legacy_layers.h"
 #include "core/formats/megatron_legacy/legacy_names.h"
 #include "core/formats/open.h"

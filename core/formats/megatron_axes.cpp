@@ -1,4 +1,4 @@
-#include "core/formats/megatron_legacy/legacy_axes.h"
+#include "core/formats/megatron_axes.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto kRowLayers = std::to_array<std::string_view>(
     {"query_key_value", "query", "key_value", "linear_qkv", "linear_q", "linear_kv",
-     "linear_q_proj", "linear_q_up_proj", "linear_kv_up_proj", "word_embeddings", "output_layer"});
+     "linear_q_proj", "linear_q_up_proj", "linear_kv_up_proj", "word_embeddings", "output_layer",
+     "final_linear"});
 constexpr auto kGatedLayers = std::to_array<std::string_view>({"dense_h_to_4h", "linear_fc1"});
 constexpr auto kColumnLayers =
     std::to_array<std::string_view>({"linear_proj", "dense_4h_to_h", "linear_fc2"});
@@ -51,6 +52,7 @@ TensorCut tensor_cut(std::string_view name, std::optional<bool> is_gated) {
   if (layer.find("norm") != std::string_view::npos ||
       parameter.find("norm") != std::string_view::npos || is_layer(layer, kReplicatedLayers))
     return TensorCut::kReplicated;
+  if (parameter == "inv_freq") return TensorCut::kReplicated;  // of rotary embeddings
   if (!is_weight && !is_bias) return TensorCut::kUnknown;
   if (is_layer(layer, kRowLayers)) return TensorCut::kRows;
   if (is_layer(layer, kGatedLayers)) {

@@ -1,7 +1,8 @@
 // Along which axis Megatron's tensor-parallel ranks hold a parameter. No file says it: it follows
 // from the layer that the parameter is of, by its name (megatron/core/tensor_parallel/layers.py:
 // ColumnParallelLinear and VocabParallelEmbedding cut axis 0, RowParallelLinear axis 1, a row's
-// bias and all norms are the same on every rank).
+// bias and all norms are the same on every rank). GPT-NeoX has the same layers, and its head is
+// final_linear.
 #pragma once
 
 #include <cstdint>

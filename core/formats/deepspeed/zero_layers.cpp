@@ -1,0 +1,184 @@
+#include "core/formats/deepspeed/zero_layers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/words.h"
+#include "core/formats/common/bad_record.h"
+#include "core/formats/common/noted_side.h"
+#include "core/formats/megatron_axes.h"
+#include "core/formats/rank_chunks.h"
+
+namespace shw {
+namespace {
+
+// More ranks than a tensor is cut for.
+constexpr std::uint32_t kMostTensorRanks = 4096;
+
+std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
+  return fmt::format("{}-model_{:02}-model_states.pt", prefix.substr(0, prefix.size() - 1), rank);
+}
+
+std::string name_in_layer(const std::vector<PathPart>& path) {
+  std::string name;
+  for (const PathPart& part : path) {
+    const auto* text = std::get_if<std::string>(&part);
+    name += (name.empty() ? "" : ".") +
+            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
+  }
+  return name;
+}
+
+class ZeroLayers {
+ public:
+  ZeroLayers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
+             ZeroNotes& notes)
+      : builder_(builder),
+        storages_(storages),
+        directory_(directory),
+        notes_(notes),
+        chunks_(builder) {}
+
+  void run(std::span<const ZeroLayer> layers) {
+    std::map<std::string, std::set<std::uint32_t>> there;
+    for (const ZeroLayer& layer : layers) {
+      if (layer.rank >= kMostTensorRanks) continue;
+      ranks_ = std::max(ranks_, layer.rank + 1);
+      there[layer.prefix].insert(layer.rank);
+      read(layer);
+    }
+    for (const auto& [prefix, own] : there) {
+      for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        if (!own.contains(rank)) builder_.file(layer_file_name(prefix, rank));
+      }
+    }
+    for (const std::string& fqn : order_) add(fqn, pieces_.at(fqn));
+    note_joined(layers.empty() ? "" : layers.front().path);
+    note_unread();
+  }
+
+ private:
+  void read(const ZeroLayer& layer) {
+    const FileId id = builder_.file(layer.path);
+    auto file = read_noted_side(directory_, layer.path, notes_);
+    if (!file) {
+      const Error& error = file.error();
+      notes_.findings.push_back(bad_record(
+          layer.path, "The file " + layer.path + " cannot be read: " + error.message + ".",
+          error.place.offset));
+      return;
+    }
+    for (SideTensor& tensor : file->tensors) {
+      std::string fqn = layer.prefix + name_in_layer(tensor.path);
+      auto [known, is_new] = pieces_.try_emplace(std::move(fqn));
+      if (is_new) order_.push_back(known->first);
+      known->second.push_back({layer.rank, id, std::move(tensor)});
+    }
+    for (const SideUnreadable& one : file->unreadable)
+      unread_[one.error.message].push_back(layer.prefix + name_in_layer(one.path));
+  }
+
+  // Whether the first matrix of the MLP is gate and up: it has as many rows as the second has
+  // columns, or twice as many.
+  std::optional<bool> is_gated(const std::string& fqn) const {
+    constexpr std::string_view kFirst = ".dense_h_to_4h.", kSecond = ".dense_4h_to_h.";
+    const std::size_t at = fqn.find(kFirst);
+    if (at == std::string::npos) return std::nullopt;
+    const std::string before = fqn.substr(0, at);
+    auto first = pieces_.find(before + std::string(kFirst) + "weight");
+    auto second = pieces_.find(before + std::string(kSecond) + "weight");
+    if (first == pieces_.end() || second == pieces_.end()) return std::nullopt;
+    const Extents& rows = first->second.front().tensor.sizes;
+    const Extents& columns = second->second.front().tensor.sizes;
+    if (rows.size() != 2 || columns.size() != 2 || columns[1] <= 0) return std::nullopt;
+    if (rows[0] == columns[1]) return false;
+    return rows[0] % 2 == 0 && rows[0] / 2 == columns[1] ? std::optional(true) : std::nullopt;
+  }
+
+  void add(const std::string& fqn, const std::vector<RankPiece>& pieces) {
+    if (add_joined(fqn, pieces)) return;
+    unknown_.push_back(fqn);
+    for (const RankPiece& piece : pieces) {
+      const std::string own = fmt::format("mp_rank_{:02}.{}", piece.rank, fqn);
+      if (!storages_.take_name(own)) continue;
+      begin(own, piece.tensor.dtype, piece.tensor.sizes);
+      (void)chunks_.add(piece, {whole(piece.tensor.sizes)});
+    }
+  }
+
+  bool add_joined(const std::string& fqn, const std::vector<RankPiece>& pieces) {
+    const TensorCut cut = ranks_ == 1 ? TensorCut::kReplicated : tensor_cut(fqn, is_gated(fqn));
+    const SideTensor& first = pieces.front().tensor;
+    const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
+      return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
+    });
+    const auto whole_of = part_of_cut(cut, first.sizes, 0, ranks_);
+    if (cut == TensorCut::kUnknown || !are_alike || !whole_of) return false;
+    if (!storages_.take_name(fqn)) return true;
+    begin(fqn, first.dtype, whole_of->shape);
+    for (const RankPiece& piece : pieces) {
+      const auto part = part_of_cut(cut, first.sizes, piece.rank, ranks_);
+      // The boxes are those of the part itself.
+      if (part) (void)chunks_.add(piece, part->boxes);
+    }
+    ++joined_;
+    return true;
+  }
+
+  void begin(const std::string& fqn, Dtype dtype, const Extents& shape) {
+    builder_.add_tensor(fqn, dtype, shape);
+    chunks_.begin_tensor();
+  }
+
+  void note_joined(const std::string& path) {
+    if (ranks_ == 1) return;
+    std::string cause = fmt::format(
+        "{} of {} tensor-parallel ranks were joined along the axis that Megatron's layers are cut "
+        "along, by their names: the files do not say it.",
+        plural(joined_, "tensor"), ranks_);
+    if (!unknown_.empty())
+      cause += fmt::format(
+          " {} were not, as no rule for their names says the axis: each rank's "
+          "part is a tensor of its own here (mp_rank_00.NAME): {}.",
+          plural(unknown_.size(), "tensor"), some_of(unknown_));
+    Finding finding = bad_record(path, std::move(cause));
+    finding.severity = Severity::kInfo;
+    finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
+                        {"tensor_parallel", std::int64_t{ranks_}},
+                        {"count", static_cast<std::int64_t>(unknown_.size())}};
+    notes_.findings.push_back(std::move(finding));
+  }
+
+  void note_unread() {
+    for (const auto& [reason, names] : unread_) {
+      Finding finding =
+          bad_record(names.front(), fmt::format("{} cannot be read: {}.", some_of(names), reason));
+      finding.rule = "not-looked-at";
+      finding.severity = Severity::kInfo;
+      finding.evidence = {{"count", static_cast<std::int64_t>(names.size())}};
+      notes_.findings.push_back(std::move(finding));
+    }
+  }
+
+  CheckpointBuilder& builder_;
+  ZeroStorages& storages_;
+  const Directory& directory_;
+  ZeroNotes& notes_;
+  RankChunks chunks_;
+  std::uint32_t ranks_ = 1;
+  std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
+  std::vector<std::string> order_, unknown_;
+  std::map<std::string, std::vector<std::string>> unread_;  // names, by why
+  std::size_t joined_ = 0;
+};
+
+}  // namespace
+
+void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
+                     std::span<const ZeroLayer> layers, ZeroNotes& notes) {
+  if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers);
+}
+
+}  // namespace shw
