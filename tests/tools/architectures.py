@@ -10,10 +10,12 @@ Names of one group are there for the same numbers in every variant: all or none 
 
     {"groups": [["model.layers.*.self_attn.", "k_proj.weight", "q_proj.weight"], ...],
      "architectures": {"LlamaForCausalLM": {"prefix": "model", "always": [0], "sometimes": [7],
-                                            "ignored": ["rotary_emb.inv_freq"]}}}
+                                            "ignored": ["rotary_emb.inv_freq"], "exact": true}}}
 
 A group begins with what its names have in common. "always" are the groups that are there in all
-variants and layers, "ignored" parts of names that transformers passes over in silence.
+variants and layers, "ignored" parts of names that transformers passes over in silence. "exact" is
+true where transformers renames nothing when it loads; "in_memory" has the beginnings of names in a
+running model that save_pretrained renames, and what it makes of them.
 """
 import argparse
 import copy
@@ -128,6 +130,46 @@ def saved_names(model):
         return list(state)
 
 
+def renamed_in_memory(model):
+    """{beginning of a name in the state dict: what save_pretrained makes of it}"""
+    try:
+        from transformers.core_model_loading import revert_weight_conversion
+    except ImportError:
+        return {}
+    state, saved, renamed, looked_at = model.state_dict(), set(saved_names(model)), {}, set()
+    for name, tensor in state.items():
+        if NUMBER.sub("*", name) in looked_at:
+            continue
+        looked_at.add(NUMBER.sub("*", name))
+        try:
+            alone = list(revert_weight_conversion(model, {name: tensor}))
+        except Exception:
+            continue
+        if len(alone) != 1 or alone[0] not in saved or alone[0] == name:
+            continue
+        old, new = NUMBER.sub("*", name).split("."), NUMBER.sub("*", alone[0]).split(".")
+        same = 0
+        while same < min(len(old), len(new)) - 1 and old[-1 - same] == new[-1 - same]:
+            same += 1
+        renamed[".".join(old[:len(old) - same]) + "."] = ".".join(new[:len(new) - same]) + "."
+    # Anything but another beginning is left out.
+    is_plain = "*" not in "".join([*renamed, *renamed.values()]) and len(set(renamed.values())) == len(renamed) <= 12
+    return renamed if is_plain else {}
+
+
+def is_exact(cls):
+    """Whether no name of the class is another one when it is loaded."""
+    try:
+        from transformers import conversion_mapping
+    except ImportError:
+        return False
+    mapped = conversion_mapping._build_checkpoint_conversion_mapping()
+    config = cls.config_class
+    of_config = any(getattr(getattr(transformers, name, None), "config_class", None) is config for name in mapped)
+    return not (of_config or config.model_type in mapped or cls.__name__ in mapped or getattr(config, "sub_configs", None)
+                or getattr(cls, "_checkpoint_conversion_mapping", None))
+
+
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
@@ -168,6 +210,8 @@ def names_of(cls, seconds):
     def add(changes, **more):
         model = built(cls, build_config(config_class, changes), **more)
         facts["prefix"] = model.base_model_prefix
+        if "in_memory" not in facts:
+            facts["in_memory"] = renamed_in_memory(model)
         facts["may_lack"] |= set(getattr(model, "_keys_to_ignore_on_load_missing", None) or [])
         facts["may_lack"] |= set(getattr(model, "_tied_weights_keys", None) or [])
         facts["may_lack"] |= {re.escape(name) for name in getattr(model, "all_tied_weights_keys", None) or []}
@@ -267,7 +311,7 @@ def look_at(name, seconds):
         signal.alarm(0)
     print(f"{name}: {len(seen)} variants", file=sys.stderr)
     ignored = sorted(set(filter(None, map(literal, facts["ignored"]))))
-    return {"prefix": facts["prefix"], "groups": groups_of(seen, facts["may_lack"]), "ignored": ignored}
+    return {"exact": is_exact(cls), "in_memory": facts["in_memory"], "prefix": facts["prefix"], "groups": groups_of(seen, facts["may_lack"]), "ignored": ignored}
 
 
 def main():
@@ -292,8 +336,9 @@ def main():
         row = {"prefix": one["prefix"],
                "always": sorted(number[names] for always, names in one["groups"] if always),
                "sometimes": sorted(number[names] for always, names in one["groups"] if not always)}
-        if one["ignored"]:
-            row["ignored"] = one["ignored"]
+        for key in ("ignored", "in_memory", "exact"):
+            if one[key]:
+                row[key] = one[key]
         rows.append(json.dumps(name) + ":" + json.dumps(row, separators=(",", ":")))
     print(",\n".join(rows) + "\n}}")
 

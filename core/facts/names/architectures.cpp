@@ -1,6 +1,8 @@
 #include "core/facts/names/architectures.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "core/base/json.h"
 
@@ -57,6 +59,11 @@ std::optional<Architecture> architecture_named(std::string_view class_name) {
   Architecture found;
   found.prefix = row.at("prefix").get<std::string>();
   found.ignored = row.value("ignored", std::vector<std::string>{});
+  found.is_exact = row.value("exact", false);
+  const auto renamed = row.value("in_memory", std::map<std::string, std::string>{});
+  found.in_memory.assign(renamed.begin(), renamed.end());
+  std::sort(found.in_memory.begin(), found.in_memory.end(),
+            [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   for (const char* kind : {"always", "sometimes"}) {
     for (std::size_t group : row.at(kind).get<std::vector<std::size_t>>())
       found.groups.push_back({group_in(groups[group]), kind == std::string_view("always")});

@@ -6,6 +6,7 @@
 
 #include "core/base/cancellable_range.h"
 #include "core/facts/reference/config_constraints.h"
+#include "core/facts/reference/config_names.h"
 
 namespace shw {
 namespace {
@@ -72,6 +73,20 @@ void add_names(const Checkpoint& checkpoint, const ModelPart& part, ConfigPrefix
   }
 }
 
+ConfigPrefix without_added(const Checkpoint& checkpoint, const std::string& added,
+                           const std::string& model_type, const Progress* progress) {
+  ConfigPrefix prefix;
+  prefix.found = added;
+  prefix.model_type = model_type;
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (fqn.starts_with(added))
+      prefix.names.emplace_back(tensor, std::string(fqn.substr(added.size())));
+  }
+  prefix.layers = prefix.names.size();
+  return prefix;
+}
+
 }  // namespace
 
 std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
@@ -79,6 +94,8 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   if (checkpoint.directory() == nullptr) return std::nullopt;
   auto config = read_model_config(*checkpoint.directory());
   if (!config || !*config) return std::nullopt;
+  if (auto added = added_prefix(checkpoint, **config, progress))
+    return without_added(checkpoint, *added, (*config)->parts.front().model_type, progress);
   const std::vector<ModelPart> parts = known_parts(**config);
   // With several parts each has a prefix of its own.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -28,6 +29,14 @@ struct PlaceInGroup {
 // How a folder writes names: with base_model_prefix added or left out.
 enum class Written { kAsSaved, kWithPrefix, kWithoutPrefix };
 
+// Which names are expected: those that save_pretrained writes, or those of the running model.
+enum class NamesOf { kSaved, kMemory };
+
+std::string with_beginning(const std::string& name, const std::string& old_one,
+                           const std::string& new_one) {
+  return new_one + name.substr(old_one.size());
+}
+
 std::string with_numbers(std::string_view name, std::string_view numbers) {
   std::string out;
   for (char letter : name) {
@@ -47,6 +56,20 @@ bool is_number_of_name(std::string_view part) {
          std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// Endings that transformers renames for every class.
+std::string with_new_ending(std::string name) {
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".gamma", ".weight"},
+      {".beta", ".bias"},
+      {".weight_g", ".parametrizations.weight.original0"},
+      {".weight_v", ".parametrizations.weight.original1"}};
+  for (const auto& [old_one, new_one] : kEndings) {
+    if (name.ends_with(old_one))
+      return name.substr(0, name.size() - old_one.size()) + std::string(new_one);
+  }
+  return name;
+}
+
 std::string numbers_in(std::string_view fqn) {
   std::string out;
   for (std::string_view part : split_at(fqn, '.')) {
@@ -59,9 +82,10 @@ std::string numbers_in(std::string_view fqn) {
 
 class NamesOfClass {
  public:
-  NamesOfClass(const Architecture& architecture, bool is_quantised)
-      : architecture_(architecture),
+  NamesOfClass(const Architecture& architecture, bool is_quantised, NamesOf of)
+      : architecture_(&architecture),
         is_quantised_(is_quantised),
+        of_(of),
         seen_(architecture.groups.size()) {
     for (std::size_t group = 0; group < architecture.groups.size(); ++group) {
       const auto& names = architecture.groups[group].names;
@@ -72,17 +96,17 @@ class NamesOfClass {
 
   // False if the class has no such name.
   bool note(std::string_view fqn) {
-    const std::string name = with_stars(fqn);
-    if (note_as(name, fqn)) return true;
+    const std::string name = as_saved(with_stars(fqn));
+    if (note_as(name, fqn) || note_as(with_new_ending(name), fqn)) return true;
     if (is_quantised_ && note_as_quantised(name, fqn)) return true;
     auto is_in_name = [&](std::string_view part) { return name.find(part) != std::string::npos; };
     return std::any_of(kOfNoWeight.begin(), kOfNoWeight.end(), is_in_name) ||
-           std::any_of(architecture_.ignored.begin(), architecture_.ignored.end(), is_in_name);
+           std::any_of(architecture_->ignored.begin(), architecture_->ignored.end(), is_in_name);
   }
 
   void find_absent(ConfigNames& out) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
-      const NameGroup& of = architecture_.groups[group];
+      const NameGroup& of = architecture_->groups[group];
       if (seen_[group].empty() && of.always) {
         for (const std::string& name : of.names) out.absent.push_back(as_written(name));
       }
@@ -97,12 +121,27 @@ class NamesOfClass {
     std::sort(out.absent.begin(), out.absent.end());
   }
 
+  // All that were noted have base_model_prefix in front of a name that has none when it is saved.
+  bool all_with_prefix() const {
+    return of_ == NamesOf::kSaved && count_[static_cast<std::size_t>(Written::kAsSaved)] == 0 &&
+           count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0 &&
+           count_[static_cast<std::size_t>(Written::kWithPrefix)] > 0;
+  }
+
  private:
+  std::string as_saved(std::string name) const {
+    if (of_ == NamesOf::kSaved) return name;
+    for (const auto& [memory, saved] : architecture_->in_memory) {
+      if (name.starts_with(memory)) return with_beginning(name, memory, saved);
+    }
+    return name;
+  }
+
   bool note_as(const std::string& name, std::string_view fqn) {
-    const std::string& prefix = architecture_.prefix;
+    const std::string& prefix = architecture_->prefix;
     auto place = places_.find(name);
     Written written = Written::kAsSaved;
-    if (place == places_.end() && !prefix.empty()) {
+    if (place == places_.end() && !prefix.empty() && of_ == NamesOf::kSaved) {
       place = places_.find(prefix + "." + name);
       written = Written::kWithoutPrefix;
       if (place == places_.end() && name.starts_with(prefix + ".")) {
@@ -113,7 +152,7 @@ class NamesOfClass {
     if (place == places_.end()) return false;
     const auto [group, at] = place->second;
     auto& there = seen_[group][numbers_in(fqn)];
-    there.resize(architecture_.groups[group].names.size());
+    there.resize(architecture_->groups[group].names.size());
     there[at] = true;
     ++count_[static_cast<std::size_t>(written)];
     return true;
@@ -133,7 +172,15 @@ class NamesOfClass {
 
   // As most names of the folder are written.
   std::string as_written(std::string name) const {
-    const std::string prefix = architecture_.prefix + ".";
+    if (of_ == NamesOf::kMemory) {
+      const std::pair<std::string, std::string>* longest = nullptr;
+      for (const auto& one : architecture_->in_memory) {
+        const bool is_longer = longest == nullptr || one.second.size() > longest->second.size();
+        if (name.starts_with(one.second) && is_longer) longest = &one;
+      }
+      return longest == nullptr ? name : with_beginning(name, longest->second, longest->first);
+    }
+    const std::string prefix = architecture_->prefix + ".";
     const std::size_t most =
         static_cast<std::size_t>(std::max_element(count_.begin(), count_.end()) - count_.begin());
     if (most == static_cast<std::size_t>(Written::kWithPrefix)) return prefix + name;
@@ -142,29 +189,82 @@ class NamesOfClass {
     return name;
   }
 
-  const Architecture& architecture_;
+  const Architecture* architecture_;
   bool is_quantised_ = false;
+  NamesOf of_ = NamesOf::kSaved;
   std::unordered_map<std::string, PlaceInGroup> places_;
   std::vector<SeenByNumbers> seen_;     // by group
   std::array<std::size_t, 3> count_{};  // names by Written
 };
 
+// The one class that config.json names, if it is known and has no code of its own.
+std::optional<Architecture> class_of(const ModelConfig& config) {
+  if (config.architectures.size() != 1 || config.has_own_code) return std::nullopt;
+  return architecture_named(config.architectures.front());
+}
+
+// Nothing if the class has not one of the names.
+std::optional<NamesOfClass> all_noted(const Checkpoint& checkpoint, const ModelConfig& config,
+                                      const Architecture& architecture, NamesOf of,
+                                      const Progress* progress) {
+  NamesOfClass names(architecture, config.packs_weights || config.quantisation.has_value(), of);
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    if (!names.note(checkpoint.fqn(tensor))) return std::nullopt;
+  }
+  return checkpoint.tensor_count() == 0 ? std::nullopt : std::optional(std::move(names));
+}
+
+// Tensors that a layer lacks where it has others that the class does not have: parts that were
+// joined or renamed for another program.
+std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
+                                          const Architecture& architecture,
+                                          const Progress* progress) {
+  if (!architecture.is_exact || config.packs_weights || config.quantisation) return std::nullopt;
+  NamesOfClass names(architecture, false, NamesOf::kSaved);
+  ConfigNames out;
+  std::set<std::string> layers;
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (names.note(fqn)) continue;
+    out.others.emplace_back(fqn);
+    layers.insert(numbers_in(fqn));
+  }
+  if (2 * out.others.size() > checkpoint.tensor_count()) return std::nullopt;
+  names.find_absent(out);
+  out.absent.clear();
+  std::erase_if(out.incomplete,
+                [&](const std::string& name) { return !layers.contains(numbers_in(name)); });
+  out.architecture = config.architectures.front();
+  return out.incomplete.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
 }  // namespace
 
 std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                          Progress* progress) {
-  if (config.architectures.size() != 1 || config.has_own_code) return std::nullopt;
-  const auto architecture = architecture_named(config.architectures.front());
+  const auto architecture = class_of(config);
   if (!architecture) return std::nullopt;
-  NamesOfClass names(*architecture, config.packs_weights || config.quantisation.has_value());
-  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
-    if (!names.note(checkpoint.fqn(tensor))) return std::nullopt;
-  }
-  if (checkpoint.tensor_count() == 0) return std::nullopt;
+  auto names = all_noted(checkpoint, config, *architecture, NamesOf::kSaved, progress);
+  if (!names && !architecture->in_memory.empty())
+    names = all_noted(checkpoint, config, *architecture, NamesOf::kMemory, progress);
+  if (!names) return replaced_names(checkpoint, config, *architecture, progress);
   ConfigNames out;
   out.architecture = config.architectures.front();
-  names.find_absent(out);
+  names->find_absent(out);
   return out;
+}
+
+std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const ModelConfig& config,
+                                        const Progress* progress) {
+  const auto architecture = class_of(config);
+  if (!architecture || architecture->in_memory.empty() ||
+      config.architectures.front().ends_with("Model"))
+    return std::nullopt;
+  const auto saved = all_noted(checkpoint, config, *architecture, NamesOf::kSaved, progress);
+  if (!saved || !saved->all_with_prefix() ||
+      all_noted(checkpoint, config, *architecture, NamesOf::kMemory, progress))
+    return std::nullopt;
+  return architecture->prefix + ".";
 }
 
 }  // namespace shw

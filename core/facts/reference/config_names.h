@@ -18,11 +18,22 @@ struct ConfigNames {
   std::vector<std::string> incomplete;
   // Absent as a whole; * for numbers: "visual.blocks.*.attn.qkv.weight".
   std::vector<std::string> absent;
+  // Names that the class does not have. If there are any, `incomplete` has tensors of their layers
+  // alone, and `absent` none.
+  std::vector<std::string> others;
 };
 
 // nullopt unless one known class is named, and every name that is there is one of its own: a name
-// that it does not have may be a renamed absent one. `checkpoint` must be complete.
+// that it does not have may be a renamed absent one. Of classes for which transformers renames
+// nothing a minority may be others. `checkpoint` must be complete.
+// Names may be those that the class saves or those of its state_dict().
 std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                          Progress* progress);
+
+// "model." where every name is one that the class saves with this in front, and the class has no
+// such name in memory either. Of classes that rename while they save: transformers searches for
+// parts of these names, and finds some.
+std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const ModelConfig& config,
+                                        const Progress* progress);
 
 }  // namespace shw

@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/config_prefix.h"
 #include "core/facts/names/wrapper_marks.h"
+#include "core/facts/reference/config_look.h"
 #include "core/facts/reference/model_config.h"
 #include "core/rules/explained.h"
 #include "core/rules/names/name_rules.h"
@@ -131,6 +132,37 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
+// Matrices of an adapter beside plain weights: a loader of the model passes them over. Classes that
+// have such matrices of their own (Phi-4 multimodal) are told by their names.
+bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId>& tensors,
+                                  std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!has_file(facts, kConfigFile)) return false;
+  std::vector<std::string> adapters;
+  bool has_base = false;
+  for (TensorId tensor : tensors) {
+    const std::string_view fqn = c.fqn(tensor);
+    const std::size_t at = fqn.find(".lora_");
+    if (at == std::string_view::npos || !is_adapter_name(fqn)) continue;
+    adapters.emplace_back(fqn);
+    has_base = has_base || c.find(std::string(fqn.substr(0, at)) + ".weight").has_value();
+  }
+  const auto names = names_of_config(c, facts.progress);
+  if (!has_base || (names && names->others.empty())) return false;
+  Finding finding;
+  finding.rule = kWrappedNames.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} of an adapter ({}) {} among the weights of the model. A loader of the model passes them "
+      "over, so that what the adapter learned is not applied. Call merge_and_unload() before "
+      "saving, or save the adapter by itself (`shardwright merge BASE ADAPTER` joins them).",
+      plural(adapters.size(), "tensor"), some_of(adapters), adapters.size() == 1 ? "lies" : "lie");
+  finding.evidence = {{"adapter_tensors", count_of(adapters.size())}};
+  finding.subjects = std::move(adapters);
+  findings.push_back(std::move(finding));
+  return true;
+}
+
 // Base weights of a PEFT-wrapped model. An adapter's own file has the same prefix.
 bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
                      std::vector<Finding>& findings) {
@@ -155,7 +187,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
     based += has_base ? 1 : 0;
     if (has_root || has_base) names.emplace_back(tensor, std::move(bare.name));
   }
-  if (names.empty()) return false;
+  if (names.empty()) return report_adapter_among_weights(facts, tensors, findings);
   std::vector<std::string> where;
   if (rooted != 0) where.push_back(fmt::format("`{}` before {}", kPeftRoot, human_count(rooted)));
   if (based != 0) where.push_back(fmt::format("`.base_layer.` in {}", human_count(based)));
@@ -187,11 +219,12 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
   std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
   if (prefix->names.empty()) return false;
-  const std::string words = fmt::format(
-      "{} not as config.json's {} has them: its layers stand behind `{}`, here behind "
-      "`{}`",
-      prefix->names.size() == 1 ? "is" : "are", prefix->model_type, prefix->expected,
-      prefix->found);
+  std::string words =
+      fmt::format("{} not as config.json's {} has them: ", prefix->names.size() == 1 ? "is" : "are",
+                  prefix->model_type);
+  words += prefix->expected.empty() ? fmt::format("`{}` is put before them", prefix->found)
+                                    : fmt::format("its layers stand behind `{}`, here behind `{}`",
+                                                  prefix->expected, prefix->found);
   report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings);
   return true;
 }

@@ -24,14 +24,19 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   finding.subjects = capped(lost);
   finding.cause = fmt::format(
       "{} that {} saves {} {} not there. transformers fills {} at random and only says so in a "
-      "line "
-      "of its log.",
+      "line of its log.",
       plural(lost.size(), "tensor"), names.architecture, why, lost.size() == 1 ? "is" : "are",
       lost.size() == 1 ? "it" : "them");
   finding.evidence = {{"architecture", names.architecture},
                       {"absent", capped(lost)},
                       {"count", count_of(lost.size())}};
   findings.push_back(std::move(finding));
+}
+
+std::string where_lost(const ConfigNames& names) {
+  if (names.others.empty()) return "together with others of this folder";
+  return fmt::format("in layers that have {} which it does not know ({})",
+                     plural(names.others.size(), "name"), some_of(names.others));
 }
 
 void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
@@ -43,8 +48,7 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });
   if (!announced_by_config(facts.checkpoint, facts.progress).absent_parts.empty())
     names->absent.clear();
-  add_lost(*names, names->incomplete, Severity::kError, "together with others of this folder",
-           findings);
+  add_lost(*names, names->incomplete, Severity::kError, where_lost(*names), findings);
   add_lost(*names, names->absent, Severity::kWarning, "in any case", findings);
 }
 

@@ -66,11 +66,12 @@ TEST_CASE("config names: what all layers lack is a warning with a pattern") {
   CHECK((*found)->subjects.front() == "model.layers.*.input_layernorm.weight");
 }
 
-TEST_CASE("config names: nothing is said where a lost tensor may have another name") {
+TEST_CASE("config names: of an unknown class and of one with code of its own nothing is said") {
   ConfigWeights weights = llama_weights();
   weights.shapes.erase("model.norm.weight");
   weights.shapes["model.final_norm.weight"] = {8};
-  CHECK(told_of(beside_keys(weights, {})).empty());
+  CHECK(names_all(only_one(beside_keys(weights, {}), "config-names", Severity::kError).cause,
+                  {"model.final_norm.weight"}));
   // A buffer that older versions saved is no other name.
   weights.shapes.erase("model.final_norm.weight");
   weights.shapes["model.layers.0.self_attn.rotary_emb.inv_freq"] = {1};
@@ -80,6 +81,32 @@ TEST_CASE("config names: nothing is said where a lost tensor may have another na
   CHECK(told_of(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
 }
 
+TEST_CASE("config names: parts that are joined under a name the class does not have are told") {
+  ConfigWeights weights = llama_weights();
+  std::set<std::string> lost;
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string before = fmt::format("model.layers.{}.self_attn.", layer);
+    for (const char* part : {"q", "k", "v"}) {
+      lost.insert(before + part + "_proj.weight");
+      weights.shapes.erase(before + part + "_proj.weight");
+    }
+    weights.shapes[before + "qkv_proj.weight"] = {16, 8};
+  }
+  const Finding finding = only_one(beside_keys(weights, {}), "config-names", Severity::kError);
+  CHECK(std::set<std::string>(finding.subjects.begin(), finding.subjects.end()) == lost);
+  CHECK(names_all(finding.cause, {"9 tensors", "3 names", "qkv_proj"}));
+}
+
+TEST_CASE("config names: endings that transformers renames itself are names of the class") {
+  ConfigWeights weights = llama_weights();
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string norm = fmt::format("model.layers.{}.input_layernorm.", layer);
+    weights.shapes.erase(norm + "weight");
+    weights.shapes[norm + "gamma"] = {8};
+  }
+  CHECK(told_of(beside_keys(weights, {})).empty());
+}
+
 TEST_CASE("config names: a shard that is not there is not told tensor by tensor") {
   ConfigWeights weights = llama_weights();
   weights.shapes.erase("model.norm.weight");
@@ -87,4 +114,105 @@ TEST_CASE("config names: a shard that is not there is not told tensor by tensor"
       checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
                       {"model-00001-of-00002.safetensors", weights.file()}});
   CHECK(told_of(report).empty());
+}
+
+namespace {
+
+const char* const kRenaming = "Gemma3ForConditionalGeneration";
+
+// Two of each numbered tensor that the class always saves, named as it holds them in memory where
+// `in_memory` says so.
+ConfigWeights weights_of_class(bool in_memory, const std::string& before = "") {
+  const auto architecture = architecture_named(kRenaming);
+  REQUIRE(architecture.has_value());
+  REQUIRE_FALSE(architecture->in_memory.empty());
+  ConfigWeights weights;
+  for (const NameGroup& group : architecture->groups) {
+    for (const std::string& pattern : group.names) {
+      std::string name = pattern;
+      const auto renamed =
+          std::find_if(architecture->in_memory.begin(), architecture->in_memory.end(),
+                       [&](const auto& one) { return in_memory && name.starts_with(one.second); });
+      if (renamed != architecture->in_memory.end())
+        name = renamed->first + name.substr(renamed->second.size());
+      for (const char* number : {"0", "1"}) {
+        std::string numbered = name;
+        if (const std::size_t at = name.find('*'); at != std::string::npos)
+          numbered.replace(at, 1, number);
+        const bool is_vector = name.find("norm") != name.npos || name.ends_with("bias");
+        if (group.always)
+          weights.shapes[before + numbered] = is_vector ? Extents{2} : Extents{2, 2};
+      }
+    }
+  }
+  return weights;
+}
+
+CheckReport checked_class(const ConfigWeights& weights) {
+  return beside_config(weights, std::string(R"({"model_type": "gemma3", "architectures": [")") +
+                                    kRenaming + R"("], "tie_word_embeddings": true})");
+}
+
+std::vector<std::string> rules_above_info(const CheckReport& report) {
+  std::vector<std::string> rules;
+  for (const Finding& finding : report.findings) {
+    if (finding.severity == Severity::kInfo) continue;
+    rules.push_back(finding.rule);
+  }
+  return rules;
+}
+
+}  // namespace
+
+TEST_CASE("config names: names of the running model are judged as those that are saved") {
+  ConfigWeights weights = weights_of_class(true);
+  CHECK(rules_above_info(checked_class(weights)).empty());
+  const std::string lost = "model.language_model.layers.1.mlp.up_proj.weight";
+  REQUIRE(weights.shapes.erase(lost) == 1);
+  const Finding finding = only_one(checked_class(weights), "config-names", Severity::kError);
+  CHECK(finding.subjects == std::vector<std::string>{lost});
+}
+
+TEST_CASE("wrapped names: a prefix before the saved names of a class that renames is told") {
+  CHECK(rules_above_info(checked_class(weights_of_class(false))).empty());
+  CHECK(rules_above_info(checked_class(weights_of_class(false, "model."))) ==
+        std::vector<std::string>{"wrapped-names"});
+}
+
+TEST_CASE("wrapped names: an adapter among the weights of a model is told") {
+  ConfigWeights weights = llama_weights();
+  weights.shapes["model.layers.1.self_attn.q_proj.lora_A.weight"] = {2, 8};
+  weights.shapes["model.layers.1.self_attn.q_proj.lora_B.weight"] = {8, 2};
+  const CheckReport report = beside_keys(weights, {});
+  const auto rules = rules_above_info(report);
+  CHECK(std::find(rules.begin(), rules.end(), "wrapped-names") != rules.end());
+}
+
+TEST_CASE("token ids: an id beyond the rows of the embedding is told with its token") {
+  const auto told = [](const std::string& file, const std::string& text) {
+    const CheckReport report =
+        checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
+                        {"model.safetensors", llama_weights().file()},
+                        {file, bytes_of_text(text)}});
+    std::string causes;
+    for (const Finding& finding : report.findings) {
+      if (finding.rule == "token-ids") causes += finding.cause + "\n";
+    }
+    return causes;
+  };
+  const auto tokenizer = [](int id, const std::string& content) {
+    return fmt::format(
+        R"({{"version": "1.0", "added_tokens": [{{"id": 0, "content": "<s>", "special": true}},
+            {{"id": {}, "content": "{}"}}], "model": {{"vocab": {{"id": 99}}}}}})",
+        id, content);
+  };
+  CHECK(told("tokenizer.json", tokenizer(11, "<pad>")).empty());
+  CHECK(names_all(told("tokenizer.json", tokenizer(12, "<pad>")), {"<pad> 12", "12 rows"}));
+  CHECK(told("tokenizer.json", tokenizer(12, "<image_soft_token>")).empty());
+  CHECK(told("tokenizer.json", "{\"added_tokens\": [{\"id\": 1e30, \"content\": [[[").empty());
+  CHECK(names_all(told("added_tokens.json", R"({"<pad>": 13})"), {"<pad> 13"}));
+  CHECK(names_all(told("generation_config.json", R"({"eos_token_id": [2, 40]})"),
+                  {"eos_token_id 40"}));
+  CHECK(
+      told("generation_config.json", R"({"eos_token_id": [2, -1], "pad_token_id": null})").empty());
 }
