@@ -1,6 +1,7 @@
 // Messages of torch about incompatible tensors, and of models about weights that are uninitialised
 // or invalid.
 #include "core/explain/message_kinds.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -184,16 +185,18 @@ constexpr MessageKind kTensorMessages[] = {
      .example = "IndexError: index out of range in self",
      .patterns = {"index out of range in self",
                   "index <#index> is out of bounds for dimension <#dim> with size <#size>",
-                  "srcindex < srcselectdimsize"},
+                  "srcindex < srcselectdimsize", "padding_idx must be within num_embeddings"},
      .meanings = {{{.id = "vocabulary",
-                    .rule = &kShapeMismatch,
+                    .rule = &kTokenIds,
                     .weight = 0.6,
                     .title = "a token number is beyond the rows of the embedding",
                     .text = "The tokenizer has more tokens than the embedding that was loaded has "
                             "rows: tokens were added and the checkpoint is of before the resize, "
-                            "or the embedding is one rank's part of the vocabulary.",
-                    .decide = "The rows of the embedding against vocab_size in config.json.",
-                    .command = "shardwright ls CHECKPOINT embed"}}},
+                            "or the embedding is one rank's part of the vocabulary. "
+                            "pad_token_id in config.json may be such a number too.",
+                    .decide = "The rows of the embedding against vocab_size in config.json and "
+                              "the ids of the tokenizer.",
+                    .command = "shardwright check CHECKPOINT"}}},
      .loader = kTorchItself},
     {.id = "state-dict-expected",
      .example = "TypeError: Expected state_dict to be dict-like, got <class 'NAME'>.",

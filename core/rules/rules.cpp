@@ -26,16 +26,16 @@ const Rule* const kInOrder[] = {
     &kAxisRepeated, &kNormsShifted, &kConvertedWrongly,
     // Names and companion tensors.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kSideFile,
-    &kZeroWeights, &kQuantisedPairs,
+    &kZeroWeights, &kFreshLayers, &kQuantisedPairs,
     // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kConfigNames,
-    &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry, &kExpertSuffix,
-    &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData, &kManyChunks,
-    &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation, &kMasterCast,
-    &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability, &kMeshContradicted,
-    &kSpecKey};
+    &kTokenIds, &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry,
+    &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData,
+    &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation,
+    &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability,
+    &kMeshContradicted, &kSpecKey};
 
 }  // namespace
 

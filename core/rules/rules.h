@@ -19,10 +19,10 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kBlocksPermuted, kDiffersFromReference, kVocabularyPadding, kTiedWeights, kLayersRenumbered,
     kLeftoverMetadata, kLeftoverData, kRankHole, kDataNewer, kPlannerKeys, kHalfPair, kManyChunks,
     kAxisGrown, kPairAsymmetry, kExtraState, kKeysetHole, kUnevenShards, kMomentBound,
-    kValueStatistics, kMasterCast, kDuplicateContent, kMomentCorrelation, kOptimizerGroups,
-    kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged, kFilledElements,
-    kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile, kTileUnlisted,
-    kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
+    kValueStatistics, kFreshLayers, kMasterCast, kDuplicateContent, kMomentCorrelation,
+    kOptimizerGroups, kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged,
+    kFilledElements, kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile,
+    kTileUnlisted, kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
 extern const Rule kUnownedBytes;
 
 // In execution order: causes first.

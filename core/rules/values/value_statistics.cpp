@@ -63,7 +63,7 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   // Smaller tensors may be scales that were never set.
   constexpr std::int64_t kEnough = 64;
-  ValueGroup all_nan, nan, some, denormal;
+  ValueGroup all_nan, nan, infinite, some, denormal;
   std::int64_t left_out = 0;
   for (TensorId tensor : each_tensor(facts)) {
     // Skips tensors with overlaps or gaps.
@@ -79,6 +79,8 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
       all_nan.add(fqn, seen.nan, seen.count);
     } else if (seen.nan != 0 && is_computed_with(fqn)) {
       nan.add(fqn, seen.nan, seen.count);
+    } else if (seen.infinite != 0 && is_computed_with(fqn) && !fqn.ends_with("bias")) {
+      infinite.add(fqn, seen.infinite, seen.count);
     } else if (seen.nan + seen.infinite > 0) {
       some.add(fqn, seen.nan + seen.infinite, seen.count);
     }
@@ -93,6 +95,11 @@ void find_odd_values(const Facts& facts, std::vector<Finding>& findings) {
   report_values(std::move(nan), Severity::kWarning, "NaN",
                 "training went wrong before the save, and every output that they reach is NaN.",
                 left_out, findings);
+  report_values(
+      std::move(infinite), Severity::kWarning, "infinity",
+      "training went wrong before the save, or a cast to fewer bits overflowed, and every "
+      "output that they reach is infinite or NaN.",
+      left_out, findings);
   report_values(std::move(some), Severity::kInfo, "NaN or infinity",
                 "training went wrong before the save, or a mask was saved as such.", left_out,
                 findings);
@@ -110,8 +117,10 @@ const Rule kValueStatistics = {
     .teaches =
         "Every element of the float tensors is looked at, in the pass that holds checksums against "
         "bytes. A tensor of nothing "
-        "but NaN is broken, and so is a weight with any; other NaNs and infinities may be meant "
-        "(masks) or the end of a run that diverged; numbers around 1e-42 are what other memory "
+        "but NaN is broken, and so is a weight with any, or with infinity; other NaNs and "
+        "infinities may "
+        "be meant (masks) or the end of a run that diverged; numbers around 1e-42 are what other "
+        "memory "
         "looks like "
         "when it is read as floats. The bytes are what was saved: no repair brings back what was "
         "never there, an earlier checkpoint does.",

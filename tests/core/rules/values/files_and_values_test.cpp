@@ -221,15 +221,37 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
     CHECK(with("one", one) == Severity::kInfo);
     one[9] = -std::numeric_limits<double>::infinity();
     CHECK(with("infinite", one) == Severity::kInfo);
-    one[9] = kNan;
-    MadeModel model;
-    model.add("fc.weight", dtype, {8, 8}, one);
-    CHECK(said(*made(folder / (before + "weight"), model), "value-statistics") ==
-          Severity::kWarning);
+    for (double broken : {kNan, std::numeric_limits<double>::infinity()}) {
+      one[9] = broken;
+      MadeModel model;
+      model.add("fc.weight", dtype, {8, 8}, one);
+      const std::string kind = std::isnan(broken) ? "weight" : "infinite-weight";
+      CHECK(said(*made(folder / (before + kind), model), "value-statistics") == Severity::kWarning);
+    }
   }
   MadeModel tiny;
   tiny.add("w", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));
   CHECK(said(*made(folder / "tiny", tiny), "value-statistics") == Severity::kInfo);
+}
+
+TEST_CASE("a layer whose norms are all 1 beside trained ones is a warning, all of them are none") {
+  TemporaryFolder folder;
+  const auto told = [&](const std::string& name, const std::vector<int>& fresh) {
+    MadeModel model;
+    for (int layer = 0; layer < 4; ++layer) {
+      const bool is_fresh = std::find(fresh.begin(), fresh.end(), layer) != fresh.end();
+      for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) {
+        model.add("model.layers." + std::to_string(layer) + "." + norm + ".weight",
+                  Dtype::kBfloat16, {16}, is_fresh ? Numbers(16, 1) : distinct(16, layer + 0.5));
+      }
+    }
+    return said(*made(folder / name, model), "fresh-layers");
+  };
+  CHECK_FALSE(told("trained", {}));
+  CHECK(told("one", {2}) == Severity::kWarning);
+  CHECK(told("two", {0, 3}) == Severity::kWarning);
+  CHECK_FALSE(told("most", {0, 1, 2}));
+  CHECK_FALSE(told("new", {0, 1, 2, 3}));
 }
 
 TEST_CASE("data that is newer than its metadata is said, and a warning where ranges do not fit") {

@@ -1,0 +1,111 @@
+// Layers that are still as a model is built, beside trained ones.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/name_families.h"
+#include "core/facts/values/quant_numbers.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::int64_t kFewestOfNorm = 16, kMostOfNorm = 1 << 20;
+constexpr std::size_t kFewestLayers = 3;
+
+// "model.layers.3.input_layernorm.weight"; a bias is zero in many trained models.
+bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
+  const std::string_view fqn = c.fqn(tensor);
+  const bool is_norm =
+      fqn.find("norm") != std::string_view::npos || fqn.find(".ln_") != std::string_view::npos;
+  return is_norm && fqn.ends_with(".weight") && c.shape(tensor).size() == 1 &&
+         c.shape(tensor)[0] >= kFewestOfNorm && c.shape(tensor)[0] <= kMostOfNorm &&
+         !parse_state_fqn(fqn) && fqn.find("experts.") == std::string_view::npos;
+}
+
+bool is_all_ones(const Checkpoint& c, TensorId tensor) {
+  const auto values = floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
+  return values && std::all_of(values->begin(), values->end(), [](float v) { return v == 1; });
+}
+
+struct LayerNorms {
+  std::vector<TensorId> norms;
+  std::size_t ones = 0;
+};
+using Stack = std::map<std::uint32_t, LayerNorms>;  // by the number of the layer
+
+Finding fresh_finding(const Checkpoint& c, const std::string& before, const Stack& stack,
+                      const std::vector<std::uint32_t>& fresh) {
+  Finding finding;
+  finding.rule = kFreshLayers.id;
+  finding.severity = Severity::kWarning;
+  std::vector<std::string> numbers;
+  for (std::uint32_t number : fresh) {
+    numbers.push_back(before + std::to_string(number));
+    for (TensorId norm : stack.at(number).norms) finding.subjects.emplace_back(c.fqn(norm));
+  }
+  finding.cause = fmt::format(
+      "All norms of {} are exactly 1, as a model is built, and those of the other {} are trained: "
+      "{} probably never loaded, and initialised at random when the checkpoint was saved. A model "
+      "computes with {} without an error.",
+      some_of(numbers), plural(stack.size() - fresh.size(), "layer"),
+      fresh.size() == 1 ? "its weights were" : "their weights were",
+      fresh.size() == 1 ? "it" : "them");
+  finding.evidence = {{"layers", capped(numbers)}, {"count", count_of(fresh.size())}};
+  return finding;
+}
+
+void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string, Stack> stacks;  // by what stands before the number
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!is_norm_of_layer(c, tensor) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
+      continue;
+    const std::vector<Member> members = members_in(c.fqn(tensor));
+    if (members.empty() || members.front().after.empty()) continue;
+    LayerNorms& layer = stacks[std::string(members.front().before)][members.front().index];
+    layer.norms.push_back(tensor);
+    layer.ones += is_all_ones(c, tensor) ? 1 : 0;
+  }
+  for (const auto& [before, stack] : stacks) {
+    std::vector<std::uint32_t> fresh;
+    bool has_partly = false;
+    for (const auto& [number, layer] : stack) {
+      if (layer.ones == layer.norms.size()) fresh.push_back(number);
+      has_partly = has_partly || (layer.ones != 0 && layer.ones != layer.norms.size());
+    }
+    // Norms that stay at 1 by design do so in other layers too.
+    if (stack.size() < kFewestLayers || has_partly || fresh.empty() ||
+        2 * fresh.size() > stack.size())
+      continue;
+    findings.push_back(fresh_finding(c, before, stack, fresh));
+  }
+}
+
+}  // namespace
+
+const Rule kFreshLayers = {
+    .id = "fresh-layers",
+    .depth = Depth::kData,
+    .title = "A layer is as the model was built",
+    .teaches =
+        "A loader that does not find a layer's tensors fills them at random and says so in a line "
+        "of its log. If that model is saved, the checkpoint is complete, and one layer of it was "
+        "never trained. Norms tell it: they begin at exactly 1, and no trained one stays there.",
+    .lesson = {.drawing = R"(
+  layers.2.input_layernorm.weight    0.412   0.388   0.430
+  layers.3.input_layernorm.weight    1       1       1       never loaded
+  layers.4.input_layernorm.weight    0.455   0.441   0.470
+)",
+               .remedy = "Look at the log of the conversion for \"newly initialized\", mend the "
+                         "names there, and convert again. Nothing here says what the layer was."},
+    .words = {.text = "never trained"},
+    .outcome = RunOutcome::kLosesElements,
+    .run = find_fresh_layers,
+};
+
+}  // namespace shw
