@@ -128,8 +128,9 @@ std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint) {
 std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts) {
   std::string best;
   MapFit most;
+  const ReadTensors plain = read_tensors(tensors, {});
   for (const MapLeg& leg : all_legs()) {
-    const MapFit fit = fit_of(*leg.map, leg.way, tensors, facts);
+    const MapFit fit = fit_of(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
     best = world_before(leg);
