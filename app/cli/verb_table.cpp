@@ -121,8 +121,8 @@ constexpr VerbRow kVerbs[] = {
      "along. --dtype leaves integers, quantised weights, their scales and what loaders keep in "
      "float32 as they are, and config.json says the new dtype.\n\nWith --to hf, torch_dist, titan "
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
-     "Megatron-FSDP, by a map (docs/maps.md). Only weights: optimizer states and random states are "
-     "left out by name. What no file says is asked for with --set."},
+     "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same "
+     "way where that program keeps them; hf has none. What no file says is asked for with --set."},
     {"learn", "o", "Find the map between two checkpoints of the same weights",
      "shardwright learn hf run/iter_0000100 --out mine.json\n"
      "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",

@@ -5,6 +5,7 @@
 
 #include "core/combine/tensor_rows.h"
 #include "core/facts/values/computed_tensors.h"
+#include "core/model/state_names.h"
 #include "core/tensor/cast.h"
 
 namespace shw {
@@ -35,12 +36,18 @@ bool is_norm_weight(std::string_view fqn) {
   return module.find("norm") != module.npos || module.starts_with("ln_");
 }
 
+bool is_shifted_with_norms(std::string_view fqn) {
+  const auto state = parse_state_fqn(fqn);
+  if (!state) return is_norm_weight(fqn);
+  return role_of_kind(state->kind) == StateRole::kMaster && is_norm_weight(state->key);
+}
+
 Result<std::shared_ptr<const Checkpoint>> shifted_norms(
     std::shared_ptr<const Checkpoint> checkpoint, float shift, Progress* progress) {
   ComputedPart part;
   for (TensorId tensor : checkpoint->tensors()) {
     const Dtype dtype = checkpoint->dtype(tensor);
-    if (!is_norm_weight(checkpoint->fqn(tensor)) || !is_plain_float(dtype) ||
+    if (!is_shifted_with_norms(checkpoint->fqn(tensor)) || !is_plain_float(dtype) ||
         dtype == Dtype::kFloat64)
       continue;
     part.replaced.insert(tensor);

@@ -16,8 +16,11 @@ namespace shw {
 // parts say that it is the weight of a norm.
 bool is_norm_weight(std::string_view fqn);
 
-// Every floating norm weight plus `shift`, in float32, rounded once to its dtype. kUnsupported
-// where there is none.
+// A norm weight, or the float32 master of one. Moments stay: the gradient of w is that of 1 + w.
+bool is_shifted_with_norms(std::string_view fqn);
+
+// Every floating norm weight and its master plus `shift`, in float32, rounded once to its dtype.
+// kUnsupported where there is none.
 Result<std::shared_ptr<const Checkpoint>> shifted_norms(
     std::shared_ptr<const Checkpoint> checkpoint, float shift, Progress* progress);
 

@@ -12,22 +12,6 @@
 namespace shw {
 namespace {
 
-// Segments that wrappers put anywhere into names.
-constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.",
-                                          "_checkpoint_wrapped_module."};
-
-std::string without_wrappers(std::string name) {
-  for (std::string_view wrapper : kWrappers) {
-    for (std::size_t at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper, at))
-      name.erase(at, wrapper.size());
-  }
-  return name;
-}
-
-std::string without_prefix(const std::string& name, const std::string& prefix) {
-  return !prefix.empty() && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
-}
-
 using Rendered = std::vector<std::string>;
 
 // The tensors of one row that are found under way, by the counters that are stacked.
@@ -37,27 +21,25 @@ struct FoundRow {
 
 class MapBinder {
  public:
-  MapBinder(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
-            const ModelFacts& facts, const std::string& prefix)
-      : map_(map), way_(way), facts_(facts), values_(map, facts, tensors_, names_) {
-    tensors_.reserve(tensors.size());
-    for (const MapTensor& tensor : tensors) {
-      std::string fqn = without_prefix(without_wrappers(tensor.fqn), prefix);
-      names_.add(fqn, tensors_.size());
-      if (fqn != tensor.fqn) bound_.stripped.emplace_back(tensor.fqn, fqn);
-      tensors_.push_back({std::move(fqn), tensor.shape});
-    }
-    used_.assign(tensors_.size(), false);
+  MapBinder(const ModelMap& map, MapWay way, const ReadTensors& read, const ModelFacts& facts)
+      : map_(map),
+        way_(way),
+        facts_(facts),
+        tensors_(read.tensors),
+        names_(read.names),
+        values_(map, facts, tensors_, names_),
+        used_(tensors_.size(), false) {
+    bound_.stripped = read.stripped;
   }
 
   std::size_t count() {
-    std::set<std::size_t> found;
+    std::vector<bool> found(tensors_.size(), false);
     for (const MapRow& row : map_.rows) {
       for (const CounterPattern& pattern : is_forward() ? row.from : row.to) {
-        for (const auto& match : names_.matches(pattern, value_of())) found.insert(match.index);
+        for (std::size_t index : names_.indices(pattern, value_of())) found[index] = true;
       }
     }
-    return found.size();
+    return static_cast<std::size_t>(std::count(found.begin(), found.end(), true));
   }
 
   Result<BoundMap> bind() {
@@ -354,8 +336,8 @@ class MapBinder {
   const ModelMap& map_;
   MapWay way_;
   const ModelFacts& facts_;
-  std::vector<MapTensor> tensors_;
-  NumberedNames names_;
+  const std::vector<MapTensor>& tensors_;
+  const NumberedNames& names_;
   MapValues values_;
   std::vector<bool> used_;
   std::string layers_;
@@ -365,15 +347,22 @@ class MapBinder {
 };
 
 // What stands before every name: that with which most names have a row.
-std::string prefix_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
-                      const ModelFacts& facts) {
-  std::string best;
-  std::size_t most = MapBinder(map, way, tensors, facts, best).count();
+struct PrefixChoice {
+  std::string prefix = {};
+  std::size_t rows = 0;                  // tensors that have one
+  std::optional<ReadTensors> read = {};  // where the prefix is not empty
+};
+PrefixChoice choose_prefix(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+                           const ReadTensors& plain, const ModelFacts& facts) {
+  PrefixChoice best{.rows = MapBinder(map, way, plain, facts).count()};
   for (const std::string& prefix : way == MapWay::kForward ? map.from_prefixes : map.to_prefixes) {
-    const std::size_t count = MapBinder(map, way, tensors, facts, prefix).count();
-    if (count <= most) continue;
-    most = count;
-    best = prefix;
+    const bool stands =
+        std::any_of(plain.tensors.begin(), plain.tensors.end(),
+                    [&](const MapTensor& tensor) { return tensor.fqn.starts_with(prefix); });
+    if (!stands) continue;
+    ReadTensors read = read_tensors(tensors, prefix);
+    const std::size_t rows = MapBinder(map, way, read, facts).count();
+    if (rows > best.rows) best = {prefix, rows, std::move(read)};
   }
   return best;
 }
@@ -381,26 +370,29 @@ std::string prefix_of(const ModelMap& map, MapWay way, std::span<const MapTensor
 }  // namespace
 
 MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
-              const ModelFacts& facts) {
-  const std::string prefix = prefix_of(map, way, tensors, facts);
+              const ReadTensors& plain, const ModelFacts& facts) {
+  const PrefixChoice choice = choose_prefix(map, way, tensors, plain, facts);
   const std::string written = way == MapWay::kForward ? std::string() : map.written_prefix;
-  return {MapBinder(map, way, tensors, facts, prefix).count(), prefix == written};
+  return {choice.rows, choice.prefix == written};
+}
+
+MapFit fit_of(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
+              const ModelFacts& facts) {
+  return fit_of(map, way, tensors, read_tensors(tensors, {}), facts);
 }
 
 Result<BoundMap> bind_map(const ModelMap& map, MapWay way, std::span<const MapTensor> tensors,
                           const ModelFacts& facts) {
-  const std::string prefix = prefix_of(map, way, tensors, facts);
-  MapBinder binder(map, way, tensors, facts, prefix);
+  const ReadTensors plain = read_tensors(tensors, {});
+  const PrefixChoice choice = choose_prefix(map, way, tensors, plain, facts);
+  const ReadTensors& read = choice.read ? *choice.read : plain;
+  MapBinder binder(map, way, read, facts);
   auto bound = binder.bind();
   if (bound || !binder.has_gaps()) return bound;
   // Layers that differ are not stacked.
-  MapBinder numbered(map, way, tensors, facts, prefix);
+  MapBinder numbered(map, way, read, facts);
   numbered.choose_numbered();
   return numbered.bind();
-}
-
-std::string name_as_read(std::string name) {
-  return without_wrappers(std::move(name));
 }
 
 }  // namespace shw

@@ -8,6 +8,7 @@
 #include "core/base/spelling.h"
 #include "core/base/words.h"
 #include "core/maps/built_in_maps.h"
+#include "core/maps/carried_states.h"
 #include "core/maps/map_steps.h"
 
 namespace shw {
@@ -98,20 +99,76 @@ Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
                   : "add rows with --map FILE, or leave them out by name with --leave-out PATTERN");
 }
 
+void append(std::vector<Step> steps, MappedSteps& out) {
+  out.steps.insert(out.steps.end(), std::make_move_iterator(steps.begin()),
+                   std::make_move_iterator(steps.end()));
+}
+
 Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std::string>& objects,
                const std::vector<std::string>& leave_out, MappedSteps& out) {
   SHW_TRY(BoundMap bound, bind_map(*leg.map, leg.way, out.tensors, facts));
   SHW_CHECK(check_all_have_rows(leg, bound, leave_out));
   bound.left_out.insert(bound.left_out.end(), bound.without_row.begin(), bound.without_row.end());
-  std::vector<Step> steps = steps_of(bound, objects, out.steps.size());
+  append(steps_of(bound, objects, out.steps.size()), out);
   out.tensors = tensors_after(bound);
-  out.steps.insert(out.steps.end(), std::make_move_iterator(steps.begin()),
-                   std::make_move_iterator(steps.end()));
   out.maps.push_back(leg.map->name);
   out.left_out.insert(out.left_out.end(), bound.left_out.begin(), bound.left_out.end());
   out.to = world_behind(leg);
   out.bound.push_back(std::move(bound));
   return {};
+}
+
+const MapStates& states_behind(const MapLeg& leg) {
+  return leg.way == MapWay::kForward ? leg.map->to_states : leg.map->from_states;
+}
+
+// The states of the weights that were bound last. `is_last`: they get the names of the program.
+// Returns the tensors that are made.
+std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates& states,
+                                  MappedSteps& out) {
+  std::vector<MapTensor> made;
+  const MapStates* target = is_last ? &states_behind(leg) : nullptr;
+  for (BoundMap& bound : bind_states(*leg.map, out.bound.back(), target, states)) {
+    append(steps_of(bound, {}, out.steps.size()), out);
+    std::vector<MapTensor> tensors = tensors_after(bound);
+    made.insert(made.end(), tensors.begin(), tensors.end());
+    out.left_out.insert(out.left_out.end(), bound.left_out.begin(), bound.left_out.end());
+    out.of_states.push_back(std::move(bound));
+  }
+  return made;
+}
+
+// Master weights where the program needs them, and how many states of each kind there are.
+void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTensor> made,
+                   MappedSteps& out) {
+  std::map<std::string, const MapTensor*> weights;
+  for (const MapTensor& tensor : out.tensors) weights.emplace(tensor.fqn, &tensor);
+  std::vector<Step> masters = masters_of_weights(*last.map, last.way, states_behind(last), states);
+  for (const Step& step : masters) {
+    const auto* copy = std::get_if<CopyStep>(&step);
+    if (copy == nullptr) continue;
+    made.push_back({copy->to, weights.at(copy->from)->shape});
+    ++out.made_masters;
+  }
+  append(std::move(masters), out);
+  for (const auto& [kind, by_weight] : states.by_kind) {
+    if (!by_weight.empty()) out.states[kind] = by_weight.size();
+  }
+  out.tensors.insert(out.tensors.end(), std::make_move_iterator(made.begin()),
+                     std::make_move_iterator(made.end()));
+}
+
+// All but the states that go through the map.
+void keep_weights(const CarriedStates& states, std::vector<MapTensor>& tensors) {
+  std::set<std::string> carried;
+  for (const auto& [kind, by_weight] : states.by_kind) {
+    for (const auto& [weight, state] : by_weight) carried.insert(state);
+  }
+  std::erase_if(tensors, [&](const MapTensor& tensor) { return carried.contains(tensor.fqn); });
+}
+
+bool is_of_optimizer(const std::string& entry) {
+  return entry.substr(0, entry.find('.')).find("optim") != std::string::npos;
 }
 
 }  // namespace
@@ -128,8 +185,9 @@ std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint) {
 std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts) {
   std::string best;
   MapFit most;
+  const ReadTensors plain = read_tensors(tensors, {});
   for (const MapLeg& leg : all_legs()) {
-    const MapFit fit = fit_of(*leg.map, leg.way, tensors, facts);
+    const MapFit fit = fit_of(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
     best = world_before(leg);
@@ -145,7 +203,7 @@ std::vector<std::string> known_worlds() {
 
 Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* map,
                                  const std::string& to, const ModelFacts& facts,
-                                 const std::vector<std::string>& leave_out) {
+                                 const LeaveOut& leave_out) {
   MappedSteps out;
   out.tensors = named_shapes(checkpoint);
   std::vector<MapLeg> legs;
@@ -159,11 +217,21 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   }
   out.from = world_before(legs.front());
   std::vector<std::string> objects;
-  for (const NonTensorEntry& object : checkpoint.objects()) objects.push_back(object.fqn);
+  for (const NonTensorEntry& object : checkpoint.objects()) {
+    objects.push_back(object.fqn);
+    if (is_of_optimizer(object.fqn)) out.left_entries.push_back(object.fqn);
+  }
+  CarriedStates states;
+  if (!leave_out.states)
+    states = find_states(out.tensors, states_behind(legs.back()), leave_out.patterns);
+  keep_weights(states, out.tensors);
+  std::vector<MapTensor> of_states;
   for (const MapLeg& leg : legs) {
-    SHW_CHECK(add_leg(leg, facts, objects, leave_out, out));
+    SHW_CHECK(add_leg(leg, facts, objects, leave_out.patterns, out));
+    of_states = add_states(leg, &leg == &legs.back(), states, out);
     objects.clear();
   }
+  finish_states(legs.back(), states, std::move(of_states), out);
   return out;
 }
 

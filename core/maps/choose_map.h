@@ -2,6 +2,7 @@
 // Hugging Face's names where no map joins the two directly.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,17 @@ struct MappedSteps {
   std::string from, to;            // worlds
   std::vector<std::string> maps;   // by name, in their order
   std::vector<std::string> left_out;
-  std::vector<BoundMap> bound;  // by map
+  std::vector<std::string> left_entries;           // of the optimizer, which are not tensors
+  std::vector<BoundMap> bound;                     // by map
+  std::vector<BoundMap> of_states = {};            // by map and kind of optimizer state
+  std::map<std::string, std::size_t> states = {};  // tensors that are made, by kind
+  std::size_t made_masters = 0;                    // master weights that are copies of weights
+};
+
+// What does not go through a map.
+struct LeaveOut {
+  std::vector<std::string> patterns = {};  // shell patterns of names
+  bool states = false;                     // optimizer states
 };
 
 std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint);
@@ -26,9 +37,9 @@ std::string world_of(std::span<const MapTensor> tensors, const ModelFacts& facts
 std::vector<std::string> known_worlds();
 
 // `map`: null: of this program's. `to`: a world; empty: the other side of the map. kUnsupported
-// where tensors have no row; `leave_out`: shell patterns of those that may.
+// where tensors have no row that `leave_out` does not name.
 Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* map,
                                  const std::string& to, const ModelFacts& facts,
-                                 const std::vector<std::string>& leave_out);
+                                 const LeaveOut& leave_out);
 
 }  // namespace shw

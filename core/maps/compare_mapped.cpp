@@ -387,7 +387,7 @@ Result<std::optional<MappedComparison>> compare_mapped(
   if (auto bound = bind_map(map, MapWay::kBack, pair.is_first_from ? expected : shapes, facts))
     of_other = std::move(*bound);
   const ModelFacts followed = facts_followed(map, of_one, *other, of_other, facts);
-  SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {"*"}));
+  SHW_TRY(MappedSteps steps, mapped_steps(*one, &map, map.to, followed, {{"*"}, true}));
   SHW_TRY(TargetState state, apply_steps(target_state_of(one), steps.steps, progress));
   MappedPair both(state, *other, steps.bound.back(), map, !pair.is_first_from);
   SHW_TRY(MappedComparison out, both.compare(of_other, options, head_dim_of(map, facts), progress));

@@ -194,4 +194,15 @@ std::vector<NumberedNames::Match> NumberedNames::matches(const CounterPattern& p
   return out;
 }
 
+std::vector<std::size_t> NumberedNames::indices(const CounterPattern& pattern,
+                                                const ValueOf& value) const {
+  std::vector<std::size_t> out;
+  auto found = by_key_.find(pattern.key);
+  if (found == by_key_.end()) return out;
+  for (const Named& named : found->second) {
+    if (counters_of(pattern, named.numbers, value)) out.push_back(named.index);
+  }
+  return out;
+}
+
 }  // namespace shw

@@ -54,6 +54,8 @@ class NumberedNames {
   };
   // In the order of their numbers.
   std::vector<Match> matches(const CounterPattern& pattern, const ValueOf& value) const;
+  // The indices of `matches`, in the order in which names were added.
+  std::vector<std::size_t> indices(const CounterPattern& pattern, const ValueOf& value) const;
   std::optional<std::size_t> find(std::string_view name) const;
 
  private:

@@ -9,6 +9,7 @@
 //                 "write": TEXT},                 that stands before those of `to` that are written
 //    "leave_out": {"from": [SHELL PATTERN], "to": [SHELL PATTERN]},
 //    "copies": {"from": [COPY], "to": [COPY]},      tied embeddings and their like
+//    "states": {"from": STATES, "to": STATES},      where optimizer states are written
 //    "rows": [{"from": [PATTERN], "to": [PATTERN], "do": [OPERATION, ...], ...}]}
 //
 // A row says how tensors `from` make tensors `to`. A counter that only `from` has is stacked: it
@@ -87,6 +88,13 @@ struct MapForms {
   std::vector<std::string> second_where = {};  // keys of config.json that make it the second
 };
 
+// Where a program keeps optimizer states.
+struct MapStates {
+  std::string name = {};       // "optimizer.state.{state}.{name}"; empty: it has no place for them
+  std::string masters = {};    // the {state} of float32 master weights; empty: no place for them
+  bool needs_masters = false;  // moments are loaded together with master weights only
+};
+
 struct ModelMap {
   std::string name, title, from, to;
   std::map<std::string, std::vector<std::string>, std::less<>> values = {};
@@ -96,6 +104,7 @@ struct ModelMap {
   std::string written_prefix = {};  // before every name of `to` that is written
   std::vector<std::string> from_left_out = {}, to_left_out = {};
   std::vector<MapCopy> from_copies = {}, to_copies = {};
+  MapStates from_states = {}, to_states = {};
   std::vector<MapRow> rows = {};
 };
 

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/maps/model_map.h"
 #include "core/maps/size_expression.h"
+#include "core/model/state_names.h"
 #include "core/tensor/cast.h"
 #include "core/transform/json.h"
 
@@ -15,7 +16,7 @@ namespace {
 using MapJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostMapBytes = std::size_t{16} << 20;
-constexpr std::size_t kMostRows = 10'000, kMostListed = 256;
+constexpr std::size_t kMostRows = 10'000, kMostListed = 256, kLongestName = 1024;
 constexpr const char* kMapSchema = "shardwright-map/1";
 
 constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 9> kOps{{
@@ -271,6 +272,37 @@ void read_all_copies(EditedJson& in, const MapJson& json, ModelMap& map) {
   in.at("");
 }
 
+MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
+  MapStates out;
+  if (!in.ok() || !EditedJson::has(sides, side)) return out;
+  const MapJson& json = in.member(sides, side);
+  in.only(json, {"name", "masters", "needs_masters"});
+  if (!in.ok()) return out;
+  out.name = in.text(json, "name");
+  if (out.name.size() > kLongestName) in.complain("\"name\" is longer than 1,024 bytes");
+  for (const std::string_view mark : {"{state}", "{name}"}) {
+    const std::size_t at = out.name.find(mark);
+    if (at == std::string::npos || out.name.find(mark, at + 1) != std::string::npos)
+      in.complain(fmt::format("\"name\" does not hold {} once", mark));
+  }
+  if (EditedJson::has(json, "masters")) out.masters = in.text(json, "masters");
+  if (EditedJson::has(json, "needs_masters")) out.needs_masters = in.boolean(json, "needs_masters");
+  if (role_of_kind(out.masters) != StateRole::kMaster && !out.masters.empty())
+    in.complain("\"masters\" is not a name of master weights: param, fp32_param, master_param");
+  if (out.needs_masters && out.masters.empty()) in.complain("\"masters\" is missing");
+  return out;
+}
+
+void read_all_states(EditedJson& in, const MapJson& json, ModelMap& map) {
+  if (!in.ok() || !EditedJson::has(json, "states")) return;
+  in.at("states: ");
+  const MapJson& sides = in.member(json, "states");
+  in.only(sides, {"from", "to"});
+  map.from_states = read_states(in, sides, "from");
+  map.to_states = read_states(in, sides, "to");
+  in.at("");
+}
+
 void read_rows(EditedJson& in, const MapJson& json, ModelMap& map) {
   const MapJson& rows = in.list(json, "rows");
   if (rows.size() > kMostRows) in.complain("it has more than 10,000 rows");
@@ -283,7 +315,7 @@ void read_rows(EditedJson& in, const MapJson& json, ModelMap& map) {
 
 ModelMap read_map(EditedJson& in, const MapJson& json) {
   in.only(json, {"$schema", "schema", "name", "title", "from", "to", "values", "below", "forms",
-                 "prefixes", "leave_out", "copies", "rows"});
+                 "prefixes", "leave_out", "copies", "states", "rows"});
   ModelMap map;
   if (in.ok() && in.text(json, "schema") != kMapSchema)
     in.complain(fmt::format("\"schema\" is not \"{}\"", kMapSchema));
@@ -312,6 +344,7 @@ ModelMap read_map(EditedJson& in, const MapJson& json) {
     read_sides(in, json["leave_out"], map.from_left_out, map.to_left_out);
   }
   if (in.ok()) read_all_copies(in, json, map);
+  read_all_states(in, json, map);
   if (in.ok()) read_rows(in, json, map);
   return map;
 }

@@ -149,8 +149,8 @@ Result<ExpectedSide> expected_side(const std::shared_ptr<const Checkpoint>& comp
     bound = std::move(*of_here);
   const ModelFacts followed =
       pair.is_first_from ? facts : facts_followed(map, there, *compared, bound, facts);
-  SHW_TRY(MappedSteps steps,
-          mapped_steps(*reference, &map, pair.is_first_from ? map.from : map.to, followed, {"*"}));
+  SHW_TRY(MappedSteps steps, mapped_steps(*reference, &map, pair.is_first_from ? map.from : map.to,
+                                          followed, {{"*"}, true}));
   SHW_TRY(out.state, apply_steps(target_state_of(reference), steps.steps, progress));
   const std::map<std::string, std::string> names = saved_names(*compared, bound);
   for (std::size_t i = 0; i < out.state.tensors.size(); ++i) {

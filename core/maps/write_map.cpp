@@ -81,6 +81,15 @@ MapText copies_to_json(const std::vector<MapCopy>& copies) {
   return out;
 }
 
+MapText states_to_json(const MapStates& states) {
+  MapText out = MapText::object();
+  if (states.name.empty()) return out;
+  out["name"] = states.name;
+  if (!states.masters.empty()) out["masters"] = states.masters;
+  if (states.needs_masters) out["needs_masters"] = true;
+  return out;
+}
+
 template <class Side>
 MapText sides_to_json(const Side& from, const Side& to) {
   MapText out = MapText::object();
@@ -108,6 +117,8 @@ MapText head_to_json(const ModelMap& map) {
   if (!left_out.empty()) out["leave_out"] = std::move(left_out);
   MapText copies = sides_to_json(copies_to_json(map.from_copies), copies_to_json(map.to_copies));
   if (!copies.empty()) out["copies"] = std::move(copies);
+  MapText states = sides_to_json(states_to_json(map.from_states), states_to_json(map.to_states));
+  if (!states.empty()) out["states"] = std::move(states);
   return out;
 }
 

@@ -94,7 +94,8 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
                                 const MapOptions& mapping) {
   SHW_CHECK(check_options_of_map(said));
   const Checkpoint& checkpoint = *opened.checkpoint;
-  SHW_TRY(MappedByOptions made, mapped_by(checkpoint, said.to, mapping, said.leave_out));
+  SHW_TRY(MappedByOptions made,
+          mapped_by(checkpoint, said.to, mapping, {said.leave_out, said.weights_only}));
   SHW_CHECK(check_norms(checkpoint, made));
   std::vector<std::string> notes = notes_on(made);
   MappedSteps& mapped = made.steps;

@@ -67,7 +67,7 @@ bool names_a_program(const std::string& word) {
 }
 
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const Patterns& leave_out,
+                                  const MapOptions& mapping, const LeaveOut& leave_out,
                                   const Checkpoint* like) {
   SHW_TRY(ModelFacts facts, facts_said(checkpoint, mapping));
   ModelMap named;
@@ -94,7 +94,8 @@ Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made) {
       centred->second != 0)
     return {};
   for (TensorId tensor : checkpoint.tensors()) {
-    if (!is_norm_weight(checkpoint.fqn(tensor)) || is_rounded_in_computing(checkpoint, tensor))
+    if (!is_shifted_with_norms(checkpoint.fqn(tensor)) ||
+        is_rounded_in_computing(checkpoint, tensor))
       continue;
     return fail(ErrorKind::kUnsupported,
                 fmt::format("is a norm that multiplies by its weight (apply_layernorm_1p is off in "
@@ -107,6 +108,24 @@ Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made) {
   return {};
 }
 
+namespace {
+
+void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : mapped.states)
+    kinds.push_back(fmt::format("{} of {}", kind, plural(count, "tensor")));
+  if (!kinds.empty()) notes.push_back("optimizer states: " + some_of(kinds, 8));
+  if (mapped.made_masters != 0)
+    notes.push_back(fmt::format("master weights of {} are the weights in float32",
+                                plural(mapped.made_masters, "tensor")));
+  if (!mapped.left_entries.empty())
+    notes.push_back(fmt::format("left out, beside tensors of the optimizer: {} ({})",
+                                plural(mapped.left_entries.size(), "entry"),
+                                some_of(mapped.left_entries)));
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on(const MappedByOptions& made) {
   const MappedSteps& mapped = made.steps;
   std::vector<std::string> notes;
@@ -115,6 +134,7 @@ std::vector<std::string> notes_on(const MappedByOptions& made) {
   if (!mapped.left_out.empty())
     notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
                                 some_of(mapped.left_out)));
+  add_state_notes(mapped, notes);
   if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
     notes.push_back(
         "norms multiply by 1 + weight, as in the source: Megatron is told so by "

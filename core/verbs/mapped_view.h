@@ -23,7 +23,7 @@ struct MappedByOptions {
 };
 // `like`: a checkpoint of that program whose forms and padding the result gets; may be null.
 Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const Patterns& leave_out,
+                                  const MapOptions& mapping, const LeaveOut& leave_out,
                                   const Checkpoint* like = nullptr);
 // A line each: by which map, what is left out, what the other program must be told.
 std::vector<std::string> notes_on(const MappedByOptions& made);

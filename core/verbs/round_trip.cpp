@@ -23,16 +23,20 @@ bool same_kind(const Checkpoint& own, const Checkpoint& back, const Pair& pair) 
          std::ranges::equal(own.shape(pair.own), back.shape(pair.back));
 }
 
+void add_unpadded_rows(const BoundRow& row, std::map<std::string, std::int64_t>& rows) {
+  for (const BoundOp& op : row.ops) {
+    if (op.kind != MapOp::Kind::kPad || op.dim != 0 || !row.lead.empty()) continue;
+    for (const std::string& fqn : row.to) rows.emplace(fqn, op.size);
+  }
+}
+
 // Of tensors of the source that the map cuts: the rows that are not padding.
 std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& steps) {
   std::map<std::string, std::int64_t> rows;
-  for (const BoundMap& bound : steps.bound) {
-    if (bound.way != MapWay::kBack) continue;  // forward, padding is added
-    for (const BoundRow& row : bound.rows) {
-      for (const BoundOp& op : row.ops) {
-        if (op.kind != MapOp::Kind::kPad || op.dim != 0 || !row.lead.empty()) continue;
-        for (const std::string& fqn : row.to) rows.emplace(fqn, op.size);
-      }
+  for (const auto& maps : {steps.bound, steps.of_states}) {
+    for (const BoundMap& bound : maps) {
+      if (bound.way != MapWay::kBack) continue;  // forward, padding is added
+      for (const BoundRow& row : bound.rows) add_unpadded_rows(row, rows);
     }
   }
   return rows;
@@ -68,7 +72,8 @@ Result<WayBack> way_back(const Opened& source, const VerbOptions& said, const Ma
   WayBack out;
   std::map<std::string, std::int64_t> unpadded;
   if (asks_for_map(said, mapping)) {
-    SHW_TRY(const MappedByOptions made, mapped_by(own, said.to, mapping, said.leave_out));
+    SHW_TRY(const MappedByOptions made,
+            mapped_by(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;
     unpadded = rows_without_padding(made.steps);
     SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));

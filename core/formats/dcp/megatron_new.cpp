@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -48,6 +49,10 @@ std::string shard_text(const Extents& dims, std::int64_t cell) {
   return dims.empty() ? "0_1" : at + "_" + of;
 }
 
+bool is_optimizer_state(const OutputTensor& tensor) {
+  return tensor.fqn.starts_with("optimizer.state.");
+}
+
 class ExtraStates {
  public:
   explicit ExtraStates(Outputs& outputs) : outputs_(outputs) {}
@@ -55,7 +60,7 @@ class ExtraStates {
   Status add_all() {
     for (const OutputTensor& tensor : outputs_.tensors) {
       const std::size_t dot = tensor.fqn.rfind('.');
-      if (dot == std::string::npos) continue;
+      if (dot == std::string::npos || is_optimizer_state(tensor)) continue;
       const Extents dims = stacked_dims(tensor);
       SHW_CHECK(add(tensor.fqn.substr(0, dot), dims));
       // A module without weights.
@@ -146,6 +151,10 @@ bool has_singletons(const Outputs& outputs) {
   return false;
 }
 
+bool has_optimizer_states(const Outputs& outputs) {
+  return std::any_of(outputs.tensors.begin(), outputs.tensors.end(), is_optimizer_state);
+}
+
 // {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata": {...}}
 std::string common_pickle(const Outputs& outputs) {
   std::string pickle = "\x80\x02}(" + pickled_key("args") + "cargparse\nNamespace\n)\x81}(";
@@ -154,6 +163,9 @@ std::string common_pickle(const Outputs& outputs) {
   pickle += std::string("G\x40\x08\x00\x00\x00\x00\x00\x00", 9);  // 3.0, big-endian
   pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
   pickle += pickled_key("singleton_local_shards") + (has_singletons(outputs) ? "\x88" : "\x89");
+  // Without the word Megatron-core takes its optimizer states for those of another layout.
+  if (has_optimizer_states(outputs))
+    pickle += pickled_key("distrib_optim_sharding_type") + pickled_key("fully_reshardable");
   return pickle + "uu.";
 }
 

@@ -18,6 +18,17 @@ TEST_CASE("norms are known by the names that programs give them") {
     CHECK_MESSAGE(!is_norm_weight(fqn), fqn);
 }
 
+TEST_CASE("norms: master weights are shifted with them, and moments are not") {
+  for (const char* fqn :
+       {"model.norm.weight", "optimizer.state.param.decoder.final_layernorm.weight",
+        "optimizer.state.module.module.module.decoder.final_layernorm.weight.param"})
+    CHECK_MESSAGE(is_shifted_with_norms(fqn), fqn);
+  for (const char* fqn : {"optimizer.state.exp_avg.decoder.final_layernorm.weight",
+                          "optimizer.state.norm.weight.exp_avg_sq",
+                          "optimizer.state.param.decoder.layers.mlp.linear_fc1.weight"})
+    CHECK_MESSAGE(!is_shifted_with_norms(fqn), fqn);
+}
+
 TEST_CASE("norms shifted by 1 are each element with 1 more, and the way back is exact near 1") {
   std::mt19937 random(4);
   for (Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {

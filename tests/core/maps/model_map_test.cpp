@@ -60,6 +60,24 @@ TEST_CASE("maps: a file that is not a map is refused with the row and the key") 
   CHECK(refusal_of(map_with(R"({"from": ["a", "b"], "to": "c", "do": [{"op": "join"}]})")) == "");
 }
 
+TEST_CASE("maps: where optimizer states are written is refused where it is no name of a state") {
+  const auto refusal = [](const std::string& states) {
+    return refusal_of(R"({"schema": "shardwright-map/1", "name": "m", "from": "a", "to": "b",)"
+                      R"( "states": )" +
+                      states + R"(, "rows": [{"from": "a", "to": "b"}]})");
+  };
+  CHECK(refusal(R"({"to": {"name": "optim.{name}.{state}", "masters": "param"}})") == "");
+  CHECK(refusal(R"({"to": {"name": "optim.{name}"}})").find("{state}") != std::string::npos);
+  CHECK(refusal(R"({"to": {"name": "{state}.{state}.{name}"}})").find("{state}") !=
+        std::string::npos);
+  CHECK(refusal(R"({"to": {"name": "{state}.{name}", "masters": "x"}})").find("masters") !=
+        std::string::npos);
+  CHECK(refusal(R"({"to": {"name": "{state}.{name}", "needs_masters": true}})").find("masters") !=
+        std::string::npos);
+  CHECK(refusal(R"({"beside": {}})").find("beside") != std::string::npos);
+  CHECK(refusal(R"({"to": {"name": "{state}.{name})" + std::string(2000, 'x') + R"("}})") != "");
+}
+
 TEST_CASE("maps: text in brackets makes a row with a counter and one that is stacked") {
   auto map = model_map_from_json(map_with(R"({"from": "a.{l}.w", "to": "b.[{l}.]w"})"), "m.json");
   REQUIRE(map);
@@ -127,6 +145,7 @@ TEST_CASE("model map: what is written is read as the same map") {
     auto read = model_map_from_json(text, "map.json");
     REQUIRE(read);
     CHECK(map_to_json(*read) == text);
+    CHECK(text.find("\"states\"") != std::string::npos);
     CHECK(read->rows.size() == map.rows.size());
   }
 }

@@ -9,6 +9,7 @@
 
 #include "core/temporary_folder.h"
 #include "core/verbs/asked_path.h"
+#include "core/verbs/map_convert.h"
 #include "core/verbs/mapped_view.h"
 
 using namespace shw;
@@ -71,6 +72,64 @@ TEST_CASE("round trip: a format alone needs no map, and what was left out is nam
   CHECK(back->program.empty());
   CHECK(back->equal == 0);
   CHECK(back->without.size() == source_at(kBothSides + "hf").checkpoint->tensor_count());
+}
+
+namespace {
+
+const verbs::MapOptions kConfig{{}, {}, kBothSides + "hf"};
+
+void write_as(const verbs::Opened& source, Plan plan, const std::string& output) {
+  auto made = verbs::repair(source, plan, {output}, nullptr);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+}
+
+void convert_to(const std::string& program, const std::string& from, const std::string& output) {
+  VerbOptions said;
+  said.to = program;
+  const verbs::Opened source = source_at(from);
+  auto made = verbs::plan_mapped(source, said, kConfig);
+  REQUIRE_MESSAGE(made.has_value(), made.error().message);
+  write_as(source, std::move(made->plan), output);
+}
+
+// The weights of a checkpoint and Adam's moments of each: in float32 and in float64.
+void add_moments(const std::string& from, const std::string& output) {
+  const verbs::Opened source = source_at(from);
+  Plan plan = verbs::plan_for(source);
+  plan.format = "dcp";
+  for (TensorId tensor : source.checkpoint->tensors()) {
+    const std::string fqn(source.checkpoint->fqn(tensor)), state = "optimizer.state." + fqn;
+    plan.steps.emplace_back(CopyStep{fqn, state + ".exp_avg"});
+    plan.steps.emplace_back(CopyStep{fqn, state + ".exp_avg_sq"});
+    plan.steps.emplace_back(CastStep{{state + ".exp_avg"}, Dtype::kFloat32});
+    plan.steps.emplace_back(CastStep{{state + ".exp_avg_sq"}, Dtype::kFloat64});
+  }
+  write_as(source, std::move(plan), output);
+}
+
+}  // namespace
+
+TEST_CASE("round trip: optimizer states come back as they were, and the certificate holds") {
+  TemporaryFolder folder;
+  convert_to("titan", kBothSides + "hf", folder / "weights");
+  add_moments(folder / "weights", folder / "titan");
+  for (const std::string program : {"torch_dist", "fsdp_dtensor"}) {
+    CAPTURE(program);
+    convert_to(program, folder / "titan", folder / program);
+    auto proof = verbs::verify(folder / program);
+    REQUIRE_MESSAGE(proof.has_value(), proof.error().message);
+    CHECK(proof->outcome == VerifyReport::Outcome::kProved);
+    const WayBack back = gone_back(folder / "titan", program, folder / program);
+    CHECK(back.equal == source_at(folder / "titan").checkpoint->tensor_count());
+    CHECK(back.differ.empty());
+    CHECK(back.without.empty());
+  }
+  std::ifstream common(folder / "torch_dist/common.pt", std::ios::binary);
+  const std::string said{std::istreambuf_iterator<char>(common), {}};
+  CHECK(said.find("fully_reshardable") != std::string::npos);
+  // Padding of a moment is cut off as that of its weight is.
+  const WayBack other = gone_back(folder / "torch_dist", "fsdp_dtensor", folder / "fsdp_dtensor");
+  CHECK(other.differ.empty());
 }
 
 TEST_CASE("norms that Megatron's arguments call uncentred do not become Gemma's unseen") {

@@ -1,0 +1,203 @@
+#include "core/maps/carried_states.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/base/spelling.h"
+#include "core/model/state_names.h"
+
+namespace shw {
+namespace {
+
+bool is_master(const std::string& kind) {
+  return role_of_kind(kind) == StateRole::kMaster;
+}
+
+// Kinds with an element for each element of the weight.
+bool is_elementwise(std::string_view kind) {
+  return role_of_kind(kind) != StateRole::kOther || kind == "momentum_buffer";
+}
+
+std::string replaced(std::string text, std::string_view mark, const std::string& by) {
+  const std::size_t at = text.find(mark);
+  return at == std::string::npos ? text : text.replace(at, mark.size(), by);
+}
+
+// Between two maps, and of a program: `target` null or not.
+std::string state_name(const MapStates* target, const std::string& kind,
+                       const std::string& weight) {
+  if (target == nullptr) return "optimizer.state." + kind + "." + weight;
+  const std::string word = is_master(kind) ? target->masters : kind;
+  return replaced(replaced(target->name, "{state}", word), "{name}", weight);
+}
+
+// Weights by their bare name; nothing for one that two of them have.
+std::map<std::string, const MapTensor*> weights_by_name(std::span<const MapTensor> tensors) {
+  std::map<std::string, const MapTensor*> weights;
+  for (const MapTensor& tensor : tensors) {
+    if (parse_state_fqn(tensor.fqn)) continue;
+    auto [found, is_new] = weights.emplace(bare_name(tensor.fqn), &tensor);
+    if (!is_new) found->second = nullptr;
+  }
+  return weights;
+}
+
+// A tied weight has one state, which may have the name of the copy.
+void follow_copies(const BoundMap& weights, CarriedStates& states) {
+  for (auto& [kind, by_weight] : states.by_kind) {
+    for (const auto& [copy, of] : weights.left_copies) {
+      auto found = by_weight.find(copy);
+      if (found == by_weight.end()) continue;
+      if (!by_weight.emplace(of, found->second).second) states.left_out.push_back(found->second);
+      by_weight.erase(found);
+    }
+  }
+}
+
+// Under the names by which the map reads the weights.
+void follow_names(const BoundMap& weights, CarriedStates& states) {
+  for (auto& [kind, by_weight] : states.by_kind) {
+    std::map<std::string, std::string> read;
+    for (const auto& [saved, name] : weights.stripped) {
+      auto found = by_weight.find(saved);
+      if (found == by_weight.end()) continue;
+      read.emplace(name, std::move(found->second));
+      by_weight.erase(found);
+    }
+    by_weight.merge(read);
+  }
+}
+
+std::string without_written(const ModelMap& map, MapWay way, const std::string& name) {
+  const bool is_written = way == MapWay::kForward && name.starts_with(map.written_prefix);
+  return is_written ? name.substr(map.written_prefix.size()) : name;
+}
+
+// One kind of state: the rows of its weights, under the names of its states.
+class StateRows {
+ public:
+  StateRows(const ModelMap& map, const MapStates* target, std::string kind,
+            const std::map<std::string, std::string>& before)
+      : map_(map), target_(target), kind_(std::move(kind)), before_(before) {}
+
+  BoundMap bind(const BoundMap& weights) {
+    BoundMap bound;
+    bound.way = weights.way;
+    for (const BoundRow& row : weights.rows) {
+      if (auto states = row_of_states(row, weights.way)) bound.rows.push_back(std::move(*states));
+    }
+    for (const auto& [weight, state] : before_) {
+      if (!taken_.contains(weight)) bound.left_out.push_back(state);
+    }
+    return bound;
+  }
+
+  std::map<std::string, std::string> behind = {};
+
+ private:
+  // The names of a side; false where a weight of it has no state.
+  bool name_before(std::vector<std::string>& names) const {
+    for (std::string& name : names) {
+      auto found = before_.find(name);
+      if (found == before_.end()) return false;
+      name = found->second;
+    }
+    return true;
+  }
+  void name_behind(std::vector<std::string>& names, MapWay way) {
+    for (std::string& name : names) {
+      std::string state = state_name(target_, kind_, without_written(map_, way, name));
+      behind.emplace(name, state);
+      name = std::move(state);
+    }
+  }
+
+  std::optional<BoundRow> row_of_states(const BoundRow& row, MapWay way) {
+    BoundRow states = row;
+    const bool is_forward = way == MapWay::kForward;
+    if (!is_forward && !name_before(states.to)) return std::nullopt;
+    for (std::vector<std::string>& from : states.from) {
+      if (is_forward && !name_before(from)) return std::nullopt;
+      if (!is_forward) name_behind(from, way);
+    }
+    if (is_forward) name_behind(states.to, way);
+    if (!is_forward) taken_.insert(row.to.begin(), row.to.end());
+    for (const auto& from : row.from) {
+      if (is_forward) taken_.insert(from.begin(), from.end());
+    }
+    std::erase_if(states.ops, [](const BoundOp& op) { return op.kind == MapOp::Kind::kCast; });
+    for (BoundOp& op : states.ops) {
+      if (op.kind == MapOp::Kind::kPad && !is_master(kind_)) op.value = 0;
+    }
+    return states;
+  }
+
+  const ModelMap& map_;
+  const MapStates* target_;
+  std::string kind_;
+  const std::map<std::string, std::string>& before_;
+  std::set<std::string> taken_;  // weights
+};
+
+}  // namespace
+
+CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& target,
+                          const std::vector<std::string>& leave_out) {
+  CarriedStates states;
+  const auto weights = weights_by_name(tensors);
+  std::set<std::string> masters;  // weights that have one
+  for (const MapTensor& tensor : tensors) {
+    const auto path = parse_state_fqn(tensor.fqn);
+    if (!path) continue;
+    const std::string kind(path->kind);
+    const auto weight = weights.find(bare_name(path->key));
+    const bool fits = weight != weights.end() && weight->second != nullptr &&
+                      is_elementwise(kind) && weight->second->shape == tensor.shape;
+    const bool has_place = !target.name.empty() && (!is_master(kind) || !target.masters.empty());
+    const bool stays = std::any_of(leave_out.begin(), leave_out.end(), [&](const auto& pattern) {
+      return matches_pattern(pattern, tensor.fqn);
+    });
+    const bool is_first = !fits || !is_master(kind) || masters.insert(weight->first).second;
+    if (fits && has_place && !stays && is_first)
+      states.by_kind[kind].emplace(weight->second->fqn, tensor.fqn);
+    else
+      states.left_out.push_back(tensor.fqn);
+  }
+  return states;
+}
+
+std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
+                                  const MapStates* target, CarriedStates& states) {
+  std::vector<BoundMap> out;
+  follow_names(weights, states);
+  follow_copies(weights, states);
+  for (auto& [kind, by_weight] : states.by_kind) {
+    StateRows rows(map, target, kind, by_weight);
+    out.push_back(rows.bind(weights));
+    by_weight = std::move(rows.behind);
+  }
+  return out;
+}
+
+std::vector<Step> masters_of_weights(const ModelMap& map, MapWay way, const MapStates& target,
+                                     CarriedStates& states) {
+  if (!target.needs_masters) return {};
+  std::set<std::string> with_moments, with_masters;
+  for (const auto& [kind, by_weight] : states.by_kind) {
+    for (const auto& [weight, state] : by_weight)
+      (is_master(kind) ? with_masters : with_moments).insert(weight);
+  }
+  std::vector<Step> steps;
+  Patterns masters;
+  for (const std::string& weight : with_moments) {
+    if (with_masters.contains(weight)) continue;
+    masters.push_back(state_name(&target, target.masters, without_written(map, way, weight)));
+    steps.emplace_back(CopyStep{weight, masters.back()});
+    states.by_kind[target.masters].emplace(weight, masters.back());
+  }
+  if (!masters.empty()) steps.emplace_back(CastStep{std::move(masters), Dtype::kFloat32});
+  return steps;
+}
+
+}  // namespace shw

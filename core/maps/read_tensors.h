@@ -1,0 +1,25 @@
+// Tensors under the names by which a map reads them: without what wrappers such as torch.compile
+// put in, and without a prefix.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/maps/bound_map.h"
+#include "core/maps/counter_pattern.h"
+
+namespace shw {
+
+struct ReadTensors {
+  std::vector<MapTensor> tensors;
+  NumberedNames names;                                             // by index in `tensors`
+  std::vector<std::pair<std::string, std::string>> stripped = {};  // as saved, and as read
+};
+ReadTensors read_tensors(std::span<const MapTensor> tensors, const std::string& prefix);
+
+// The name under which a map reads a tensor, without what wrappers put in.
+std::string name_as_read(std::string name);
+
+}  // namespace shw

@@ -1,0 +1,223 @@
+// Optimizer states that go through a map: of the pair in data/README.md each weight gets moments
+// that are casts of the weight, so that what they have to become is known.
+#include "core/maps/carried_states.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/compare/tensor_hashes.h"
+#include "core/formats/open.h"
+#include "core/maps/choose_map.h"
+#include "core/transform/target_view.h"
+
+using namespace shw;
+
+namespace {
+
+using Seen = std::shared_ptr<const Checkpoint>;
+
+Seen as_view(const Seen& source, const std::vector<Step>& steps) {
+  auto all = apply_steps(target_state_of(source), steps, nullptr);
+  REQUIRE_MESSAGE(all.has_value(), all.error().message);
+  auto view = target_view(std::make_shared<const TargetState>(std::move(*all)), nullptr);
+  REQUIRE_MESSAGE(view.has_value(), view.error().message);
+  return *view;
+}
+
+Seen hugging_face() {
+  auto checkpoint =
+      open_checkpoint(std::string(SHW_SOURCE_DIR) + "/tests/core/maps/data/llama3/hf");
+  REQUIRE(checkpoint.has_value());
+  return *checkpoint;
+}
+
+MappedSteps steps_to(const Seen& source, const std::string& world, const LeaveOut& leave_out = {}) {
+  const ModelFacts facts = facts_beside(*hugging_face());
+  auto mapped = mapped_steps(*source, nullptr, world, facts, leave_out);
+  REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
+  return std::move(*mapped);
+}
+Seen in_world(const Seen& source, const std::string& world) {
+  return as_view(source, steps_to(source, world).steps);
+}
+
+// "FQN dtype shape hash", sorted.
+std::vector<std::string> lines_of(const Seen& checkpoint) {
+  std::vector<TensorId> tensors;
+  for (TensorId tensor : checkpoint->tensors()) tensors.push_back(tensor);
+  auto hashes = tensor_hashes(*checkpoint, tensors, std::uint64_t{1} << 20, nullptr);
+  REQUIRE(hashes.has_value());
+  std::vector<std::string> lines;
+  for (const TensorHash& hash : *hashes) {
+    REQUIRE(hash.fingerprint.has_value());
+    lines.push_back(hash.fqn + " " + std::string(name(hash.dtype)) + " " + to_text(hash.shape) +
+                    " " + std::to_string(hash.fingerprint->a) + " " +
+                    std::to_string(hash.fingerprint->b));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// How a program names the states of a weight.
+struct Naming {
+  std::string before;              // in front of all
+  std::string weight_prefix = {};  // of weights, which their states do not have
+  bool is_state_first = false;
+};
+const Naming kTitanNames{"optimizer.state."};
+const Naming kMegatronNames{"optimizer.state.", {}, true};
+const Naming kFsdpNames{"optimizer.state.module.module.module.", "model.module."};
+
+// The weights, and of each exp_avg and a master, which are the weight in float32, and exp_avg_sq,
+// which is the weight in float64.
+Seen with_states(const Seen& weights, const Naming& naming, bool has_masters) {
+  std::vector<std::pair<std::string, Dtype>> kinds{{"exp_avg", Dtype::kFloat32},
+                                                   {"exp_avg_sq", Dtype::kFloat64}};
+  if (has_masters) kinds.emplace_back("param", Dtype::kFloat32);
+  std::vector<Step> steps;
+  for (TensorId tensor : weights->tensors()) {
+    const std::string fqn(weights->fqn(tensor));
+    const std::string bare = fqn.substr(naming.weight_prefix.size());
+    for (const auto& [kind, dtype] : kinds) {
+      const std::string state =
+          naming.before + (naming.is_state_first ? kind + "." + bare : bare + "." + kind);
+      steps.emplace_back(CopyStep{fqn, state});
+      steps.emplace_back(CastStep{{state}, dtype});
+    }
+  }
+  return as_view(weights, steps);
+}
+// A checkpoint of torchtitan, which has no masters.
+Seen titan_with_moments() {
+  return with_states(in_world(hugging_face(), "titan"), kTitanNames, false);
+}
+
+std::vector<std::string> names_of_tensors(const Seen& checkpoint) {
+  std::vector<std::string> names;
+  for (TensorId tensor : checkpoint->tensors()) names.emplace_back(checkpoint->fqn(tensor));
+  return names;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const MapStates kTitan{"optimizer.state.{name}.{state}"};
+
+}  // namespace
+
+TEST_CASE("optimizer states: moments of torchtitan become those of Megatron, with masters") {
+  const Seen weights = in_world(hugging_face(), "titan");
+  const Seen megatron = in_world(with_states(weights, kTitanNames, false), "torch_dist");
+  const Seen expected = with_states(in_world(weights, "torch_dist"), kMegatronNames, true);
+  CHECK(lines_of(megatron) == lines_of(expected));
+}
+
+TEST_CASE("optimizer states: moments come back from Megatron as they were in torchtitan") {
+  const Seen titan = titan_with_moments();
+  CHECK(lines_of(in_world(in_world(titan, "torch_dist"), "titan")) == lines_of(titan));
+}
+
+TEST_CASE("optimizer states: Megatron-FSDP gets moments and masters under its own names") {
+  const Seen weights = in_world(hugging_face(), "torch_dist");
+  const Seen megatron = with_states(weights, kMegatronNames, true);
+  const Seen fsdp = in_world(megatron, "fsdp_dtensor");
+  const Seen expected = with_states(in_world(weights, "fsdp_dtensor"), kFsdpNames, true);
+  CHECK(lines_of(fsdp) == lines_of(expected));
+  CHECK(lines_of(in_world(fsdp, "torch_dist")) == lines_of(megatron));
+}
+
+TEST_CASE("optimizer states: torchtitan has no place for master weights") {
+  const Seen megatron = with_states(in_world(hugging_face(), "torch_dist"), kMegatronNames, true);
+  const MappedSteps mapped = steps_to(megatron, "titan");
+  CHECK(has(mapped.left_out, "optimizer.state.param.decoder.final_layernorm.weight"));
+  CHECK(mapped.states.count("param") == 0);
+  CHECK(mapped.states.at("exp_avg") == mapped.states.at("exp_avg_sq"));
+}
+
+TEST_CASE("optimizer states: Hugging Face has no place for them, and each is named") {
+  const Seen titan = titan_with_moments();
+  const MappedSteps mapped = steps_to(titan, "hf");
+  CHECK(mapped.states.empty());
+  CHECK(mapped.left_out.size() == titan->tensor_count() / 3 * 2);
+  CHECK(lines_of(as_view(titan, mapped.steps)) == lines_of(hugging_face()));
+}
+
+TEST_CASE("optimizer states: what --leave-out names stays behind") {
+  const Seen titan = titan_with_moments();
+  const MappedSteps some = steps_to(titan, "torch_dist", {{"*.exp_avg_sq"}, false});
+  CHECK(some.states.count("exp_avg") == 1);
+  CHECK(some.states.count("exp_avg_sq") == 0);
+  const MappedSteps none = steps_to(titan, "torch_dist", {{}, true});
+  CHECK(none.states.empty());
+  const auto names = names_of_tensors(as_view(titan, none.steps));
+  CHECK(std::none_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with("optim"); }));
+}
+
+TEST_CASE("optimizer states: a joined weight of which one part has no moment has none") {
+  const Seen titan = titan_with_moments();
+  const std::string gone = "optimizer.state.layers.1.attention.qkv_linear.wk.weight.exp_avg";
+  const Seen cut = as_view(titan, {DropStep{{gone}}});
+  const MappedSteps mapped = steps_to(cut, "fsdp_dtensor");
+  const auto names = names_of_tensors(as_view(cut, mapped.steps));
+  const std::string joined = "optimizer.state.module.module.module.decoder.layers.";
+  CHECK(has(names, joined + "0.self_attention.linear_qkv.weight.exp_avg"));
+  CHECK_FALSE(has(names, joined + "1.self_attention.linear_qkv.weight.exp_avg"));
+  CHECK(has(names, joined + "1.self_attention.linear_qkv.weight.exp_avg_sq"));
+}
+
+TEST_CASE("optimizer states: one of another shape, or of no weight, does not go through") {
+  const std::vector<MapTensor> tensors{{"norm.weight", {4}},
+                                       {"optimizer.state.norm.weight.exp_avg", {4}},
+                                       {"optimizer.state.norm.weight.exp_avg_sq", {2, 2}},
+                                       {"optimizer.state.norm.weight.step", {}},
+                                       {"optimizer.state.output.weight.exp_avg", {4}}};
+  const CarriedStates states = find_states(tensors, kTitan, {});
+  REQUIRE(states.by_kind.size() == 1);
+  CHECK(states.by_kind.at("exp_avg").at("norm.weight") == "optimizer.state.norm.weight.exp_avg");
+  CHECK(states.left_out.size() == 3);
+}
+
+TEST_CASE("optimizer states: the state of a tied weight is taken once") {
+  const std::string embedding = "optimizer.state.tok_embeddings.weight.exp_avg";
+  const std::string head = "optimizer.state.lm_head.weight.exp_avg";
+  BoundMap weights;
+  weights.way = MapWay::kBack;
+  weights.left_copies = {{"lm_head.weight", "tok_embeddings.weight"}};
+  weights.rows.push_back({.to = {"tok_embeddings.weight"},
+                          .from = {{"model.embed_tokens.weight"}},
+                          .from_shapes = {{4, 2}},
+                          .to_shapes = {{4, 2}}});
+  const std::vector<MapTensor> both{
+      {"tok_embeddings.weight", {4, 2}}, {"lm_head.weight", {4, 2}}, {embedding, {4, 2}}};
+  for (const bool has_both : {false, true}) {
+    std::vector<MapTensor> tensors = both;
+    if (has_both) tensors.push_back({head, {4, 2}});
+    if (!has_both) tensors.back().fqn = head;  // under the name of the copy alone
+    CarriedStates states = find_states(tensors, kTitan, {});
+    const auto bound = bind_states({}, weights, &kTitan, states);
+    REQUIRE(bound.size() == 1);
+    REQUIRE(bound.front().rows.size() == 1);
+    CHECK(bound.front().rows.front().to.front() == (has_both ? embedding : head));
+    CHECK(states.left_out.size() == (has_both ? 1U : 0U));
+  }
+}
+
+TEST_CASE("optimizer states: a cast and padding of ones change weights, not moments") {
+  BoundMap weights;
+  BoundOp pad{.kind = MapOp::Kind::kPad};
+  pad.value = 1;
+  weights.rows.push_back(
+      {.to = {"b"}, .from = {{"a"}}, .ops = {{.kind = MapOp::Kind::kCast}, pad}});
+  CarriedStates states;
+  states.by_kind = {{"exp_avg", {{"a", "optimizer.state.a.exp_avg"}}},
+                    {"param", {{"a", "optimizer.state.a.param"}}}};
+  const MapStates target{"optimizer.state.{state}.{name}", "param"};
+  for (const BoundMap& bound : bind_states({}, weights, &target, states)) {
+    REQUIRE(bound.rows.front().ops.size() == 1);
+    const bool is_moment = bound.rows.front().to.front() == "optimizer.state.exp_avg.b";
+    CHECK(bound.rows.front().ops.front().value == (is_moment ? 0 : 1));
+  }
+}
