@@ -206,9 +206,9 @@ std::optional<StepChoice> draw_module_grid(Frame& frame, UiState& state, const R
   ImGui::SetCursorScreenPos({region.min.x, top});
   const float high = grid.high * static_cast<float>(matrix.rows.size());
   const float wide = grid.left - region.min.x + grid.wide * static_cast<float>(grid.columns);
-  const bool pressed = ImGui::InvisibleButton("run/matrix", {wide, high});
-  const bool hovered = ImGui::IsItemHovered();
-  mark(frame, "run/matrix");
+  bool by_key = false;
+  const bool pressed = picture_control(frame, "run/matrix", {wide, high}, &by_key);
+  const bool hovered = mouse_is_over();
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const auto first = static_cast<std::size_t>(std::max(0.0f, (region.min.y - top) / grid.high));
   const auto last =
@@ -219,12 +219,12 @@ std::optional<StepChoice> draw_module_grid(Frame& frame, UiState& state, const R
   focus_ring(frame, draw);
   std::optional<StepChoice> choice;
   auto under = hovered ? cell_under_mouse(matrix, state.run, grid, top) : std::nullopt;
-  // Space on the focused matrix opens what the keys chose.
-  if (pressed && !hovered && state.run.module)
-    under = std::pair(*state.run.module, static_cast<std::size_t>(state.run.row));
-  if (under && hovered && !frame.stable)
+  if (under && !frame.stable)
     tooltip(frame, run_cell_text(frame, matrix, under->first, under->second));
-  if (under && pressed)
+  // Space opens what the keys chose.
+  if (by_key && state.run.module)
+    under = std::pair(*state.run.module, static_cast<std::size_t>(state.run.row));
+  if (under && (pressed || by_key))
     choice = {under->second, tensor_to_open(frame.snapshot, matrix, under->first, under->second)};
   end_region();
   return choice;
@@ -262,10 +262,11 @@ std::optional<StepChoice> draw_first_odd(Frame& frame, const RunMatrix& matrix, 
     end -= size.x;
     const std::string tensor =
         tensor_to_open(frame.snapshot, matrix, matrix.first_odd->row, matrix.first_odd->step);
-    if (button(frame, "run/first-odd", label, {end, column.y - frame.px(1)}))
+    const auto tip = [&] {
+      return "Opens " + run.steps[matrix.first_odd->step].name + " at " + tensor + ".";
+    };
+    if (button(frame, "run/first-odd", label, tip, {end, column.y - frame.px(1)}))
       choice = {matrix.first_odd->step, tensor};
-    if (ImGui::IsItemHovered() && !frame.stable)
-      tooltip(frame, "Opens " + run.steps[matrix.first_odd->step].name + " at " + tensor + ".");
     end -= frame.px(12);
   }
   const bool is_whole =
@@ -327,12 +328,11 @@ std::optional<StepChoice> draw_run_matrix(Frame& frame, UiState& state, Region r
   const std::string label = state.run.by_change ? "most changed first" : "by name";
   float drawn = 0;
   const float x = column.right - text_width(frame.fonts.small, label) - frame.px(16);
-  if (chip_button(frame, "run/order", x, top + frame.px(6), label, &drawn)) {
+  if (chip_button(frame, "run/order", x, top + frame.px(6), label, &drawn,
+                  "Changes the order of the modules: by name, or the most changed first.")) {
     state.run.by_change = !state.run.by_change;
     state.run.reveal_module = true;
   }
-  if (ImGui::IsItemHovered() && !frame.stable)
-    tooltip(frame, "Changes the order of the modules: by name, or the most changed first.");
   column.y += frame.px(4);
   auto choice = draw_first_odd(frame, matrix, column);
   const RunGrid grid = run_grid_of(frame, state.run, matrix, region);

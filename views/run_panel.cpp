@@ -41,10 +41,15 @@ RunColumns run_columns(const Frame& frame, float left, float right) {
   return columns;
 }
 
-Sign sign_of_step(const verbs::RunStep& step) {
+// The worst of what the check and the numbers say.
+Sign sign_of_step(const Frame& frame, std::size_t at) {
+  const verbs::RunStep& step = frame.snapshot.run->steps[at];
+  const RunCell* all = has_numbers(frame) ? &frame.digest.run->cell(0, at) : nullptr;
+  if (all != nullptr && all->nan != 0) return Sign::kBad;
   if (!step.is_known) return Sign::kQuiet;
   if (step.is_error) return Sign::kBad;
   if (step.verdict == Verdict::kFindings || step.has_hint) return Sign::kWarn;
+  if (all != nullptr && all->infinite != 0) return Sign::kWarn;
   return step.verdict == Verdict::kClean ? Sign::kOk : Sign::kUnknown;
 }
 
@@ -78,7 +83,7 @@ void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, I
   const RunColumns columns = run_columns(frame, min.x, max.x);
   const Theme& theme = frame.theme;
   const float first = min.y + frame.px(13), second = min.y + frame.px(31);
-  draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(step));
+  draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(frame, at));
   Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   auto put = [&](float x, float end, std::string_view text, Rgba ink) {
@@ -170,17 +175,17 @@ std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const ve
       const auto at = static_cast<std::size_t>(i);
       ImVec2 min = ImGui::GetCursorScreenPos(), max{min.x + width, min.y + line};
       ImGui::PushID(i);
-      if (ImGui::InvisibleButton("step", {width, line})) clicked = at;
+      const auto tip = [&] {
+        return run.steps[at].path + "\n" + run.steps[at].headline +
+               "\nA click opens it. Shift and a click compare it with the step before it.";
+      };
+      const std::string name = frame.marks != nullptr ? fmt::format("run/step/{}", i) : "";
+      if (row_control(frame, "step", name, {width, line}, i == state.run.row, tip)) clicked = at;
       ImDrawList* draw = ImGui::GetWindowDrawList();
       if (i == state.run.row || ImGui::IsItemHovered())
         draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
       draw_run_step(frame, draw, at, min, max);
-      if (ImGui::IsItemHovered() && !frame.stable)
-        tooltip(frame, run.steps[at].path + "\n" + run.steps[at].headline +
-                           "\nA click opens it. Shift and a click compare it with the step "
-                           "before it.");
       focus_ring(frame, draw);
-      if (frame.marks != nullptr) mark(frame, fmt::format("run/step/{}", i));
       ImGui::PopID();
     }
   }
@@ -217,13 +222,14 @@ float draw_count_button(Frame& frame, UiState& state, float right, float middle)
                                 : "Count " + plural(matrix.steps() - matrix.counted, "more step");
   const ImVec2 size = button_size(frame, label);
   right -= size.x;
-  if (button(frame, "run/count", label, {right, middle - size.y / 2}))
+  const auto tip = [&] {
+    return "Reads every float element of every step, " + human_bytes(matrix.bytes_left) +
+           " at most, and shows the L2 norm, NaN and infinite elements of each module. It can be "
+           "paused and cancelled; what is counted stays.  (" +
+           to_text(key_of(Action::kRunNumbers)) + ")";
+  };
+  if (button(frame, "run/count", label, tip, {right, middle - size.y / 2}))
     run(Action::kRunNumbers, frame, state);
-  if (ImGui::IsItemHovered() && !frame.stable)
-    tooltip(frame, "Reads every float element of every step, " + human_bytes(matrix.bytes_left) +
-                       " at most, and shows the L2 norm, NaN and infinite elements of each "
-                       "module. It can be paused and cancelled; what is counted stays.  (" +
-                       to_text(key_of(Action::kRunNumbers)) + ")");
   right -= frame.px(12);
   return right - text_until(ImGui::GetWindowDrawList(), frame.fonts.small, right, middle,
                             frame.theme.quiet, "reads " + human_bytes(matrix.bytes_left));
