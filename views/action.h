@@ -90,9 +90,10 @@ enum class Action : std::uint8_t {
   kTour,
   kExpect,
   kRun,
+  kRunNumbers,
 };
 
-inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kRun) + 1;
+inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kRunNumbers) + 1;
 
 // Whether the key of an action works while a panel covers the window.
 enum class OverlayPolicy : std::uint8_t {

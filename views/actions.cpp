@@ -37,13 +37,6 @@ KeyPress key_of(Action action) {
   return row_of(action).key;
 }
 
-void action_tooltip(Action action, Frame& frame) {
-  if (frame.stable || !ImGui::IsItemHovered()) return;
-  const ActionRow& row = row_of(action);
-  const std::string key = to_text(row.key);
-  tooltip(frame, std::string(row.name) + (key.empty() ? "" : "  (" + key + ")"));
-}
-
 bool is_possible(Action action, const Frame& frame, const UiState& state) {
   return row_of(action).is_possible(frame, state);
 }

@@ -13,9 +13,6 @@ std::span<const ActionRow> all_actions();
 const ActionRow& row_of(Action action);
 KeyPress key_of(Action action);
 
-// Where the mouse is over the last item: what the action does, and its key.
-void action_tooltip(Action action, Frame& frame);
-
 bool is_possible(Action action, const Frame& frame, const UiState& state);
 // Runs the action if it is possible.
 void run(Action action, Frame& frame, UiState& state);

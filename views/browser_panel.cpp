@@ -96,14 +96,16 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   if (browser.wanted) ImGui::SetKeyboardFocusHere();
   browser.wanted = false;
   // With the completion flag Tab stays in the field; the key handler below decides what it does.
-  if (ImGui::InputTextWithHint(
-          "##path", "a path; Tab completes it", &browser.text,
-          ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion, edit_field,
-          &browser)) {
+  InputLook look;
+  look.hint = "a path; Tab completes it";
+  look.flags = ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion;
+  look.callback = edit_field;
+  look.user = &browser;
+  if (edit_line(frame, "browser/path", browser.text, look,
+                "The path of a checkpoint or a folder. Tab completes it, arrows choose a row.")) {
     browser.row = -1;
     if (std::string anew = begun_anew(browser.text); !anew.empty()) set_text(browser, anew);
   }
-  mark(frame, "browser/path");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
@@ -174,6 +176,12 @@ void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2
             frame.theme.text, elide_middle(name, right - x - frame.px(16), mono));
 }
 
+std::string browser_tip(const BrowserRow& row) {
+  if (row.recent != nullptr) return printable(row.recent->path) + "\nOpens it as it was before.";
+  const bool opens = row.place->is_openable() || row.place->kind == PlaceKind::kFile;
+  return printable(row.place->name) + (opens ? "\nOpens it.  (Enter)" : "\nLists this folder.");
+}
+
 void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<BrowserRow>& rows,
                float bottom) {
   float line = frame.px(27);
@@ -197,7 +205,10 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<B
       const BrowserRow& row = rows[static_cast<std::size_t>(i)];
       ImVec2 min = ImGui::GetCursorScreenPos(), max{min.x + width, min.y + line};
       ImGui::PushID(i);
-      if (ImGui::InvisibleButton("row", {width, line})) taken = static_cast<std::size_t>(i);
+      const auto tip = [&] { return browser_tip(row); };
+      if (row_control(frame, "row", fmt::format("browser/row/{}", i), {width, line},
+                      i == state.browser.row, tip))
+        taken = static_cast<std::size_t>(i);
       ImDrawList* draw = ImGui::GetWindowDrawList();
       if (i == state.browser.row || ImGui::IsItemHovered())
         draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
@@ -209,7 +220,6 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<B
       else
         draw_place(frame, draw, *row.place, min, max);
       focus_ring(frame, draw);
-      if (frame.marks != nullptr) mark(frame, fmt::format("browser/row/{}", i));
       ImGui::PopID();
     }
   }
@@ -290,9 +300,14 @@ void draw_browser(Frame& frame, UiState& state) {
   column.y += frame.px(24);
   draw_rows(frame, state, column, rows, button_top - frame.px(10));
   float right = column.right - button_size(frame, verb).x;
-  bool click = button(frame, "browser/open", verb, {right, button_top}, ButtonStyle::kPrimary);
+  bool click = button(frame, "browser/open", verb,
+                      browser.compares ? "Compares with the chosen checkpoint.  (Enter)"
+                                       : "Opens the chosen checkpoint or folder.  (Enter)",
+                      {right, button_top}, ButtonStyle::kPrimary);
   right -= button_size(frame, "Cancel").x + frame.px(10);
-  if (button(frame, "browser/close", "Cancel", {right, button_top})) browser.open = false;
+  if (button(frame, "browser/close", "Cancel", "Closes this panel and opens nothing.  (Esc)",
+             {right, button_top}))
+    browser.open = false;
   text_from(column.draw, frame.fonts.small, column.left, button_top + frame.px(15),
             frame.theme.quiet,
             browser.compares ? "Tab completes, arrows choose, Enter compares"

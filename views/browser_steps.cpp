@@ -112,6 +112,14 @@ constexpr std::array kBrowserRows{
               [](Frame& frame, UiState& state) {
                 open_place(frame, state, OpenCommand{frame.snapshot.run->path});
               }},
+    ActionRow{Action::kRunNumbers, "Count norms and NaN of every step", ctrl_shift(Key::kN),
+              [](const Frame& frame, const UiState&) {
+                return run_is_shown(frame.snapshot) && frame.snapshot.run->is_complete() &&
+                       frame.digest.run != nullptr &&
+                       frame.digest.run->counted < frame.digest.run->steps() &&
+                       !frame.runs("run-numbers");
+              },
+              emit_one<RunNumbersCommand>},
 };
 
 }  // namespace

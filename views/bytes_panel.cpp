@@ -166,10 +166,10 @@ std::string part_text(const BytePart& part) {
 void point_at_bytes(Frame& frame, UiState& state, const HexGrid& grid, const BytesWindow& window) {
   float width = grid.letters + grid.letter * 16 - grid.bytes;
   ImGui::SetCursorScreenPos({grid.bytes, grid.top});
-  bool clicked =
-      ImGui::InvisibleButton("bytes/grid", {width, grid.line * static_cast<float>(grid.rows)});
-  mark(frame, "bytes/grid");
-  if (!ImGui::IsItemHovered()) return;
+  const bool clicked =
+      picture_control(frame, "bytes/grid", {width, grid.line * static_cast<float>(grid.rows)});
+  focus_ring(frame, ImGui::GetWindowDrawList());
+  if (!mouse_is_over()) return;
   ImVec2 mouse = ImGui::GetMousePos();
   auto row = static_cast<std::uint64_t>(std::max(0.0f, (mouse.y - grid.top) / grid.line));
   std::optional<std::uint64_t> under;
@@ -286,7 +286,9 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
   text_from(column.draw, frame.fonts.title, x, column.y + frame.px(15), frame.theme.text, "Bytes");
   x += text_width(frame.fonts.title, "Bytes") + frame.px(18);
   float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "bytes/close", "Close", {right, column.y})) close_looks(frame, state);
+  if (button(frame, "bytes/close", "Close", "Closes the bytes and shows the map.  (Esc)",
+             {right, column.y}))
+    close_looks(frame, state);
   struct {
     const char *id, *label;
     Action action;
@@ -297,18 +299,20 @@ void draw_bytes_buttons(Frame& frame, UiState& state, Column& column, const Byte
       {"bytes/previous", "Previous", Action::kPreviousRecord, window && window->previous}};
   if (window != nullptr && window->values_first < window->values_last) {
     right -= button_size(frame, "Payload").x + frame.px(8);
-    if (button(frame, "bytes/payload", "Payload", {right, column.y}))
+    if (button(frame, "bytes/payload", "Payload", "Goes to the first byte of the values.",
+               {right, column.y}))
       frame.emit(BytesCommand{Go::kAt, window->path, window->values_first});
   }
   for (auto& b : buttons) {
     if (!b.there) continue;
     right -= button_size(frame, b.label).x + frame.px(8);
-    if (button(frame, b.id, b.label, {right, column.y})) run(b.action, frame, state);
+    if (button(frame, b.id, b.label, b.action, {right, column.y})) run(b.action, frame, state);
   }
   float wide = std::min(frame.px(190), right - x - frame.px(14));
   if (wide > frame.px(60) &&
       text_field(frame, column.draw, "bytes/jump", "offset, 0x..., +64", {x, column.y},
-                 {wide, frame.px(30)}, state.bytes.jump) &&
+                 {wide, frame.px(30)}, state.bytes.jump,
+                 "Goes to a byte: decimal, 0x for hexadecimal, + or - from the chosen one.") &&
       window != nullptr) {
     std::uint64_t from = state.bytes.chosen.value_or(window->at);
     if (auto at = verbs::parse_offset(state.bytes.jump, from))

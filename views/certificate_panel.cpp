@@ -117,7 +117,8 @@ void draw_certificate(Frame& frame, UiState& state) {
   draw_fates(frame, column, list.rows);
   state.certificate_height = end_panel_content(frame, panel);
   ImVec2 size = button_size(frame, "Close");
-  if (button(frame, "certificate/close", "Close", {panel.all.right - size.x, panel.all.y}))
+  if (button(frame, "certificate/close", "Close", "Closes this panel.  (Esc)",
+             {panel.all.right - size.x, panel.all.y}))
     state.certificate_open = false;
   end_overlay();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "views/actions.h"
+#include "views/controls.h"
 
 namespace shw {
 namespace {
@@ -22,8 +23,8 @@ void draw_splitter(Frame& frame, const char* id, float x, Region region, SideCol
   Region strip{{x - frame.px(3), region.min.y}, {x + frame.px(3), region.max.y}};
   begin_region(frame, id, strip, 0, false);
   ImGui::SetCursorScreenPos(strip.min);
-  ImGui::InvisibleButton(id, {strip.max.x - strip.min.x, strip.max.y - strip.min.y});
-  mark(frame, id);
+  control(frame, id, {strip.max.x - strip.min.x, strip.max.y - strip.min.y},
+          "Changes the width: drag it, or Left and Right. A double click resets it.");
   bool lit = ImGui::IsItemHovered() || ImGui::IsItemActive();
   auto set_width = [&](float width) {
     column.part = std::clamp(width, least, std::max(least, most)) / across;
@@ -67,8 +68,10 @@ void draw_rail(Frame& frame, const char* id, Region region, SideColumn& column, 
   ImDrawList* draw = ImGui::GetWindowDrawList();
   ImVec2 size{region.max.x - region.min.x, region.max.y - region.min.y};
   ImGui::SetCursorScreenPos(region.min);
-  if (size.x >= 1 && size.y >= 1 && ImGui::InvisibleButton(id, size)) toggle(column, true);
-  mark(frame, id);
+  const Action action = is_left ? Action::kLeftColumn : Action::kRightColumn;
+  const Tip tip(is_left ? "Shows tensors, mesh and checkpoint." : "Shows findings and the tile.",
+                action);
+  if (size.x >= 1 && size.y >= 1 && control(frame, id, size, tip)) toggle(column, true);
   bool lit = ImGui::IsItemHovered();
   if (lit) draw->AddRectFilled(region.min, region.max, frame.theme.raised);
   Rgba colour = lit ? frame.theme.text : frame.theme.quiet;
@@ -82,9 +85,6 @@ void draw_rail(Frame& frame, const char* id, Region region, SideColumn& column, 
     draw_text(draw, font, x - text_width(font, text) / 2, y, colour, text);
     y += std::floor(text_height(font) * 1.05f);
   }
-  if (lit && !frame.stable)
-    tooltip(frame, std::string(is_left ? "Tensors, mesh, checkpoint  " : "Findings and tile  ") +
-                       to_text(key_of(is_left ? Action::kLeftColumn : Action::kRightColumn)));
   focus_ring(frame, draw);
   float edge = is_left ? region.max.x - 1 : region.min.x;
   draw->AddLine({edge, region.min.y}, {edge, region.max.y}, frame.theme.line);
@@ -94,13 +94,13 @@ void draw_rail(Frame& frame, const char* id, Region region, SideColumn& column, 
 void draw_collapse(Frame& frame, const char* id, SideColumn& column, float right, float middle,
                    bool is_left) {
   ImGui::SetCursorScreenPos({right - frame.px(18), middle - frame.px(10)});
-  if (ImGui::InvisibleButton(id, {frame.px(20), frame.px(20)})) {
+  const Tip tip("Hides this column.", is_left ? Action::kLeftColumn : Action::kRightColumn);
+  if (control(frame, id, {frame.px(20), frame.px(20)}, tip)) {
     if (column.peeked)
       column.peeked = false;
     else
       column.wanted = false;
   }
-  mark(frame, id);
   bool lit = ImGui::IsItemHovered();
   ImDrawList* draw = ImGui::GetWindowDrawList();
   Rgba colour = lit ? frame.theme.text : frame.theme.head;
@@ -108,9 +108,6 @@ void draw_collapse(Frame& frame, const char* id, SideColumn& column, float right
   // A vertical edge: without it the chevron would look like "next finding".
   float edge = right - frame.px(8) + frame.px(is_left ? -5 : 5);
   draw->AddLine({edge, middle - frame.px(5)}, {edge, middle + frame.px(5)}, colour, frame.px(1.5f));
-  if (lit && !frame.stable)
-    tooltip(frame, std::string("Hide this column  ") +
-                       to_text(key_of(is_left ? Action::kLeftColumn : Action::kRightColumn)));
   focus_ring(frame, draw);
 }
 

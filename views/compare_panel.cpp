@@ -57,18 +57,26 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
   if (state.compare_wanted) ImGui::SetKeyboardFocusHere();
   state.compare_wanted = false;
   float browse = button_size(frame, "Browse…").x;
-  bool go = text_field(frame, column.draw, "compare/path", "path of another checkpoint",
-                       {column.left, column.y},
-                       {column.width() - browse - frame.px(8), frame.px(32)}, state.compare_path);
-  if (button(frame, "compare/browse", "Browse…", {column.right - browse, column.y + frame.px(1)}))
+  bool go =
+      text_field(frame, column.draw, "compare/path", "path of another checkpoint",
+                 {column.left, column.y}, {column.width() - browse - frame.px(8), frame.px(32)},
+                 state.compare_path, "The path of the other checkpoint.  (Enter compares)");
+  if (button(frame, "compare/browse", "Browse…", "Chooses the other checkpoint from a folder.",
+             {column.right - browse, column.y + frame.px(1)}))
     browse_to_compare(frame, state);
   column.y += frame.px(40);
   float x = column.left;
-  go = button(frame, "compare/go", "Compare", {x, column.y}) || go;
+  go =
+      button(frame, "compare/go", "Compare",
+             "Compares names, dtypes, shapes and chunks. No data file is opened.", {x, column.y}) ||
+      go;
   x += button_size(frame, "Compare").x + frame.px(8);
-  bool data = button(frame, "compare/data", "Every value too", {x, column.y});
+  bool data = button(frame, "compare/data", "Every value too",
+                     "Compares every value too: both checkpoints are read whole.", {x, column.y});
   x += button_size(frame, "Every value too").x + frame.px(8);
-  if (button(frame, "compare/close", "Close", {x, column.y}, ButtonStyle::kQuiet))
+  if (button(frame, "compare/close", "Close",
+             "Closes the comparison and shows the findings.  (Esc)", {x, column.y},
+             ButtonStyle::kQuiet))
     state.compare_open = false;
   column.y += frame.px(42);
   if ((go || data) && !state.compare_path.empty() && !frame.runs("compare"))
@@ -134,11 +142,14 @@ void draw_differences(Frame& frame, Column& column, const std::vector<TensorDiff
     if (y > bottom) break;
     ImGui::SetCursorScreenPos({column.left - frame.px(6), y});
     ImGui::PushID(static_cast<int>(i));
-    bool clicked = ImGui::InvisibleButton("row", {column.width() + frame.px(12), height});
+    const bool clicked =
+        row_control(frame, "row", fmt::format("compare/row/{}", i),
+                    {column.width() + frame.px(12), height}, frame.snapshot.difference == i,
+                    Tip([&] { return printable(tensors[i].fqn) + "\nShows this difference."; }));
     if (frame.snapshot.difference == i || ImGui::IsItemHovered())
       column.draw->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
                                  frame.theme.selected, frame.px(4));
-    mark(frame, fmt::format("compare/row/{}", i));
+    focus_ring(frame, column.draw);
     ImGui::PopID();
     if (clicked) frame.emit(DifferenceCommand{i});
     draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),

@@ -16,8 +16,8 @@ void offer_looks(Frame& frame, UiState& state) {
     Action action;
   } looks[] = {{"Show the bytes", Action::kShowBytes}, {"Show the values", Action::kShowValues}};
   for (const auto& look : looks) {
-    bool chosen = ImGui::Selectable(look.label);
-    mark(frame, std::string("menu/") + look.label);
+    const bool chosen =
+        menu_entry(frame, std::string("menu/") + look.label, look.label, false, look.action);
     if (!chosen) continue;
     state.map.hovered = state.menu.chunk;
     run(look.action, frame, state);
@@ -38,24 +38,28 @@ void draw_context_menu(Frame& frame, UiState& state) {
   // Rows large enough to hit.
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, frame.px(8)});
   if (ImGui::BeginPopup("context-menu")) {
-    auto offer = [&](const char* label, auto&& text) {
-      bool chosen = valid && ImGui::Selectable(label);
-      mark(frame, std::string("menu/") + label);
-      if (!chosen) return;
+    auto offer = [&](const char* label, const char* tip, auto&& text) {
+      if (!valid || !menu_entry(frame, std::string("menu/") + label, label, false, tip)) return;
       std::string copied = text();
       ImGui::SetClipboardText(copied.c_str());
       state.toast = "Copied: " + copied;
       state.toast_until = frame.now + 4;
     };
-    offer("Copy name", [&] { return std::string(checkpoint->fqn(*menu.tensor)); });
-    offer("Copy Python slice", [&] { return python_text(*checkpoint, *menu.tensor, menu.chunk); });
-    offer("Copy command", [&] { return show_command(frame.snapshot, *menu.tensor); });
-    offer("Copy JSON", [&] { return json_text(*checkpoint, *menu.tensor, menu.chunk); });
-    offer("Copy Markdown", [&] { return markdown_text(*checkpoint, *menu.tensor, menu.chunk); });
+    offer("Copy name", "Copies the full name of the tensor.",
+          [&] { return std::string(checkpoint->fqn(*menu.tensor)); });
+    offer("Copy Python slice", "Copies Python that takes this chunk out of the tensor.",
+          [&] { return python_text(*checkpoint, *menu.tensor, menu.chunk); });
+    offer("Copy command", "Copies the command that shows this tensor in a terminal.",
+          [&] { return show_command(frame.snapshot, *menu.tensor); });
+    offer("Copy JSON", "Copies what is known of it as JSON.",
+          [&] { return json_text(*checkpoint, *menu.tensor, menu.chunk); });
+    offer("Copy Markdown", "Copies what is known of it as a Markdown table.",
+          [&] { return markdown_text(*checkpoint, *menu.tensor, menu.chunk); });
     auto writer = valid && menu.chunk ? checkpoint->writer(*menu.chunk) : std::nullopt;
     if (writer) {
-      if (ImGui::Selectable("Show this rank alone")) state.isolated = *writer;
-      mark(frame, "menu/Show this rank alone");
+      if (menu_entry(frame, "menu/Show this rank alone", "Show this rank alone", false,
+                     "Makes the tiles of the other ranks pale."))
+        state.isolated = *writer;
     }
     if (valid && menu.chunk) offer_looks(frame, state);
     if (!valid) ImGui::CloseCurrentPopup();

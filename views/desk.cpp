@@ -78,6 +78,13 @@ void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
   draw_job_bar(frame, state, regions.job);
 }
 
+// Tab completes the path in the browser, as in a shell.
+int tab_steps(const Frame& frame, const UiState& state) {
+  if (state.browser.open && ImGui::GetIO().WantTextInput) return 0;
+  return (frame.pressed({Key::kTab}) ? 1 : 0) -
+         (frame.pressed({Key::kTab, false, true, false}) ? 1 : 0);
+}
+
 }  // namespace
 
 void draw_ui(Frame& frame, UiState& state) {
@@ -85,7 +92,12 @@ void draw_ui(Frame& frame, UiState& state) {
     frame.marks->items.clear();
     frame.marks->texts.clear();
     frame.marks->tooltip.clear();
+    frame.marks->tips.clear();
+    frame.marks->focused.clear();
+    frame.marks->has_ring = false;
   }
+  frame.tabs = &state.tabs;
+  state.tabs.begin(tab_steps(frame, state));
   record_texts(frame.marks);
   if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
   restore_panel(frame, state);

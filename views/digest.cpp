@@ -123,6 +123,13 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
                        ? before->paints
                        : make_paints(*snapshot, digest->picture ? &tiles : nullptr,
                                      same_tiles ? before->paints.get() : nullptr);
+  const bool same_run =
+      old != nullptr && old->run == snapshot->run && old->run_numbers == snapshot->run_numbers;
+  if (same_run)
+    digest->run = before->run;
+  else if (snapshot->run != nullptr)
+    digest->run = std::make_shared<const RunMatrix>(
+        make_run_matrix(*snapshot->run, snapshot->run_numbers.get()));
   return digest;
 }
 

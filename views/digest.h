@@ -17,6 +17,7 @@
 #include "views/color.h"
 #include "views/file_shares.h"
 #include "views/layer_matrix.h"
+#include "views/run_matrix.h"
 #include "views/tensor_modules.h"
 #include "views/tile_paint.h"
 
@@ -138,6 +139,7 @@ struct Digest {
   std::shared_ptr<const Overview> overview;
   std::shared_ptr<const Picture> picture;    // null if no tensor is selected
   std::shared_ptr<const TilePaints> paints;  // of the picture
+  std::shared_ptr<const RunMatrix> run;      // null: no run is known
 };
 
 std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,

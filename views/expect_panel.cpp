@@ -15,7 +15,7 @@ bool expect_line(Frame& frame, Column& column, const char* id, const char* title
   head(frame, column, title);
   float height = frame.px(34);
   bool entered = text_field(frame, column.draw, id, hint, {column.left, column.y},
-                            {column.width(), height}, text);
+                            {column.width(), height}, text, what);
   column.y += height + frame.px(6);
   paragraph(frame, column, frame.fonts.small, frame.theme.quiet, what);
   column.y += frame.px(16);
@@ -76,16 +76,20 @@ void draw_expectation(Frame& frame, UiState& state) {
   float right = panel.all.right;
   if (says && idle) {
     right -= button_size(frame, "Check with it").x;
-    if (button(frame, "expect/use", "Check with it", {right, panel.all.y}, ButtonStyle::kPrimary) ||
+    if (button(frame, "expect/use", "Check with it",
+               "Opens the checkpoint again and checks it against these.  (Enter)",
+               {right, panel.all.y}, ButtonStyle::kPrimary) ||
         enter)
       check_against_certificate(frame, state, habits.expect_spec, habits.expect_against);
     right -= frame.px(10);
   }
   right -= button_size(frame, "Close").x;
-  if (button(frame, "expect/close", "Close", {right, panel.all.y})) habits.expect_open = false;
+  if (button(frame, "expect/close", "Close", "Closes this panel.  (Esc)", {right, panel.all.y}))
+    habits.expect_open = false;
   if (said && idle &&
-      button(frame, "expect/forget", "Clear the expectation", {panel.all.left, panel.all.y},
-             ButtonStyle::kQuiet))
+      button(frame, "expect/forget", "Clear the expectation",
+             "Checks it again without a spec and without another checkpoint.",
+             {panel.all.left, panel.all.y}, ButtonStyle::kQuiet))
     check_against_certificate(frame, state, "", "");
   end_overlay();
 }

@@ -109,15 +109,15 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
   inside.y += frame.px(6);
   float x = inside.left, width = 0, middle = inside.y + frame.px(11);
   std::string n = std::to_string(at);
-  if (!one.command.empty() &&
-      chip_button(frame, ("meaning/copy/" + n).c_str(), x, middle, "Copy the command", &width)) {
+  if (!one.command.empty() && chip_button(frame, ("meaning/copy/" + n).c_str(), x, middle,
+                                          "Copy the command", &width, one.command)) {
     ImGui::SetClipboardText(one.command.c_str());
     show_toast(frame, state, "Copied: " + one.command);
   }
-  if (!one.command.empty() && ImGui::IsItemHovered()) tooltip(frame, one.command);
   if (!one.command.empty()) x += width + frame.px(8);
   if (one.rule != nullptr &&
-      chip_button(frame, ("meaning/rule/" + n).c_str(), x, middle, "Explain the rule", &width)) {
+      chip_button(frame, ("meaning/rule/" + n).c_str(), x, middle, "Explain the rule", &width,
+                  "Shows what the rule looks for, with a drawing.")) {
     state.habits.lesson = one.rule->id;
     state.explain_open = true;
     state.habits.errors_open = false;
@@ -177,8 +177,8 @@ bool error_field(Frame& frame, UiState& state, Column& column) {
   ImGui::SetCursorScreenPos({column.left, column.y});
   if (state.habits.errors_wanted) ImGui::SetKeyboardFocusHere();
   state.habits.errors_wanted = false;
-  bool changed = ImGui::InputTextMultiline("##error", &state.habits.error_text, size);
-  mark(frame, "meaning/text");
+  bool changed = edit_lines(frame, "meaning/text", state.habits.error_text, size,
+                            "The message of a loader: one line or whole tracebacks.");
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor(2);
   ImGui::PopFont();
@@ -203,11 +203,13 @@ void draw_explain(Frame& frame, UiState& state) {
   state.explain_height = end_panel_content(frame, panel);
   const Column& column = panel.all;
   float wide = button_size(frame, "Close").x;
-  if (button(frame, "explain/error", "Explain an error message", {column.left, column.y})) {
+  if (button(frame, "explain/error", "Explain an error message", Action::kExplainError,
+             {column.left, column.y})) {
     state.explain_open = false;
     run(Action::kExplainError, frame, state);
   }
-  if (button(frame, "explain/close", "Close", {column.right - wide, column.y}))
+  if (button(frame, "explain/close", "Close", "Closes this panel.  (Esc)",
+             {column.right - wide, column.y}))
     state.explain_open = false;
   if (!state.explain_open) state.habits.lesson.clear();
   end_overlay();
@@ -231,7 +233,8 @@ void draw_error_meaning(Frame& frame, UiState& state) {
     draw_meaning(frame, state, column, *frame.snapshot.explained);
   habits.errors_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
-  if (button(frame, "meaning/close", "Close", {panel.all.right - wide, panel.all.y}))
+  if (button(frame, "meaning/close", "Close", "Closes this panel.  (Esc)",
+             {panel.all.right - wide, panel.all.y}))
     habits.errors_open = false;
   end_overlay();
 }

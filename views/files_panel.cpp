@@ -20,15 +20,21 @@ std::string state_text(const FileShare& share) {
   return text;
 }
 
+std::string file_tip(const FileShare& share) {
+  std::string text = printable(share.path) + "\n" + state_text(share);
+  if (share.rank) text += fmt::format("\nrank {}. A click lists its tensors.", *share.rank);
+  return text;
+}
+
 void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare& share,
                    std::uint64_t most, std::size_t number) {
   const float height = frame.px(24), middle = column.y + height / 2;
   const bool is_bad = share.mark > 1;
   ImGui::SetCursorScreenPos({column.left, column.y});
   const std::string id = fmt::format("overview/file/{}", number);
-  const bool clicked = ImGui::InvisibleButton(id.c_str(), {column.width(), height});
+  const auto tip = [&] { return file_tip(share); };
+  const bool clicked = row_control(frame, id.c_str(), id, {column.width(), height}, false, tip);
   const bool lit = ImGui::IsItemHovered();
-  mark(frame, id);
   if (clicked && share.rank) {
     state.filter = fmt::format("rank:{}", *share.rank);
     frame.emit(FilterCommand{state.filter});
@@ -57,11 +63,6 @@ void draw_file_row(Frame& frame, UiState& state, Column& column, const FileShare
         frame.px(2));
   text_until(column.draw, frame.fonts.small, column.right, middle,
              is_bad ? frame.theme.text : frame.theme.quiet, said);
-  if (lit && !frame.stable)
-    tooltip(
-        frame,
-        share.path + "\n" + said +
-            (share.rank ? fmt::format("\nrank {}. A click lists its tensors.", *share.rank) : ""));
   focus_ring(frame, column.draw);
   column.y += height;
 }

@@ -16,6 +16,7 @@
 #include "core/session/session.h"
 #include "views/digest.h"
 #include "views/keys.h"
+#include "views/tab_order.h"
 #include "views/theme.h"
 #include "views/tile_layout.h"
 
@@ -64,7 +65,10 @@ struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
   bool wants_texts = false;                          // record every drawn text
   std::vector<TextMark> texts;
-  std::string tooltip;  // of the map, in the last frame
+  std::string tooltip;                                   // of the map, in the last frame
+  std::map<std::string, std::string, std::less<>> tips;  // what each control says of itself
+  std::string focused;                                   // the control with the keyboard
+  bool has_ring = false;                                 // the control with the keyboard is framed
 };
 
 struct Frame {
@@ -80,6 +84,7 @@ struct Frame {
   double now = 0;                                  // seconds, only for fades
   Marks* marks = nullptr;                          // for tests
   std::span<const JobState> concurrent_jobs = {};  // concurrent read-only jobs, besides `job`
+  TabOrder* tabs = nullptr;                        // the controls that Tab reaches
   bool stable = false;                             // a screenshot: nothing may depend on time
 
   float px(float units) const { return std::floor(units * scale + 0.5f); }

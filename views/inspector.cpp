@@ -103,15 +103,15 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
       right -= frame.px(22);
       ImGui::SetCursorScreenPos({right, column.y});
       const char* id = forward ? "finding/next" : "finding/previous";
-      if (ImGui::InvisibleButton(id, {frame.px(22), frame.px(22)}))
-        run(forward ? Action::kNextFinding : Action::kPreviousFinding, frame, state);
+      const Action action = forward ? Action::kNextFinding : Action::kPreviousFinding;
+      if (control(frame, id, {frame.px(22), frame.px(22)}, action)) run(action, frame, state);
       Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
       float x = right + frame.px(11), s = frame.px(4) * (forward ? 1.0f : -1.0f);
       column.draw->AddLine({x - s * 0.5f, middle - frame.px(4)}, {x + s * 0.5f, middle}, colour,
                            frame.px(1.5f));
       column.draw->AddLine({x + s * 0.5f, middle}, {x - s * 0.5f, middle + frame.px(4)}, colour,
                            frame.px(1.5f));
-      mark(frame, id);
+      focus_ring(frame, column.draw);
     }
   }
   std::string of = human_count(index + 1) + " of " + human_count(count);
@@ -141,19 +141,20 @@ std::optional<Command> command_to(const Snapshot& snapshot, const std::string& n
 void link_row(Frame& frame, const Column& column, float top, std::string_view id,
               const std::string& name, std::uint64_t offset) {
   ImGui::SetCursorScreenPos({column.left, top});
-  const bool clicked = ImGui::InvisibleButton(std::string(id).c_str(),
-                                              {column.width(), std::max(1.0f, column.y - top)});
+  const ImVec2 size{column.width(), std::max(1.0f, column.y - top)};
+  const bool clicked = control(frame, id, size, Tip([&] {
+                                 auto command = command_to(frame.snapshot, name, offset);
+                                 if (!command) return name;
+                                 return std::holds_alternative<SelectTensorCommand>(*command)
+                                            ? "Goes to the tensor " + name + "."
+                                            : "Shows the bytes of the file " + name + ".";
+                               }));
   focus_ring(frame, column.draw);
-  mark(frame, std::string(id));
   if (!ImGui::IsItemHovered() && !clicked) return;
   auto command = command_to(frame.snapshot, name, offset);
   if (!command) return;
   const float line = column.y - frame.px(3);
   column.draw->AddLine({column.left, line}, {column.right, line}, frame.theme.quiet);
-  if (!frame.stable)
-    tooltip(frame, std::holds_alternative<SelectTensorCommand>(*command)
-                       ? "Go to the tensor"
-                       : "Show the bytes of the file");
   if (clicked) frame.emit(std::move(*command));
 }
 
@@ -206,17 +207,17 @@ void draw_evidence(Frame& frame, Column& column, const Finding& finding) {
 }
 
 // Clickable text on a line of its own.
-bool link(Frame& frame, const Column& column, const char* id, std::string_view text) {
+bool link(Frame& frame, const Column& column, const char* id, std::string_view text,
+          const Tip& tip) {
   float middle = column.y + frame.px(11);
   float width =
       text_from(column.draw, frame.fonts.small, column.left, middle, frame.theme.text, text);
   ImGui::SetCursorScreenPos({column.left, column.y});
-  bool clicked = ImGui::InvisibleButton(id, {std::max(width, 1.0f), frame.px(22)});
+  bool clicked = control(frame, id, {std::max(width, 1.0f), frame.px(22)}, tip);
   column.draw->AddLine({column.left, middle + frame.px(9)},
                        {column.left + width, middle + frame.px(9)},
                        ImGui::IsItemHovered() ? frame.theme.text : frame.theme.line);
   focus_ring(frame, column.draw);
-  mark(frame, id);
   return clicked;
 }
 
@@ -236,7 +237,9 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
     if (shown == (state.subjects_open ? kMostSubjects : kShownSubjects)) break;
     ImGui::SetCursorScreenPos({column.left, column.y});
     ImGui::PushID(static_cast<int>(shown));
-    bool clicked = ImGui::InvisibleButton("subject", {column.width(), frame.px(22)});
+    const bool clicked = row_control(frame, "subject", fmt::format("subject/{}", shown),
+                                     {column.width(), frame.px(22)}, false,
+                                     Tip([&] { return subject + "\nGoes to it."; }));
     auto command = clicked || ImGui::IsItemHovered()
                        ? command_to(frame.snapshot, subject, offset_in(finding))
                        : std::nullopt;
@@ -248,9 +251,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
     if (lit)
       column.draw->AddLine({column.left, column.y + frame.px(20)},
                            {column.left + width, column.y + frame.px(20)}, frame.theme.quiet);
-    if (lit && !frame.stable) tooltip(frame, subject);
     focus_ring(frame, column.draw);
-    mark(frame, fmt::format("subject/{}", shown));
     ImGui::PopID();
     column.y += frame.px(22);
     ++shown;
@@ -261,7 +262,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& 
     if (state.subjects_open)  // longer lists are shown in the tensor list
       text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(11),
                 frame.theme.quiet, more + "; finding:* lists them");
-    else if (link(frame, column, "subject/more", more))
+    else if (link(frame, column, "subject/more", more, "Lists more of the affected names here."))
       state.subjects_open = true;
     column.y += frame.px(22);
   }
@@ -407,7 +408,8 @@ void draw_other_tensor(Frame& frame, Column& column) {
   if (picture != nullptr && picture->finding && *picture->finding < findings.size()) {
     std::size_t index = *picture->finding;
     if (link(frame, column, "finding/own",
-             "Show the finding about this tensor: " + findings[index].rule)) {
+             "Show the finding about this tensor: " + findings[index].rule,
+             "Shows the finding that names this tensor.")) {
       frame.emit(SelectFindingCommand{index});
       frame.emit(SelectTensorCommand{std::string(fqn)});  // the finding selects its first tensor
     }
@@ -439,8 +441,9 @@ void draw_calm(Frame& frame, UiState& state, Column& column) {
                  one.needs.find("--against") != one.needs.npos;
         });
     column.y += frame.px(10);
-    if (wants_expectation && link(frame, column, "expect/open",
-                                  "Set the expected shapes  " + to_text(key_of(Action::kExpect))))
+    if (wants_expectation &&
+        link(frame, column, "expect/open",
+             "Set the expected shapes  " + to_text(key_of(Action::kExpect)), Action::kExpect))
       run(Action::kExpect, frame, state);
     if (wants_expectation) column.y += frame.px(22);
   }

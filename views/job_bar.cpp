@@ -145,15 +145,17 @@ float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of,
   if (job.stopping) return right;
   std::string verb(job.verb);
   ImVec2 size = button_size(frame, "Cancel");
-  if (button(frame, ("job/cancel" + of).c_str(), "Cancel", {right - size.x, middle - size.y / 2}))
+  if (button(frame, ("job/cancel" + of).c_str(), "Cancel",
+             job.writes ? "Stops. What is finished stays and can be resumed."
+                        : "Stops. Nothing is written by this job.",
+             {right - size.x, middle - size.y / 2}))
     frame.emit(CancelCommand{verb});
-  if (ImGui::IsItemHovered() && !frame.stable)
-    tooltip(frame, job.writes ? "Stops. What is finished stays and can be resumed."
-                              : "Stops. Nothing is written by this job.");
   float end = right - size.x - frame.px(8);
   const char* label = job.paused ? "Go on" : "Pause";
   ImVec2 size_of_button = button_size(frame, label);
   if (button(frame, ("job/pause" + of).c_str(), label,
+             Tip(job.paused ? "Goes on with this job." : "Pauses this job. F9 pauses all.",
+                 Action::kPause),
              {end - size_of_button.x, middle - size.y / 2})) {
     if (job.paused)
       frame.emit(ContinueCommand{verb});

@@ -39,10 +39,14 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
     ImGui::SetKeyboardFocusHere();
     state.filter_wanted = false;
   }
-  bool changed =
-      ImGui::InputTextWithHint("##filter", "name  finding:*  dtype:  rank:", &state.filter);
+  InputLook look;
+  look.hint = "name  finding:*  dtype:  rank:";
+  const Tip tip(
+      "Lists only tensors that pass: parts of a name, ~letters in their order, finding:, "
+      "dtype:, rank:, ndim:, shape:. Esc clears it.",
+      Action::kFilter);
+  bool changed = edit_line(frame, "filter", state.filter, look, tip);
   bool active = ImGui::IsItemActive();
-  mark(frame, "filter");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
@@ -56,13 +60,13 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
                 frame.px(4));
   if (!state.filter.empty()) {
     ImGui::SetCursorScreenPos({column.right - frame.px(26), at.y});
-    if (ImGui::InvisibleButton("filter/clear", {frame.px(26), height}))
+    if (control(frame, "filter/clear", {frame.px(26), height}, "Clears the filter."))
       set_filter_text(frame, state, "");
     Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
     float x = column.right - frame.px(13), y = at.y + height / 2, s = frame.px(3.5f);
     draw->AddLine({x - s, y - s}, {x + s, y + s}, colour, frame.px(1.4f));
     draw->AddLine({x - s, y + s}, {x + s, y - s}, colour, frame.px(1.4f));
-    mark(frame, "filter/clear");
+    focus_ring(frame, draw);
   }
   column.y += height + frame.px(18);
 }
@@ -78,10 +82,11 @@ float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
   std::string letters = letters_instead(state.filter);
   if (!letters.empty() &&
       chip_button(frame, "list/letters", column.left, column.y,
-                  elide_end("Try " + letters, column.width() - frame.px(20), measure), &drawn))
+                  elide_end("Try " + letters, column.width() - frame.px(20), measure), &drawn,
+                  "Lists tensors whose names have these letters in this order."))
     set_filter_text(frame, state, letters);
   if (!letters.empty()) column.y += frame.px(30);
-  if (chip_button(frame, "list/all", column.left, column.y, "Show all", &drawn))
+  if (chip_button(frame, "list/all", column.left, column.y, "Show all", &drawn, Action::kShowAll))
     set_filter_text(frame, state, "");
   column.y += frame.px(22);
   return column.y - from;
@@ -95,9 +100,8 @@ void draw_table_chip(Frame& frame, UiState& state, const Column& column, const s
   float x = column.right - frame.px(26) - width, drawn = 0;
   if (x < column.left + head_width) return;
   if (chip_button(frame, "list/table", x, column.y + text_height(frame.fonts.head) / 2, label,
-                  &drawn))
+                  &drawn, Action::kTable))
     run(Action::kTable, frame, state);
-  action_tooltip(Action::kTable, frame);
 }
 
 // The content below the list, sized so that the list keeps its room.
@@ -147,9 +151,8 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
   const char* label = frame.snapshot.mesh ? "yours" : "why?";
   float chip_width = text_width(frame.fonts.small, label) + frame.px(16), drawn = 0;
   if (chip_button(frame, "mesh/open", column.right - chip_width, column.y - frame.px(14), label,
-                  &drawn))
+                  &drawn, Action::kMesh))
     run(Action::kMesh, frame, state);
-  action_tooltip(Action::kMesh, frame);
   column.y += frame.px(4);
   if (mesh.ranks == 0) {  // no writers known: nothing to draw
     paragraph(frame, column, frame.fonts.small, frame.theme.quiet, mesh.text);
@@ -183,9 +186,9 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     add_frame(column.draw, {frame_min.x - 1, frame_min.y - 1}, {frame_max.x + 1, frame_max.y + 1},
               frame.theme.frame, frame.px(1), frame.px(2));
   ImGui::SetCursorScreenPos({column.left, column.y});
-  bool clicked = ImGui::InvisibleButton("mesh", {column.width(), total});
-  mark(frame, "mesh");
-  if (clicked || ImGui::IsItemHovered()) {
+  bool clicked = picture_control(frame, "mesh", {column.width(), total});
+  focus_ring(frame, column.draw);
+  if (mouse_is_over()) {
     ImVec2 mouse = ImGui::GetMousePos();
     auto c = static_cast<std::uint32_t>(std::clamp((mouse.x - column.left) / width, 0.0f,
                                                    static_cast<float>(mesh.grid.columns - 1)));

@@ -1,3 +1,4 @@
+#include "views/controls.h"
 #include "views/look_panels.h"
 
 #include <algorithm>
@@ -52,14 +53,15 @@ void close_looks(Frame& frame, UiState& state) {
 void draw_look_chips(Frame& frame, UiState& state, Column& column, bool of_finding) {
   float width = 0;
   const char* id = of_finding ? "finding/bytes" : "tile/bytes";
-  if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width))
+  if (chip_button(frame, id, column.left, column.y + frame.px(11), "Show the bytes", &width,
+                  of_finding ? Action::kShowFindingBytes : Action::kShowBytes))
     show_bytes(frame, state, of_finding);
   float x = column.left + width + frame.px(8);
-  if (!of_finding &&
-      chip_button(frame, "tile/values", x, column.y + frame.px(11), "Show the values", &width))
+  if (!of_finding && chip_button(frame, "tile/values", x, column.y + frame.px(11),
+                                 "Show the values", &width, Action::kShowValues))
     show_values(frame, state);
   if (of_finding && chip_button(frame, "finding/explain", x, column.y + frame.px(11),
-                                "Explain this rule", &width))
+                                "Explain this rule", &width, Action::kExplain))
     run(Action::kExplain, frame, state);
   column.y += frame.px(of_finding ? 40 : 32);
 }

@@ -88,10 +88,9 @@ void follow_mouse(Frame& frame, const Column& column, const LayerMatrix& matrix,
   const float high = area.high * static_cast<float>(matrix.kinds.size());
   ImGui::SetCursorScreenPos({area.left, area.top});
   const std::string id = fmt::format("overview/matrix/{}", number);
-  const bool clicked = ImGui::InvisibleButton(id.c_str(), {std::max(1.0f, wide), high});
-  mark(frame, id);
+  const bool clicked = picture_control(frame, id, {std::max(1.0f, wide), high});
   focus_ring(frame, column.draw);
-  if (!clicked && !ImGui::IsItemHovered()) return;
+  if (!mouse_is_over()) return;
   const ImVec2 mouse = ImGui::GetMousePos();
   const auto row = static_cast<std::size_t>(std::clamp(
       (mouse.x - area.left) / area.wide, 0.0f, static_cast<float>(matrix.layers.size() - 1)));
@@ -149,7 +148,8 @@ void draw_matrices(Frame& frame, UiState& state, Column& column) {
     x -= text_width(frame.fonts.small, label) + frame.px(16);
     float drawn = 0;
     if (chip_button(frame, fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), x,
-                    top + frame.px(7), label, &drawn))
+                    top + frame.px(7), label, &drawn,
+                    std::string("Colours the cells by ") + kMatrixNames[i] + "."))
       state.matrix_by = by;
     x -= frame.px(8);
   }

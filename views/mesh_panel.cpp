@@ -47,7 +47,8 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
   if (!first || !frame.snapshot.mesh) {
     ImGui::PushID(number);
     float wide = text_width(frame.fonts.small, "use") + frame.px(18);
-    if (chip_button(frame, "take", column.right - wide, middle, "use", &width))
+    if (chip_button(frame, "take", column.right - wide, middle, "use", &width,
+                    "Writes this mesh into the field below."))
       state.mesh_text = typed_as(guess.mesh);
     mark(frame, fmt::format("mesh/take/{}", number));
     ImGui::PopID();
@@ -75,9 +76,9 @@ void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at
                    float height) {
   ImGui::SetCursorScreenPos(at);
   ImVec2 size{width * static_cast<float>(grid.columns), height * static_cast<float>(grid.rows)};
-  bool clicked = ImGui::InvisibleButton("mesh/cells", size);
-  mark(frame, "mesh/cells");
-  if (!clicked && !ImGui::IsItemHovered()) return;
+  bool clicked = picture_control(frame, "mesh/cells", size);
+  focus_ring(frame, ImGui::GetWindowDrawList());
+  if (!mouse_is_over()) return;
   ImVec2 mouse = ImGui::GetMousePos();
   auto cell = [](float from, float to, float side, std::uint32_t count) {
     return static_cast<std::uint32_t>(
@@ -150,7 +151,8 @@ void draw_axes(Frame& frame, UiState& state, Column& column) {
     float wide = text_width(frame.fonts.small, text) + frame.px(16);
     if (x + wide > column.right) break;
     ImGui::PushID(static_cast<int>(a));
-    bool pressed = chip_button(frame, "axis", x, middle, text, &drawn);
+    bool pressed = chip_button(frame, "axis", x, middle, text, &drawn,
+                               a == 0 ? "The outermost axis." : "Moves this axis outwards by one.");
     if (pressed && a > 0) moved = a;
     mark(frame, fmt::format("mesh/axis/{}", a));
     ImGui::PopID();
@@ -176,7 +178,8 @@ void draw_line(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "SET THE MESH");
   float height = frame.px(34);
   text_field(frame, column.draw, "mesh/text", "dp=4,tp=2", {column.left, column.y},
-             {column.width(), height}, state.mesh_text);
+             {column.width(), height}, state.mesh_text,
+             "Names and sizes of the axes, outermost first: dp=4,tp=2.");
   column.y += height + frame.px(8);
   draw_axes(frame, state, column);
   std::string wrong = objection(frame, state.mesh_text);
@@ -190,18 +193,22 @@ void draw_line(Frame& frame, UiState& state, Column& column) {
 void draw_mesh_buttons(Frame& frame, UiState& state, const Column& column) {
   float right = column.right;
   bool can = !state.mesh_text.empty() && parse_mesh(state.mesh_text).has_value();
-  auto place = [&](const char* id, const char* label, ButtonStyle style) {
+  auto place = [&](const char* id, const char* label, const char* tip, ButtonStyle style) {
     right -= button_size(frame, label).x;
-    bool clicked = button(frame, id, label, {right, column.y}, style);
+    bool clicked = button(frame, id, label, tip, {right, column.y}, style);
     right -= frame.px(10);
     return clicked;
   };
-  if (can &&
-      (place("mesh/use", "Use this mesh", ButtonStyle::kPrimary) || frame.pressed({Key::kEnter})))
+  if (can && (place("mesh/use", "Use this mesh", "Checks and plans again with this mesh.  (Enter)",
+                    ButtonStyle::kPrimary) ||
+              frame.pressed({Key::kEnter})))
     emit_mesh(frame, state, state.mesh_text);
-  if (frame.snapshot.mesh && place("mesh/forget", "Infer it again", ButtonStyle::kPlain))
+  if (frame.snapshot.mesh &&
+      place("mesh/forget", "Infer it again", "Forgets your mesh, checks and plans again.",
+            ButtonStyle::kPlain))
     emit_mesh(frame, state, "");
-  if (place("mesh/close", "Close", ButtonStyle::kPlain)) state.mesh_open = false;
+  if (place("mesh/close", "Close", "Closes this panel.  (Esc)", ButtonStyle::kPlain))
+    state.mesh_open = false;
 }
 
 }  // namespace

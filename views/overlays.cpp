@@ -24,6 +24,7 @@ bool begin_overlay(Frame& frame, const char* id, ImVec2 size, Column& column) {
   ImVec2 min{std::floor((screen.x - size.x) / 2),
              std::floor(std::max(frame.px(24), (screen.y - size.y) * 0.4f))};
   ImVec2 max{min.x + size.x, min.y + size.y};
+  if (frame.tabs != nullptr) frame.tabs->cover();
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->AddRectFilled(min, max, frame.theme.side, frame.px(8));
   draw->AddRect(min, max, frame.theme.strong_line, frame.px(8));

@@ -104,13 +104,16 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
     float middle = column.y + height / 2;
     ImGui::SetCursorScreenPos({column.left, column.y});
     std::string id = "overview/" + share.name;
-    bool clicked = ImGui::InvisibleButton(id.c_str(), {column.width(), height});
+    const bool clicked =
+        row_control(frame, id.c_str(), id, {column.width(), height}, false, Tip([&] {
+                      return share.name + ": " + plural(share.tensors, "tensor") +
+                             (share.filter.empty() ? "." : ". A click lists them.");
+                    }));
     bool lit = ImGui::IsItemHovered() && !share.filter.empty();
     if (clicked && !share.filter.empty()) {
       state.filter = share.filter;
       frame.emit(FilterCommand{share.filter});
     }
-    mark(frame, id);
     text_from(column.draw, mono, column.left, middle,
               lit ? frame.theme.text : mix(frame.theme.quiet, frame.theme.text, 0.6f), texts[i]);
     double value = in_bytes ? share.bytes : static_cast<double>(share.tensors);
@@ -126,8 +129,6 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
                            ? human_bytes(static_cast<std::uint64_t>(std::min(share.bytes, 1e18)))
                            : plural(share.tensors, "tensor");
     text_until(column.draw, small, column.right, middle, frame.theme.quiet, said);
-    if (lit && !frame.stable)
-      tooltip(frame, share.name + ": " + plural(share.tensors, "tensor") + ". A click lists them.");
     focus_ring(frame, column.draw);
     column.y += height;
   }

@@ -97,10 +97,11 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   ImGui::SetNextItemWidth(column.width());
   if (state.palette_wanted) ImGui::SetKeyboardFocusHere();
   state.palette_wanted = false;
-  if (ImGui::InputTextWithHint("##command", "A command, tensor, finding, rank or file",
-                               &state.palette_text))
+  InputLook look;
+  look.hint = "A command, tensor, finding, rank or file";
+  if (edit_line(frame, "palette/text", state.palette_text, look,
+                "A part of a name. Arrows choose a row, Enter takes it, Esc closes the list."))
     state.palette_row = state.palette_first = 0;
-  mark(frame, "palette/text");
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   ImGui::PopFont();
@@ -114,9 +115,14 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
       max{column.right + frame.px(8), column.y + line};
   ImGui::SetCursorScreenPos(min);
   ImGui::PushID(static_cast<int>(i));
-  const bool clicked = ImGui::InvisibleButton("command", {max.x - min.x, line});
   const bool is_chosen = static_cast<int>(i) == state.palette_row;
   const bool possible = row.place != nullptr || is_possible(row.action->action, frame, state);
+  const std::string whole = row.place != nullptr ? row.place->name : std::string(row.action->name);
+  const auto tip = [&] {
+    return printable(whole) + (possible ? "  (Enter)" : "\nNot possible in this state.");
+  };
+  const bool clicked =
+      row_control(frame, "command", "palette/" + whole, {max.x - min.x, line}, is_chosen, tip);
   if (is_chosen || ImGui::IsItemHovered())
     column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
   const float middle = column.y + line / 2;
@@ -131,8 +137,7 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
                                : std::string(row.action->name);
   text_from(column.draw, frame.fonts.small, column.left, middle,
             possible ? frame.theme.text : frame.theme.head, name);
-  mark(frame,
-       "palette/" + (row.place != nullptr ? row.place->name : std::string(row.action->name)));
+  focus_ring(frame, column.draw);
   ImGui::PopID();
   column.y += line;
   return possible && (clicked || (is_chosen && frame.pressed({Key::kEnter})));

@@ -1,6 +1,7 @@
 // The regions of the window, one file each.
 #pragma once
 
+#include "views/controls.h"
 #include "views/ui_state.h"
 #include "views/widgets.h"
 

@@ -6,6 +6,7 @@
 
 #include "core/repair/run/outlook_words.h"
 #include "views/actions.h"
+#include "views/controls.h"
 #include "views/imgui_versions.h"
 #include "views/plan_parts.h"
 #include "views/text.h"
@@ -14,18 +15,25 @@ namespace shw {
 namespace {
 
 // A text input with a button; true if either is activated.
-bool path_with(Frame& frame, Column& column, const char* id, const char* hint, std::string& text,
-               const char* first, const char* second, bool* second_clicked) {
+struct PathButton {
+  const char* label = nullptr;
+  const char* tip = nullptr;
+};
+bool path_with(Frame& frame, Column& column, const char* id, const char* hint, const char* tip,
+               std::string& text, PathButton first, PathButton second, bool* second_clicked) {
   float gap = frame.px(8), height = frame.px(30);
-  float wide = column.width() - button_size(frame, first).x - gap;
-  if (second != nullptr) wide -= button_size(frame, second).x + gap;
-  bool go = text_field(frame, column.draw, id, hint, {column.left, column.y}, {wide, height}, text);
+  float wide = column.width() - button_size(frame, first.label).x - gap;
+  if (second.label != nullptr) wide -= button_size(frame, second.label).x + gap;
+  bool go =
+      text_field(frame, column.draw, id, hint, {column.left, column.y}, {wide, height}, text, tip);
   float x = column.left + wide + gap;
-  go = button(frame, fmt::format("{}-{}", id, first).c_str(), first, {x, column.y}) || go;
-  x += button_size(frame, first).x + gap;
-  if (second != nullptr)
-    *second_clicked =
-        button(frame, fmt::format("{}-{}", id, second).c_str(), second, {x, column.y});
+  go = button(frame, fmt::format("{}-{}", id, first.label).c_str(), first.label, first.tip,
+              {x, column.y}) ||
+       go;
+  x += button_size(frame, first.label).x + gap;
+  if (second.label != nullptr)
+    *second_clicked = button(frame, fmt::format("{}-{}", id, second.label).c_str(), second.label,
+                             second.tip, {x, column.y});
   column.y += height + frame.px(8);
   return go;
 }
@@ -46,12 +54,14 @@ void draw_as_text(Frame& frame, UiState& state, Column& column) {
   push_font(frame.fonts.mono_small);
   ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
   ImGui::SetCursorScreenPos({column.left, column.y});
-  ImGui::InputTextMultiline("##plan-text", &state.plan.text, {column.width(), frame.px(220)});
-  mark(frame, "plan/text");
+  edit_lines(frame, "plan/text", state.plan.text, {column.width(), frame.px(220)},
+             "The plan as JSON.");
   ImGui::PopStyleColor();
   ImGui::PopFont();
   column.y += frame.px(228);
-  if (button(frame, "plan/text-use", "Use this text", {column.left, column.y}) &&
+  if (button(frame, "plan/text-use", "Use this text",
+             "Reads the text as the plan. The plan before it can be taken back.",
+             {column.left, column.y}) &&
       !state.plan.text.empty())
     frame.emit(EditPlanCommand{state.plan.text});
   column.y += frame.px(40);
@@ -71,7 +81,7 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
   float x = column.left, middle = column.y + frame.px(15);
   for (const auto& b : buttons) {
     if (!is_possible(b.action, frame, state)) continue;
-    if (button(frame, b.id, b.label, {x, column.y}, ButtonStyle::kQuiet))
+    if (button(frame, b.id, b.label, b.action, {x, column.y}, ButtonStyle::kQuiet))
       run(b.action, frame, state);
     x += button_size(frame, b.label).x + frame.px(8);
   }
@@ -118,10 +128,11 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
                   target.half_made.front() + ".");
     column.y += frame.px(6);
     if (is_possible(Action::kResume, frame, state)) {
-      if (button(frame, "plan/resume", "Go on with it", {column.left, column.y}))
+      if (button(frame, "plan/resume", "Go on with it", Action::kResume, {column.left, column.y}))
         run(Action::kResume, frame, state);
       float x = column.left + button_size(frame, "Go on with it").x + frame.px(8);
-      if (button(frame, "plan/roll-back", "Take it away", {x, column.y}, ButtonStyle::kQuiet))
+      if (button(frame, "plan/roll-back", "Take it away", Action::kRollBack, {x, column.y},
+                 ButtonStyle::kQuiet))
         run(Action::kRollBack, frame, state);
       column.y += frame.px(40);
     }
@@ -140,8 +151,9 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
       column.y += frame.px(36);
     }
     bool chosen = state.plan.device == device;
-    if (button(frame, ("plan/device/" + device).c_str(), label, {x, column.y},
-               chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+    if (button(frame, ("plan/device/" + device).c_str(), label,
+               "Makes the repair on this device. The bytes are the same on every device.",
+               {x, column.y}, chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
       state.plan.device = device;
     x += wide + frame.px(8);
   };
@@ -173,7 +185,9 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
        "hash " + frame.snapshot.edits->edit().hash.substr(0, 12));
   bool load = false;
   bool save = path_with(frame, column, "plan/file", "plan.json: save it here, or load it",
-                        state.plan.file, "Save", "Load", &load);
+                        "The file of the plan.", state.plan.file,
+                        {"Save", "Writes the plan into this file.  (Enter)"},
+                        {"Load", "Reads the plan from this file."}, &load);
   if (!state.plan.file.empty() && load) {
     frame.emit(LoadPlanCommand{state.plan.file});
   } else if (!state.plan.file.empty() && save) {
@@ -186,7 +200,8 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
     column.y += frame.px(6);
   }
   const char* label = state.plan.text_open ? "Close the text" : "Edit as text";
-  if (button(frame, "plan/as-text", label, {column.left, column.y}, ButtonStyle::kQuiet))
+  if (button(frame, "plan/as-text", label, "Shows or hides the plan as JSON, to edit it.",
+             {column.left, column.y}, ButtonStyle::kQuiet))
     state.plan.text_open = !state.plan.text_open, state.plan.reveal_text = 3;
   column.y += frame.px(40);
   if (state.plan.text_open) draw_as_text(frame, state, column);
@@ -206,7 +221,9 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
                          ? s.target->path
                          : s.options.checkpoint + "-repaired";
   bool dry =
-      path_with(frame, column, "plan/out", hint.c_str(), state.out, "Dry run", nullptr, nullptr);
+      path_with(frame, column, "plan/out", hint.c_str(),
+                "The folder of the result, which does not exist yet.", state.out,
+                {"Dry run", "Says what the repair takes. Writes nothing.  (Ctrl+D)"}, {}, nullptr);
   if (dry) run(Action::kDryRun, frame, state);
   if (s.target != nullptr && s.target->typed_path == state.out)
     draw_place(frame, state, column, *s.target);

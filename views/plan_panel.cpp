@@ -25,7 +25,8 @@ bool draw_path(Frame& frame, Column& column, const char* id, const std::string& 
                std::string& text) {
   float height = frame.px(34);
   bool entered = text_field(frame, column.draw, id, hint.c_str(), {column.left, column.y},
-                            {column.width(), height}, text);
+                            {column.width(), height}, text,
+                            "The checkpoint whose values fill the lost elements.  (Enter)");
   column.y += height + frame.px(8);
   return entered;
 }
@@ -42,15 +43,18 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
   const std::string& now = frame.snapshot.options.fill;
   bool other = state.fill_open || now.starts_with("from:");
   struct {
-    const char *id, *label;
+    const char *id, *label, *tip;
     bool chosen;
   } choices[] = {{"plan/fill-cast", "Master weights from the weights, zeros elsewhere",
+                  "Plans again: a lost master weight is cast from its weight, all else is zero.",
                   !other && (now.empty() || now == "cast")},
-                 {"plan/fill-zero", "Zeros", !other && now == "zero"},
-                 {"plan/fill-from", "Another checkpoint", other}};
+                 {"plan/fill-zero", "Zeros", "Plans again: every lost element becomes zero.",
+                  !other && now == "zero"},
+                 {"plan/fill-from", "Another checkpoint",
+                  "Takes lost elements from another checkpoint, whose path you type.", other}};
   float x = column.left;
   for (const auto& choice : choices) {
-    bool clicked = button(frame, choice.id, choice.label, {x, column.y},
+    bool clicked = button(frame, choice.id, choice.label, choice.tip, {x, column.y},
                           choice.chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet);
     x += button_size(frame, choice.label).x + frame.px(8);
     if (!clicked) continue;
@@ -79,7 +83,10 @@ void draw_plan_buttons(Frame& frame, UiState& state, const Column& column) {
   for (auto& b : buttons) {
     if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
     right -= button_size(frame, b.label).x;
-    if (button(frame, b.id, b.label, {right, column.y}, b.style)) {
+    const Tip tip = b.action != Action::kPalette
+                        ? Tip(b.action)
+                        : Tip("Closes the plan. Nothing is written.  (Esc)");
+    if (button(frame, b.id, b.label, tip, {right, column.y}, b.style)) {
       if (b.action != Action::kPalette)
         run(b.action, frame, state);
       else

@@ -4,6 +4,7 @@
 #include <imgui.h>
 #include <algorithm>
 
+#include "views/controls.h"
 #include "views/plan_parts.h"
 #include "views/text.h"
 
@@ -32,7 +33,9 @@ std::string loss_text(const Operation& operation) {
 bool draw_switch(Frame& frame, ImDrawList* draw, const std::string& id, ImVec2 at, bool on) {
   float size = frame.px(18);
   ImGui::SetCursorScreenPos(at);
-  bool clicked = ImGui::InvisibleButton(id.c_str(), {size, size});
+  bool clicked = control(frame, id, {size, size},
+                         on ? "Switches this step off, and steps that need it."
+                            : "Switches this step on, and steps that it needs.");
   ImVec2 end{at.x + size, at.y + size};
   const Theme& theme = frame.theme;
   draw->AddRectFilled(at, end, ImGui::IsItemHovered() ? theme.raised_hover : theme.field,
@@ -45,7 +48,6 @@ bool draw_switch(Frame& frame, ImDrawList* draw, const std::string& id, ImVec2 a
     draw->AddLine(b, c, theme.text, frame.px(2));
   }
   focus_ring(frame, draw);
-  mark(frame, id);
   return clicked;
 }
 
@@ -79,7 +81,9 @@ void draw_unfold(Frame& frame, UiState& state, const Column& column, float middl
   std::string label = open ? "show fewer" : fmt::format("show all {}", human_count(count));
   float width = text_width(frame.fonts.small, label) + frame.px(16);
   std::string id = fmt::format("plan/tensors/{}", step.index + 1);
-  if (!chip_button(frame, id.c_str(), column.right - width, middle, label, &width)) return;
+  if (!chip_button(frame, id.c_str(), column.right - width, middle, label, &width,
+                   "Shows all names of this step, or the first ones."))
+    return;
   if (open)
     state.plan.unfolded.erase(step.index);
   else

@@ -20,9 +20,11 @@ void draw_question(Frame& frame, UiState& state) {
   paragraph(frame, column, frame.fonts.text, frame.theme.text, question);
   const float top = column.bottom - frame.px(22) - button_size(frame, row.name).y;
   float right = column.right - button_size(frame, row.name).x;
-  const bool yes = button(frame, "question/yes", row.name, {right, top}, ButtonStyle::kPlain);
+  const bool yes = button(frame, "question/yes", row.name, "Does what the title says.",
+                          {right, top}, ButtonStyle::kPlain);
   right -= frame.px(10) + button_size(frame, "Cancel").x;
-  const bool no = button(frame, "question/no", "Cancel", {right, top}, ButtonStyle::kPrimary);
+  const bool no = button(frame, "question/no", "Cancel", "Does nothing.  (Esc)", {right, top},
+                         ButtonStyle::kPrimary);
   end_overlay();
   if (yes) row.run(frame, state);
   if (yes || no) state.asked.reset();

@@ -55,19 +55,23 @@ void draw_report(Frame& frame, UiState& state) {
   float height = frame.px(34), wide = button_size(frame, "Write there").x;
   bool enter = text_field(frame, column.draw, "report/path", "beside the checkpoint",
                           {column.left, column.y}, {column.width() - wide - frame.px(10), height},
-                          habits.report_path);
-  if (button(frame, "report/again", "Write there", {column.right - wide, column.y + frame.px(2)}) ||
+                          habits.report_path,
+                          "Where the next report goes: a folder, or a new file.  (Enter writes)");
+  if (button(frame, "report/again", "Write there", "Writes the report there, over nothing.",
+             {column.right - wide, column.y + frame.px(2)}) ||
       enter)
     ask_for_report(frame, state);
   column.y += height;
   habits.report_height = end_panel_content(frame, panel);
-  if (button(frame, "report/copy", "Copy the path", {panel.all.left, panel.all.y})) {
+  if (button(frame, "report/copy", "Copy the path", "Copies the path of the report.",
+             {panel.all.left, panel.all.y})) {
     ImGui::SetClipboardText(written.path.c_str());
     show_toast(frame, state, "Copied " + written.path);
     habits.report_open = false;
   }
   float close = button_size(frame, "Close").x;
-  if (button(frame, "report/close", "Close", {panel.all.right - close, panel.all.y}))
+  if (button(frame, "report/close", "Close", "Closes this panel.  (Esc)",
+             {panel.all.right - close, panel.all.y}))
     habits.report_open = false;
   end_overlay();
 }

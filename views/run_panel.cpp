@@ -4,13 +4,14 @@
 
 #include <imgui.h>
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/imgui_versions.h"
-#include "views/parts.h"
+#include "views/run_parts.h"
 #include "views/text.h"
 
 namespace shw {
@@ -18,9 +19,14 @@ namespace {
 
 constexpr float kStepRow = 44;
 
-// Right ends of the columns, as parts of the width.
+bool has_numbers(const Frame& frame) {
+  return frame.digest.run != nullptr && frame.snapshot.run_numbers != nullptr &&
+         !frame.digest.run->rows.empty();
+}
+
+// Left ends of the columns.
 struct RunColumns {
-  float name, time, bytes, lost, differs;
+  float name, time, bytes, lost, norm, differs;
 };
 
 RunColumns run_columns(const Frame& frame, float left, float right) {
@@ -30,14 +36,20 @@ RunColumns run_columns(const Frame& frame, float left, float right) {
   columns.time = left + wide * 0.30f;
   columns.bytes = left + wide * 0.46f;
   columns.lost = left + wide * 0.56f;
-  columns.differs = left + wide * 0.68f;
+  columns.norm = columns.differs = left + wide * 0.68f;
+  if (has_numbers(frame)) columns.differs = left + wide * 0.80f;
   return columns;
 }
 
-Sign sign_of_step(const verbs::RunStep& step) {
+// The worst of what the check and the numbers say.
+Sign sign_of_step(const Frame& frame, std::size_t at) {
+  const verbs::RunStep& step = frame.snapshot.run->steps[at];
+  const RunCell* all = has_numbers(frame) ? &frame.digest.run->cell(0, at) : nullptr;
+  if (all != nullptr && all->nan != 0) return Sign::kBad;
   if (!step.is_known) return Sign::kQuiet;
   if (step.is_error) return Sign::kBad;
   if (step.verdict == Verdict::kFindings || step.has_hint) return Sign::kWarn;
+  if (all != nullptr && all->infinite != 0) return Sign::kWarn;
   return step.verdict == Verdict::kClean ? Sign::kOk : Sign::kUnknown;
 }
 
@@ -52,12 +64,26 @@ std::string differs_text(const verbs::RunStep& step, bool is_oldest) {
   return step.differs.empty() ? "the same names and shapes" : step.differs;
 }
 
-void draw_run_step(Frame& frame, ImDrawList* draw, const verbs::RunStep& step, bool is_oldest,
-                   ImVec2 min, ImVec2 max) {
+// The norm of all modules of a step, or its NaN.
+void draw_step_norm(const Frame& frame, ImDrawList* draw, std::size_t step, float x, float end,
+                    float middle) {
+  if (!has_numbers(frame)) return;
+  const RunCell& cell = frame.digest.run->cell(0, step);
+  if (cell.state != RunCell::State::kCounted) return;
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  text_from(draw, frame.fonts.mono_small, x, middle,
+            cell.is_odd() ? frame.theme.bad : frame.theme.text,
+            elide_end(cell_number(cell), end - x - frame.px(10), mono));
+}
+
+void draw_run_step(Frame& frame, ImDrawList* draw, std::size_t at, ImVec2 min, ImVec2 max) {
+  const verbs::RunSteps& run = *frame.snapshot.run;
+  const verbs::RunStep& step = run.steps[at];
+  const bool is_oldest = at + 1 == run.steps.size() && run.not_read == 0;
   const RunColumns columns = run_columns(frame, min.x, max.x);
   const Theme& theme = frame.theme;
   const float first = min.y + frame.px(13), second = min.y + frame.px(31);
-  draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(step));
+  draw_sign(frame, draw, {min.x + frame.px(16), first}, frame.px(7), sign_of_step(frame, at));
   Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
   Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   auto put = [&](float x, float end, std::string_view text, Rgba ink) {
@@ -68,8 +94,8 @@ void draw_run_step(Frame& frame, ImDrawList* draw, const verbs::RunStep& step, b
             elide_middle(step.name, columns.time - columns.name - frame.px(10), mono));
   put(columns.time, columns.bytes, step.time, theme.quiet);
   if (step.files != 0) put(columns.bytes, columns.lost, human_bytes(step.bytes), theme.text);
-  put(columns.lost, columns.differs, lost_text(step),
-      step.files_lost != 0 ? theme.bad : theme.quiet);
+  put(columns.lost, columns.norm, lost_text(step), step.files_lost != 0 ? theme.bad : theme.quiet);
+  draw_step_norm(frame, draw, at, columns.norm, columns.differs, first);
   const std::string differs = differs_text(step, is_oldest);
   text_from(draw, frame.fonts.small, columns.differs, first,
             step.differs.empty() ? theme.quiet : theme.warn,
@@ -84,12 +110,13 @@ void draw_run_step(Frame& frame, ImDrawList* draw, const verbs::RunStep& step, b
 
 void draw_heads(Frame& frame, ImDrawList* draw, float left, float right, float y) {
   const RunColumns columns = run_columns(frame, left, right);
-  const std::array<std::pair<float, const char*>, 5> heads{
-      {{columns.name, "STEP"},
-       {columns.time, "WRITTEN"},
-       {columns.bytes, "SIZE"},
-       {columns.lost, "FILES LOST"},
-       {columns.differs, "DIFFERS FROM THE STEP BEFORE"}}};
+  std::vector<std::pair<float, const char*>> heads{
+      {columns.name, "STEP"},
+      {columns.time, "WRITTEN"},
+      {columns.bytes, "SIZE"},
+      {columns.lost, "FILES LOST"},
+      {columns.differs, "DIFFERS FROM THE STEP BEFORE"}};
+  if (has_numbers(frame)) heads.insert(heads.end() - 1, {columns.norm, "NORM, NaN"});
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const float end = i + 1 < heads.size() ? heads[i + 1].first : right;
     Measure measure = [&](std::string_view t) { return text_width(frame.fonts.head, t); };
@@ -98,9 +125,12 @@ void draw_heads(Frame& frame, ImDrawList* draw, float left, float right, float y
   }
 }
 
-void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, std::size_t at,
+void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, const StepChoice& choice,
                bool compares) {
-  open_place(frame, state, OpenCommand{run.steps[at].path});
+  const std::size_t at = choice.step;
+  OpenCommand open{run.steps[at].path};
+  open.tensor = choice.tensor;
+  open_place(frame, state, std::move(open));
   if (!compares || at + 1 >= run.steps.size()) return;
   state.compare_open = true;
   state.compare_path = run.steps[at + 1].path;
@@ -112,7 +142,11 @@ bool follow_keys(Frame& frame, UiState& state, std::size_t rows) {
   if (is_covered(state)) return false;
   for (KeyPress key : frame.keys) {
     const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
-    if ((!down && !up) || key.alt || key.ctrl) continue;
+    if ((!down && !up) || key.alt) continue;
+    if (key.ctrl) {
+      if (has_numbers(frame)) move_module(*frame.digest.run, state.run, down ? 1 : -1);
+      continue;
+    }
     state.run.row += down ? 1 : -1;
     state.run.reveal = true;
   }
@@ -141,24 +175,83 @@ std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const ve
       const auto at = static_cast<std::size_t>(i);
       ImVec2 min = ImGui::GetCursorScreenPos(), max{min.x + width, min.y + line};
       ImGui::PushID(i);
-      if (ImGui::InvisibleButton("step", {width, line})) clicked = at;
+      const auto tip = [&] {
+        return run.steps[at].path + "\n" + run.steps[at].headline +
+               "\nA click opens it. Shift and a click compare it with the step before it.";
+      };
+      const std::string name = frame.marks != nullptr ? fmt::format("run/step/{}", i) : "";
+      if (row_control(frame, "step", name, {width, line}, i == state.run.row, tip)) clicked = at;
       ImDrawList* draw = ImGui::GetWindowDrawList();
       if (i == state.run.row || ImGui::IsItemHovered())
         draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
-      draw_run_step(frame, draw, run.steps[at], at + 1 == run.steps.size() && run.not_read == 0,
-                    min, max);
-      if (ImGui::IsItemHovered() && !frame.stable)
-        tooltip(frame, run.steps[at].path + "\n" + run.steps[at].headline +
-                           "\nA click opens it. Shift and a click compare it with the step "
-                           "before it.");
+      draw_run_step(frame, draw, at, min, max);
       focus_ring(frame, draw);
-      if (frame.marks != nullptr) mark(frame, fmt::format("run/step/{}", i));
       ImGui::PopID();
     }
   }
   ImGui::PopStyleVar();
   end_region();
   return clicked;
+}
+
+std::string run_hint(const Frame& frame) {
+  const verbs::RunSteps& run = *frame.snapshot.run;
+  std::string hint =
+      "Enter or a click opens a step; with Shift it is compared with the step before it.";
+  if (has_numbers(frame)) hint += " Ctrl+Up and Ctrl+Down choose a module.";
+  hint += " New steps appear by themselves.";
+  if (run.not_read != 0) hint += " " + plural(run.not_read, "older entry") + " not shown.";
+  return hint;
+}
+
+StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
+  StepChoice choice{static_cast<std::size_t>(state.run.row), {}};
+  if (state.run.module && has_numbers(frame))
+    choice.tensor =
+        tensor_to_open(frame.snapshot, *frame.digest.run, *state.run.module, choice.step);
+  return choice;
+}
+
+// The button that counts the numbers of all steps, right-aligned; how much is to be read stands
+// beside it. Returns the left end.
+float draw_count_button(Frame& frame, UiState& state, float right, float middle) {
+  if (!is_possible(Action::kRunNumbers, frame, state)) return right;
+  const RunMatrix& matrix = *frame.digest.run;
+  const std::string label = matrix.counted == 0
+                                ? std::string("Count norms and NaN")
+                                : "Count " + plural(matrix.steps() - matrix.counted, "more step");
+  const ImVec2 size = button_size(frame, label);
+  right -= size.x;
+  const auto tip = [&] {
+    return "Reads every float element of every step, " + human_bytes(matrix.bytes_left) +
+           " at most, and shows the L2 norm, NaN and infinite elements of each module. It can be "
+           "paused and cancelled; what is counted stays.  (" +
+           to_text(key_of(Action::kRunNumbers)) + ")";
+  };
+  if (button(frame, "run/count", label, tip, {right, middle - size.y / 2}))
+    run(Action::kRunNumbers, frame, state);
+  right -= frame.px(12);
+  return right - text_until(ImGui::GetWindowDrawList(), frame.fonts.small, right, middle,
+                            frame.theme.quiet, "reads " + human_bytes(matrix.bytes_left));
+}
+
+// The list, and below it the matrix if there are numbers. Returns the step that was clicked.
+std::optional<StepChoice> draw_run_parts(Frame& frame, UiState& state, Column& column,
+                                         float bottom) {
+  const verbs::RunSteps& run = *frame.snapshot.run;
+  float list_bottom = bottom;
+  if (has_numbers(frame)) {
+    const float all = frame.px(kStepRow) * static_cast<float>(run.steps.size());
+    list_bottom = column.y + std::min(all, std::floor((bottom - column.y) * 0.4f));
+  }
+  std::optional<StepChoice> choice;
+  if (auto clicked =
+          draw_step_rows(frame, state, run, {{column.left, column.y}, {column.right, list_bottom}}))
+    choice = {*clicked, {}};
+  if (!has_numbers(frame)) return choice;
+  auto cell = draw_run_matrix(frame, state,
+                              {{column.left, list_bottom + frame.px(18)}, {column.right, bottom}});
+  return choice ? choice : cell;
 }
 
 }  // namespace
@@ -175,26 +268,26 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   }
   begin_region(frame, "run", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(24),
-                region.max.x - frame.px(24), region.min.y + frame.px(18)};
-  paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, run.path);
-  column.y += frame.px(22);
+                region.max.x - frame.px(24), region.min.y + frame.px(14)};
   const bool enter = follow_keys(frame, state, run.steps.size());
+  const float middle = column.y + frame.px(15);
+  const float end = draw_count_button(frame, state, column.right, middle) - frame.px(20);
+  Measure mono = [&](std::string_view t) { return text_width(frame.fonts.mono_small, t); };
+  text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet,
+            elide_middle(run.path, end - column.left, mono));
+  column.y += frame.px(42);
   draw_heads(frame, column.draw, column.left, column.right, column.y);
   column.y += frame.px(16);
   const float bottom = region.max.y - frame.px(34);
-  auto clicked =
-      draw_step_rows(frame, state, run, {{column.left, column.y}, {column.right, bottom}});
-  std::string hint =
-      "Enter or a click opens a step; with Shift it is compared with the step "
-      "before it. New steps appear by themselves.";
-  if (run.not_read != 0) hint += " " + plural(run.not_read, "older entry") + " not shown.";
+  auto choice = draw_run_parts(frame, state, column, bottom);
+  Measure small = [&](std::string_view t) { return text_width(frame.fonts.small, t); };
   text_from(column.draw, frame.fonts.small, column.left, bottom + frame.px(17), frame.theme.quiet,
-            hint);
+            elide_end(run_hint(frame), column.width(), small));
   end_region();
-  if (enter && !run.steps.empty()) clicked = static_cast<std::size_t>(state.run.row);
-  if (!clicked || frame.job.running) return;
-  state.run.row = static_cast<int>(*clicked);
-  open_step(frame, state, run, *clicked,
+  if (enter && !run.steps.empty()) choice = chosen_by_keys(frame, state);
+  if (!choice || frame.job.running) return;
+  state.run.row = static_cast<int>(choice->step);
+  open_step(frame, state, run, *choice,
             ImGui::GetIO().KeyShift || frame.pressed({Key::kEnter, false, true, false}));
 }
 

@@ -13,12 +13,13 @@ namespace shw {
 namespace {
 
 // A radio button; the selected one has a tick.
-bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, ImVec2& at) {
+bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, const Tip& tip,
+            ImVec2& at) {
   const ImFont* font = frame.fonts.small;
   float height = frame.px(30), width = std::floor(text_width(font, label)) + frame.px(46);
   ImVec2 end{at.x + width, at.y + height};
   ImGui::SetCursorScreenPos(at);
-  bool clicked = ImGui::InvisibleButton(id, {width, height});
+  bool clicked = control(frame, id, {width, height}, tip);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   bool lit = chosen || ImGui::IsItemHovered();
   draw->AddRectFilled(at, end, lit ? frame.theme.selected : frame.theme.raised, frame.px(5));
@@ -35,7 +36,6 @@ bool choice(Frame& frame, const char* id, std::string_view label, bool chosen, I
   }
   text_from(draw, font, at.x + frame.px(32), middle.y, frame.theme.text, label);
   focus_ring(frame, draw);
-  mark(frame, id);
   at.x = end.x + frame.px(8);
   return clicked;
 }
@@ -63,7 +63,8 @@ void draw_theme(Frame& frame, UiState& state, Column& column) {
   for (const ThemeChoice& each : kThemeChoices) {
     float width = text_width(frame.fonts.small, each.label) + frame.px(46);
     if (at.x > column.left && at.x + width > column.right) at = {column.left, at.y + frame.px(38)};
-    if (choice(frame, each.id, each.label, state.habits.settings.theme == each.theme, at))
+    if (choice(frame, each.id, each.label, state.habits.settings.theme == each.theme, each.action,
+               at))
       run(each.action, frame, state);
   }
   column.y = at.y + frame.px(38);
@@ -77,7 +78,7 @@ void draw_scale(Frame& frame, UiState& state, Column& column) {
        keys_of({Action::kScaleDown, Action::kScaleUp, Action::kScaleReset}));
   float x = column.left, middle = column.y + frame.px(15);
   auto step = [&](const char* id, const char* label, Action action) {
-    if (button(frame, id, label, {x, column.y})) run(action, frame, state);
+    if (button(frame, id, label, action, {x, column.y})) run(action, frame, state);
     x += button_size(frame, label).x + frame.px(10);
   };
   step("settings/smaller", "-", Action::kScaleDown);
@@ -108,7 +109,8 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   row(frame, column, "order of the list", kOrders[static_cast<std::size_t>(state.sort.key)],
       frame.theme.text);
   column.y += frame.px(6);
-  if (button(frame, "settings/reset", "Put everything back", {column.left, column.y})) {
+  if (button(frame, "settings/reset", "Put everything back",
+             "Resets theme, scale, columns and order.", {column.left, column.y})) {
     bool seen = state.habits.settings.tour_seen;
     use_settings(state, {});
     state.habits.settings.tour_seen = seen;
@@ -117,7 +119,7 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   }
   float x = column.left + button_size(frame, "Put everything back").x + frame.px(10);
   if (is_possible(Action::kTour, frame, state) &&
-      button(frame, "settings/tour", "Show the tour", {x, column.y})) {
+      button(frame, "settings/tour", "Show the tour", Action::kTour, {x, column.y})) {
     state.habits.settings_open = false;
     run(Action::kTour, frame, state);
   }
@@ -164,7 +166,8 @@ void draw_settings(Frame& frame, UiState& state) {
   draw_file(frame, state, panel.content);
   habits.settings_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
-  if (button(frame, "settings/close", "Close", {panel.all.right - wide, panel.all.y}))
+  if (button(frame, "settings/close", "Close", "Closes this panel.  (Esc)",
+             {panel.all.right - wide, panel.all.y}))
     habits.settings_open = false;
   end_overlay();
 }

@@ -292,7 +292,15 @@ void draw_row(Frame& frame, UiState& state, const ListModel& list, const Visible
   std::uint32_t at = visible.first + static_cast<std::uint32_t>(i);
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImGui::PushID(static_cast<int>(at));
-  bool clicked = ImGui::InvisibleButton("row", {visible.width, visible.height});
+  const bool is_chosen =
+      row.kind == ListRow::Kind::kTensor && frame.snapshot.tensor == list.tensor(row.at);
+  const auto tip = [&] {
+    if (row.kind != ListRow::Kind::kTensor) return std::string("Folds or unfolds these tensors.");
+    return printable(list.checkpoint->fqn(list.tensor(row.at))) +
+           "\nShows it. A right click copies it.";
+  };
+  const std::string name = frame.marks != nullptr ? fmt::format("list/row/{}", at) : std::string();
+  bool clicked = row_control(frame, "row", name, {visible.width, visible.height}, is_chosen, tip);
   if (row.kind == ListRow::Kind::kTensor && ImGui::IsItemClicked(ImGuiMouseButton_Right))
     state.menu = {list.tensor(row.at), std::nullopt, true};
   if (row.kind != ListRow::Kind::kTensor) {
@@ -307,7 +315,6 @@ void draw_row(Frame& frame, UiState& state, const ListModel& list, const Visible
     }
   }
   focus_ring(frame, ImGui::GetWindowDrawList());
-  if (frame.marks != nullptr) mark(frame, fmt::format("list/row/{}", at));
   ImGui::PopID();
 }
 

@@ -48,13 +48,6 @@ void mix_in(std::size_t& hash, std::size_t value) {
   hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
 }
 
-std::size_t module_length(std::string_view fqn) {
-  std::size_t last = fqn.rfind('.');
-  if (last == fqn.npos || last == 0) return 0;
-  std::size_t before = fqn.rfind('.', last - 1);
-  return before == fqn.npos ? 0 : before;
-}
-
 TensorModules read_modules(const Checkpoint& checkpoint) {
   TensorModules read;
   read.prefix = shared_prefix(checkpoint);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/model/checkpoint.h"
+#include "core/model/module_name.h"
 
 namespace shw {
 
@@ -35,8 +36,6 @@ struct TensorModules {
 };
 
 TensorModules read_modules(const Checkpoint& checkpoint);
-// Length of the module part of an FQN: "…experts" of "…experts.down_proj.weight".
-std::size_t module_length(std::string_view fqn);
 void mix_in(std::size_t& hash, std::size_t value);
 
 }  // namespace shw

@@ -126,8 +126,8 @@ void draw_column_border(Frame& frame, UiState& state, std::size_t i, const Table
   float x = columns.from[i];
   ImGui::SetCursorScreenPos({x - frame.px(4), header.min.y});
   ImGui::PushID(static_cast<int>(i));
-  ImGui::InvisibleButton("border", {frame.px(8), header.max.y - header.min.y});
-  mark(frame, fmt::format("table/border/{}", i));
+  control(frame, fmt::format("table/border/{}", i), {frame.px(8), header.max.y - header.min.y},
+          "Changes the width of the column: drag it. A double click fits it.");
   bool lit = ImGui::IsItemHovered() || ImGui::IsItemActive();
   if (ImGui::IsItemActivated()) {
     table.dragged = i;
@@ -155,8 +155,9 @@ void draw_column_title(Frame& frame, UiState& state, const char* title, SortKey 
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((header.min.y + header.max.y) / 2);
   ImGui::SetCursorScreenPos({from, header.min.y});
-  bool clicked = ImGui::InvisibleButton(title, {std::max(1.0f, to - from), frame.px(kTableHeader)});
-  mark(frame, std::string("table/") + title);
+  const bool clicked = control(frame, std::string("table/") + title,
+                               {std::max(1.0f, to - from), frame.px(kTableHeader)},
+                               "Sorts by this column. Again: the other way round.");
   bool sorted = state.sort.key == key;
   Rgba colour = sorted || ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;
   focus_ring(frame, draw);
@@ -177,10 +178,9 @@ void draw_table_header(Frame& frame, UiState& state, const TableSpans& columns, 
                     columns.names - kTablePad, header);
   float sign = header.min.x + frame.px(18), middle = (header.min.y + header.max.y) / 2;
   ImGui::SetCursorScreenPos({header.min.x, header.min.y});
-  if (ImGui::InvisibleButton("signs", {frame.px(34), frame.px(kTableHeader)}))
+  if (control(frame, "table/signs", {frame.px(34), frame.px(kTableHeader)}, Action::kSortFindings))
     sort_by_column(frame, state, SortKey::kFindings, true);
-  mark(frame, "table/signs");
-  if (ImGui::IsItemHovered() && !frame.stable) tooltip(frame, "Sort by findings, worst first");
+  focus_ring(frame, ImGui::GetWindowDrawList());
   if (state.sort.key == SortKey::kFindings)
     draw_sort_sign(frame, ImGui::GetWindowDrawList(), sign, middle, state.sort.descending);
   else
@@ -216,9 +216,14 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   ImDrawList* draw = ImGui::GetWindowDrawList();
   ImGui::SetCursorScreenPos(at.min);
   ImGui::PushID(static_cast<int>(row));
-  bool clicked = ImGui::InvisibleButton("row", {at.max.x - at.min.x, at.max.y - at.min.y});
+  const std::string name =
+      frame.marks != nullptr ? fmt::format("table/row/{}", row) : std::string();
+  const auto tip = [&] {
+    return printable(s.checkpoint->fqn(tensor)) + "\nChooses it. A double click shows its map.";
+  };
+  bool clicked = row_control(frame, "row", name, {at.max.x - at.min.x, at.max.y - at.min.y},
+                             s.tensor == tensor, tip);
   if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) state.menu = {tensor, std::nullopt, true};
-  if (frame.marks != nullptr) mark(frame, fmt::format("table/row/{}", row));
   bool hovered = ImGui::IsItemHovered();
   if (s.tensor == tensor)
     draw->AddRectFilled(at.min, at.max, frame.theme.selected);
@@ -240,7 +245,6 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
     text_until(draw, font, columns.from[i] + columns.width[i] - frame.px(4), middle,
                frame.theme.quiet, text);
   }
-  if (hovered && shown != fqn && !frame.stable) tooltip(frame, fqn);
   if (clicked) frame.emit(SelectTensorCommand{std::string(fqn)});
   // A double click returns to the map.
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.table.open = false;
@@ -279,7 +283,9 @@ void draw_table_title(Frame& frame, UiState& state, Column& column) {
   float x = column.left + text_from(column.draw, frame.fonts.title, column.left, middle,
                                     frame.theme.text, "Tensors");
   float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "table/close", "Close", {right, column.y})) state.table.open = false;
+  if (button(frame, "table/close", "Close",
+             Tip("Closes the table and shows the map.", Action::kTable), {right, column.y}))
+    state.table.open = false;
   std::uint32_t rows = table_rows(s), all = s.checkpoint->tensor_count();
   std::string count =
       rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown";

@@ -100,8 +100,8 @@ void draw_slider(Frame& frame, ImDrawList* draw, UiState& state, int dim, std::i
   float last = static_cast<float>(std::max<std::int64_t>(extent - 1, 1));
   ImGui::PushID(dim);
   ImGui::SetCursorScreenPos({x, middle - frame.px(9)});
-  ImGui::InvisibleButton("position", {width, frame.px(18)});
-  mark(frame, fmt::format("slice/{}", dim));
+  control(frame, fmt::format("slice/{}", dim), {width, frame.px(18)},
+          "The index along this dim: drag it, turn the wheel, or press [ and ].");
   if (ImGui::IsItemActive()) {
     float part = std::clamp((ImGui::GetMousePos().x - x) / width, 0.0f, 1.0f);
     at = std::clamp<std::int64_t>(static_cast<std::int64_t>(part * last + 0.5f), 0, extent - 1);
@@ -142,7 +142,9 @@ void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from
     if (width <= right - from) break;
   }
   if (right - from < width || state.map.panels_hidden > 0) return;
-  if (chip_button(frame, "colour", right - width, middle, text, &width)) {
+  if (chip_button(frame, "colour", right - width, middle, text, &width,
+                  state.isolated ? "Shows all ranks again."
+                                 : "Chooses what tiles are coloured by.  (Ctrl+1 to Ctrl+7)")) {
     if (state.isolated)
       state.isolated.reset();
     else
@@ -153,18 +155,19 @@ void draw_colour_picker(Frame& frame, UiState& state, Column& column, float from
     for (int axis = -1; axis < static_cast<int>(axes.size()); ++axis) {
       std::string label = axis < 0 ? "writer" : axes[static_cast<std::size_t>(axis)].name;
       bool chosen = axis == state.colour_axis && state.colour_by == ColourBy::kWriter;
-      if (ImGui::Selectable(label.c_str(), chosen)) {
+      if (menu_entry(frame, "colour/" + label, label.c_str(), chosen,
+                     axis < 0 ? "Colours a tile by the rank that wrote it."
+                              : "Colours a tile by its rank's place on this axis.")) {
         colour_by(frame, state, ColourBy::kWriter);
         state.colour_axis = axis;
       }
-      mark(frame, "colour/" + label);
     }
     for (std::size_t i = 1; i < kColourings; ++i) {
       auto other = static_cast<ColourBy>(i);
       std::string label(name(other));
-      if (ImGui::Selectable(label.c_str(), state.colour_by == other))
+      if (menu_entry(frame, "colour/" + label, label.c_str(), state.colour_by == other,
+                     "Colours a tile by " + label + "."))
         colour_by(frame, state, other);
-      mark(frame, "colour/" + label);
     }
     ImGui::EndPopup();
   }
@@ -181,7 +184,8 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
     x += text_from(draw, frame.fonts.small, x, middle, frame.theme.quiet, text) + frame.px(8);
   };
   auto pick = [&](const char* id, int dim) {
-    bool clicked = chip_button(frame, id, x, middle, dim < 0 ? "none" : dim_text(dim), &width);
+    bool clicked = chip_button(frame, id, x, middle, dim < 0 ? "none" : dim_text(dim), &width,
+                               "Takes the next dim for this side of the map.");
     x += width + frame.px(12);
     return clicked;
   };
@@ -219,7 +223,8 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
       middle += frame.px(30);
       column.y += frame.px(30);
     }
-    if (chip_button(frame, "picture/next", column.right - wide, middle, kNext, &width))
+    if (chip_button(frame, "picture/next", column.right - wide, middle, kNext, &width,
+                    "Shows the picture that has no room beside the others."))
       ++state.map.first_panel;
   }
   column.y += frame.px(40);

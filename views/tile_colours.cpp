@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "views/controls.h"
 #include "views/imgui_versions.h"
 #include "views/text.h"
 #include "views/tile_map.h"
@@ -141,8 +142,10 @@ float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
   }
   float width = text_width(frame.fonts.small, text) + frame.px(16), drawn = 0;
   if (width > column.width()) return column.right;
-  bool pressed = chip_button(frame, "legend/look", column.right - width, column.y + frame.px(11),
-                             text, &drawn);
+  bool pressed =
+      chip_button(frame, "legend/look", column.right - width, column.y + frame.px(11), text, &drawn,
+                  runs ? "Stops reading. What was read stays."
+                       : "Reads every element of this tensor and colours its tiles.");
   if (pressed && runs) {
     state.tiles_asked_for.reset();
     frame.emit(TileValuesCommand{true});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "views/controls.h"
 #include "views/imgui_versions.h"
 #include "views/text.h"
 
@@ -359,11 +360,10 @@ std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& 
   if (picture.seams && painted != nullptr && painted->request.tiles == picture.tiles)
     draw_seams(frame, draw, picture, painted->layout);
   ImGui::SetCursorScreenPos(picture.at);
-  if (ImGui::InvisibleButton(picture.id, size)) *clicked = true;
+  if (picture_control(frame, picture.id, size)) *clicked = true;
   focus_ring(frame, draw);
-  mark(frame, picture.id);
   bool menu = ImGui::IsItemClicked(ImGuiMouseButton_Right);
-  if (!ImGui::IsItemHovered()) return std::nullopt;
+  if (!mouse_is_over()) return std::nullopt;
   ImVec2 mouse = ImGui::GetMousePos();
   Element element = element_at(picture.view, mouse.x - picture.at.x, mouse.y - picture.at.y);
   auto tile = picture.tiles->find(point_at(picture.slice, picture.tiles->ndim(), element));

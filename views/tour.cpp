@@ -140,12 +140,16 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
   bool last = habits.tour_step + 1 == static_cast<int>(kSteps.size());
   const char* label = last ? "Done" : "Next";
   float wide = button_size(frame, label).x;
-  if (button(frame, "tour/leave", "Leave", {column.left, column.y}, ButtonStyle::kQuiet))
+  if (button(frame, "tour/leave", "Leave", "Ends the tour.  (Esc)", {column.left, column.y},
+             ButtonStyle::kQuiet))
     end_tour(state);
   text_from(draw, frame.fonts.mono_small,
             column.left + button_size(frame, "Leave").x + frame.px(12), column.y + frame.px(15),
             frame.theme.quiet, "Esc");
-  if (button(frame, "tour/next", label, {column.right - wide, column.y}) && habits.tour_step >= 0)
+  if (button(frame, "tour/next", label,
+             Tip(last ? "Ends the tour." : "Goes to the next step.", Action::kTour),
+             {column.right - wide, column.y}) &&
+      habits.tour_step >= 0)
     next_step(frame, state);
   text_until(draw, frame.fonts.mono_small, column.right - wide - frame.px(12),
              column.y + frame.px(15), frame.theme.quiet, to_text(key_of(Action::kTour)));

@@ -14,6 +14,7 @@
 #include "views/palette_search.h"
 #include "views/plan_state.h"
 #include "views/run_state.h"
+#include "views/tab_order.h"
 #include "views/table_state.h"
 #include "views/tile_paint.h"
 #include "views/ui_layout.h"
@@ -95,6 +96,7 @@ struct UiState {
   bool quit_wanted = false;     // the window was told to close
   bool quit = false;
   HabitsState habits;
+  TabOrder tabs;
 };
 
 // A panel lies above the desk; the palette, which may lie above that, is none.

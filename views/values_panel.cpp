@@ -121,10 +121,9 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
     }
   }
   ImGui::SetCursorScreenPos(at);
-  bool clicked = ImGui::InvisibleButton(id, size);
-  mark(frame, id);
+  bool clicked = picture_control(frame, id, size);
   focus_ring(frame, draw);
-  if (!ImGui::IsItemHovered()) return;
+  if (!mouse_is_over()) return;
   ImVec2 mouse = ImGui::GetMousePos();
   double row = std::clamp(static_cast<double>((mouse.y - at.y) / size.y), 0.0, 0.999);
   double column = std::clamp(static_cast<double>((mouse.x - at.x) / size.x), 0.0, 0.999);
@@ -268,19 +267,24 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
   text_from(column.draw, frame.fonts.title, column.left, column.y + frame.px(15), frame.theme.text,
             "Values");
   float right = column.right - button_size(frame, "Close").x;
-  if (button(frame, "values/close", "Close", {right, column.y})) close_looks(frame, state);
-  auto offer = [&](const char* id, const char* label, std::optional<ValuesAsk> ask) {
+  if (button(frame, "values/close", "Close", "Closes the values and shows the map.  (Esc)",
+             {right, column.y}))
+    close_looks(frame, state);
+  auto offer = [&](const char* id, const char* label, const char* tip,
+                   std::optional<ValuesAsk> ask) {
     if (!ask || *ask == values->ask) return;
     right -= button_size(frame, label).x + frame.px(8);
-    if (button(frame, id, label, {right, column.y}))
+    if (button(frame, id, label, tip, {right, column.y}))
       frame.emit(ValuesCommand{false, std::move(*ask)});
   };
   if (values != nullptr) {
-    offer("values/all", "Whole slice", zoomed_ask(frame, *values, 0.5, 0.5, 1e-12));
-    offer("values/tile", "This tile", tile_ask(frame, *values));
+    offer("values/all", "Whole slice", "Shows all rows and columns.",
+          zoomed_ask(frame, *values, 0.5, 0.5, 1e-12));
+    offer("values/tile", "This tile", "Shows the rows and columns of the chosen tile.",
+          tile_ask(frame, *values));
     ValuesAsk turned = values->ask;
     turned.transposed = !turned.transposed;
-    offer("values/turn", "Transpose",
+    offer("values/turn", "Transpose", "Swaps rows and columns.",
           values->row_dim >= 0 ? std::optional(std::move(turned)) : std::nullopt);
   }
   if (frame.job.looking && !frame.stable) {

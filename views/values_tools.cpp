@@ -170,12 +170,13 @@ void draw_save_buttons(Frame& frame, Column& column, const SliceValues& values, 
     if (is_npy && verbs::npy_dtype(values.dtype).empty()) continue;
     const char* label = is_npy ? "Save .npy" : "Save .csv";
     if (x + button_size(frame, label).x > column.right) return;
-    if (button(frame, is_npy ? "values/npy" : "values/csv", label, {x, column.y}))
+    if (button(frame, is_npy ? "values/npy" : "values/csv", label, Tip([&] {
+                 return fmt::format("Writes {} × {} values into a new file beside the checkpoint.",
+                                    human_count(static_cast<std::uint64_t>(values.rows)),
+                                    human_count(static_cast<std::uint64_t>(values.columns)));
+               }),
+               {x, column.y}))
       frame.emit(SaveValuesCommand{kind});
-    if (ImGui::IsItemHovered() && !frame.stable)
-      tooltip(frame, fmt::format("Writes {} × {} values into a new file beside the checkpoint.",
-                                 human_count(static_cast<std::uint64_t>(values.rows)),
-                                 human_count(static_cast<std::uint64_t>(values.columns))));
     x += button_size(frame, label).x + frame.px(8);
   }
 }
@@ -189,7 +190,8 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   float x = column.left;
   const float field = std::min(frame.px(240), column.width() * 0.4f);
   const bool entered = text_field(frame, column.draw, "values/index", "go to [0, 4096, 32]",
-                                  {x, column.y}, {field, frame.px(30)}, state.values.index);
+                                  {x, column.y}, {field, frame.px(30)}, state.values.index,
+                                  "Goes to an index: one number per dim.  (Enter)");
   x += field + frame.px(8);
   if (entered && !state.values.index.empty()) {
     auto ask = parse_index(state.values.index, checkpoint.shape(values.tensor), values.ask);
@@ -201,7 +203,8 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
   }
   auto fits = [&](const char* label) { return x + button_size(frame, label).x <= column.right; };
   if (!values.cells.empty() && values.statistics.nan != 0 && fits("Next NaN")) {
-    if (button(frame, "values/nan", "Next NaN", {x, column.y})) {
+    if (button(frame, "values/nan", "Next NaN", "Goes to the next NaN of this slice.",
+               {x, column.y})) {
       if (auto next = next_nan_ask(frame, values))
         frame.emit(ValuesCommand{false, std::move(*next)});
       else
@@ -210,17 +213,15 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
     x += button_size(frame, "Next NaN").x + frame.px(8);
   }
   if (values.table_rows > 0 && fits("Copy as numpy")) {
-    if (button(frame, "values/numpy", "Copy as numpy", {x, column.y})) {
+    if (button(frame, "values/numpy", "Copy as numpy",
+               "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by "
+               "a page.",
+               {x, column.y})) {
       ImGui::SetClipboardText(numpy_text(checkpoint, values).c_str());
       show_toast(
           frame, state,
           fmt::format("Copied {} × {} values for numpy.", values.table_rows, values.table_columns));
     }
-    if (ImGui::IsItemHovered() && !frame.stable)
-      tooltip(
-          frame,
-          "Copies the numbers of the table below as Python text. Ctrl and an arrow move on by a "
-          "page.");
     x += button_size(frame, "Copy as numpy").x + frame.px(8);
   }
   draw_save_buttons(frame, column, values, x);

@@ -219,6 +219,24 @@ VerdictText of_run(const verbs::RunSteps& run) {
   return text;
 }
 
+// NaN that the count of a run's numbers found: steps are not called clean beside them.
+void tell_run_numbers(const Snapshot& snapshot, VerdictText& text) {
+  if (snapshot.run_numbers == nullptr || snapshot.run_numbers->path != snapshot.run->path) return;
+  std::size_t nan = 0, infinite = 0;
+  for (const verbs::RunStep& step : snapshot.run->steps) {
+    const verbs::StepNumbers* numbers = numbers_of(*snapshot.run_numbers, step);
+    if (numbers == nullptr) continue;
+    nan += numbers->all.nan != 0 ? 1 : 0;
+    infinite += numbers->all.nan == 0 && numbers->all.infinite != 0 ? 1 : 0;
+  }
+  if (nan != 0) text.title += "; NaN in " + plural(nan, "step");
+  if (infinite != 0) text.title += "; infinite elements in " + plural(infinite, "step");
+  if (nan != 0)
+    text.tone = Tone::kBad;
+  else if (infinite != 0 && text.tone != Tone::kBad)
+    text.tone = Tone::kWarn;
+}
+
 // What someone else changed on disk comes first: what is shown may be out of date.
 void tell_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
   if (snapshot.changed_on_disk.empty()) return;
@@ -245,7 +263,11 @@ std::string on_desk(std::string text) {
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
                                      const FoundAbout& about) {
   if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
-  if (run_is_shown(snapshot) && !job.running) return of_run(*snapshot.run);
+  if (run_is_shown(snapshot) && !job.running) {
+    VerdictText text = of_run(*snapshot.run);
+    tell_run_numbers(snapshot, text);
+    return text;
+  }
   if (snapshot.checkpoint == nullptr) {
     if (job.running || !snapshot.options.checkpoint.empty())
       return {Tone::kQuiet, "Opening " + snapshot.options.checkpoint,

@@ -74,9 +74,8 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
     ImVec2 size = button_size(frame, buttons[b].label);
     x -= size.x;
     float y = std::floor((region.min.y + region.max.y - size.y) / 2);
-    if (button(frame, buttons[b].id, buttons[b].label, {x, y}, buttons[b].style))
+    if (button(frame, buttons[b].id, buttons[b].label, buttons[b].action, {x, y}, buttons[b].style))
       run(buttons[b].action, frame, state);
-    action_tooltip(buttons[b].action, frame);
     x -= frame.px(10);
   }
   return x;

@@ -30,9 +30,10 @@ bool path_line(Frame& frame, UiState& state, Column& column) {
   if (!state.welcome_shown && !is_covered(state)) ImGui::SetKeyboardFocusHere();
   state.welcome_shown = true;
   bool enter = text_field(frame, column.draw, "open/path", "/runs/7/step_9000",
-                          {column.left, column.y}, {wide, height}, state.open_path);
+                          {column.left, column.y}, {wide, height}, state.open_path,
+                          "The path of a checkpoint, or of a folder of steps.  (Enter opens it)");
   bool click =
-      button(frame, "open/button", "Open",
+      button(frame, "open/button", "Open", "Opens and checks the checkpoint of this path.",
              {column.left + wide + frame.px(10), column.y + frame.px(3)}, ButtonStyle::kPrimary);
   column.y += height + frame.px(12);
   return (enter || click) && !state.open_path.empty();
@@ -46,7 +47,7 @@ void open_path(Frame& frame, UiState& state) {
 
 // Opens the browser in the given folder, or in the one that failed to open.
 void browse_button(Frame& frame, UiState& state, Column& column, const std::string& folder) {
-  if (button(frame, "open/browse", "Browse…", {column.left, column.y}))
+  if (button(frame, "open/browse", "Browse…", Action::kOpen, {column.left, column.y}))
     open_browser(frame, state, folder);
   text_from(column.draw, frame.fonts.mono_small,
             column.left + button_size(frame, "Browse…").x + frame.px(14), column.y + frame.px(15),
@@ -99,12 +100,12 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
     ImVec2 min{column.left - frame.px(8), column.y}, max{column.right, column.y + line};
     ImGui::SetCursorScreenPos(min);
     std::string id = "open/recent/" + std::to_string(i);
-    bool clicked = ImGui::InvisibleButton(id.c_str(), {max.x - min.x, line});
+    const auto tip = [&] { return printable(recent[i].path) + "\nOpens it as it was before."; };
+    bool clicked = control(frame, id, {max.x - min.x, line}, tip);
     if (ImGui::IsItemHovered())
       column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
     draw_recent(frame, column.draw, recent[i], recent[i].summary, min, max);
     focus_ring(frame, column.draw);
-    mark(frame, id);
     if (clicked) open_place(frame, state, as_before(recent[i]));
     column.y += line;
   }
@@ -146,13 +147,13 @@ void draw_welcome(Frame& frame, UiState& state, Region region) {
   if (path_line(frame, state, column)) open_path(frame, state);
   if (is_possible(Action::kOpenDemo, frame, state)) {
     float wide = button_size(frame, "Open the demo").x;
-    if (button(frame, "open/demo", "Open the demo", {column.right - wide, column.y}))
+    if (button(frame, "open/demo", "Open the demo", Tip([&] {
+                 return "A mixture of experts that 64 ranks saved and that will not load. It is "
+                        "made in " +
+                        state.habits.cache_folder + "/demo and takes 60 MB of disk.";
+               }),
+               {column.right - wide, column.y}))
       run(Action::kOpenDemo, frame, state);
-    if (ImGui::IsItemHovered() && !frame.stable)
-      tooltip(frame,
-              "A mixture of experts that 64 ranks saved and that will not load. It is made "
-              "in " +
-                  state.habits.cache_folder + "/demo and takes 60 MB of disk.");
   }
   browse_button(frame, state, column, "");
   draw_opened_before(frame, state, column, region.max.y);
@@ -196,7 +197,8 @@ void draw_open_error(Frame& frame, UiState& state, Region region) {
     inside.y += frame.px(18);
   }
   if (is_possible(Action::kRun, frame, state)) {
-    if (button(frame, "open/run", "Back to the steps of the run", {inside.left, inside.y}))
+    if (button(frame, "open/run", "Back to the steps of the run", Action::kRun,
+               {inside.left, inside.y}))
       run(Action::kRun, frame, state);
     inside.y += frame.px(46);
   }

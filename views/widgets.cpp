@@ -1,7 +1,5 @@
 #include "views/widgets.h"
 
-#include <imgui_stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <cfloat>
@@ -167,33 +165,6 @@ void row_extents(Frame& frame, Column& column, std::string_view label, ExtentsVi
   column.y += height;
 }
 
-ImVec2 button_size(const Frame& frame, std::string_view label) {
-  return {std::floor(text_width(frame.fonts.small, label)) + frame.px(24), frame.px(30)};
-}
-
-bool button(Frame& frame, const char* id, std::string_view label, ImVec2 at, ButtonStyle style) {
-  const Theme& theme = frame.theme;
-  ImVec2 size = button_size(frame, label);
-  ImGui::SetCursorScreenPos(at);
-  bool clicked = ImGui::InvisibleButton(id, size);
-  bool hovered = ImGui::IsItemHovered();
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  ImVec2 end{at.x + size.x, at.y + size.y};
-  bool primary = style == ButtonStyle::kPrimary;
-  Rgba fill = primary   ? (hovered ? mix(theme.accent, theme.text, 0.2f) : theme.accent)
-              : hovered ? theme.raised_hover
-                        : theme.raised;
-  if (style != ButtonStyle::kQuiet || hovered) draw->AddRectFilled(at, end, fill, frame.px(5));
-  if (!primary) draw->AddRect(at, end, theme.strong_line, frame.px(5));
-  text_from(
-      draw, primary ? frame.fonts.strong : frame.fonts.small,
-      at.x + (size.x - text_width(primary ? frame.fonts.strong : frame.fonts.small, label)) / 2,
-      at.y + size.y / 2, primary ? theme.accent_text : theme.text, label);
-  focus_ring(frame, draw);
-  mark(frame, id);
-  return clicked;
-}
-
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour) {
   float width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
@@ -204,45 +175,6 @@ float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_vi
                 frame.px(4));
   text_from(draw, frame.fonts.small, x + frame.px(8), middle, colour, text);
   return width;
-}
-
-bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
-                ImVec2 size, std::string& text) {
-  ImVec2 end{at.x + size.x, at.y + size.y};
-  draw->AddRectFilled(at, end, frame.theme.field, frame.px(5));
-  draw->AddRect(at, end, frame.theme.control, frame.px(5));
-  push_font(frame.fonts.mono_small);
-  std::string buffer;
-  shown_text(frame.fonts.mono_small, text, buffer);  // a field shows its text itself
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding,
-                      ImVec2{frame.px(12), std::floor((size.y - ImGui::GetFontSize()) / 2)});
-  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32_BLACK_TRANS);
-  ImGui::SetCursorScreenPos(at);
-  ImGui::SetNextItemWidth(size.x);
-  ImGui::PushID(id);
-  bool entered =
-      ImGui::InputTextWithHint("##field", hint, &text, ImGuiInputTextFlags_EnterReturnsTrue);
-  ImGui::PopID();
-  mark(frame, id);
-  ImGui::PopStyleColor();
-  ImGui::PopStyleVar();
-  ImGui::PopFont();
-  return entered;
-}
-
-bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
-                 float* width) {
-  *width = std::floor(text_width(frame.fonts.small, text)) + frame.px(16);
-  ImGui::SetCursorScreenPos({x, middle - frame.px(11)});
-  bool clicked = ImGui::InvisibleButton(id, {*width, frame.px(22)});
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  chip(frame, draw, x, middle, text, frame.theme.text);
-  if (ImGui::IsItemHovered())
-    draw->AddRect({x, middle - frame.px(11)}, {x + *width, middle + frame.px(11)},
-                  frame.theme.quiet, frame.px(4));
-  focus_ring(frame, draw);
-  mark(frame, id);
-  return clicked;
 }
 
 void tooltip(Frame& frame, std::string_view text) {
@@ -310,7 +242,10 @@ void mark(Frame& frame, std::string_view name) {
 }
 
 void focus_ring(Frame& frame, ImDrawList* draw) {
-  if (!ImGui::IsItemFocused() || !ImGui::GetIO().NavVisible) return;
+  // imgui hides its own mark of the focus where a text input has become active.
+  const bool by_tab = frame.tabs != nullptr && frame.tabs->is_reached();
+  if (!ImGui::IsItemFocused() || !(ImGui::GetIO().NavVisible || by_tab)) return;
+  if (frame.marks != nullptr) frame.marks->has_ring = true;
   ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   float out = frame.px(2);
   add_frame(draw, {min.x - out, min.y - out}, {max.x + out, max.y + out}, frame.theme.frame,

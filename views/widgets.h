@@ -39,20 +39,9 @@ float extents_width(const ImFont* font, ExtentsView value);
 void draw_extents(Frame& frame, ImDrawList* draw, const ImFont* font, float x, float middle,
                   ExtentsView value, ExtentsView other, Rgba colour, Rgba wrong);
 
-enum class ButtonStyle { kPlain, kPrimary, kQuiet };
-// `at` is the upper left corner; the label determines the size.
-bool button(Frame& frame, const char* id, std::string_view label, ImVec2 at,
-            ButtonStyle style = ButtonStyle::kPlain);
-ImVec2 button_size(const Frame& frame, std::string_view label);
 // A small framed word; returns its width.
 float chip(Frame& frame, ImDrawList* draw, float x, float middle, std::string_view text,
            Rgba colour);
-// A text input in the monospaced font. True if Enter was pressed.
-bool text_field(Frame& frame, ImDrawList* draw, const char* id, const char* hint, ImVec2 at,
-                ImVec2 size, std::string& text);
-// A chip that can be clicked.
-bool chip_button(Frame& frame, const char* id, float x, float middle, std::string_view text,
-                 float* width);
 void tooltip(Frame& frame, std::string_view text);
 
 // The symbol of a severity, in addition to its colour.

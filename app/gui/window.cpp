@@ -136,6 +136,9 @@ std::vector<KeyPress> feed_input(Window& window) {
   target.takes_text = ImGui::GetIO().WantTextInput;
   target.one_change_a_key = kKeysMayBeLost;
   target.key = [&window](const InputEvent& event) {
+    // Tab goes through the controls in reading order (views/tab_order.h); imgui 1.86 would go from
+    // text input to text input.
+    if (event.key == GLFW_KEY_TAB) return;
     // Arrows and pages are the list's and the map's: imgui would walk its own focus away from them.
     const bool walks = event.key >= GLFW_KEY_RIGHT && event.key <= GLFW_KEY_END;
     const bool menu = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);

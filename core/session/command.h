@@ -156,6 +156,9 @@ struct DiskCommand {};
 struct SaveViewCommand {
   std::string path = {};  // a file or folder; empty: beside the checkpoint
 };
+// Counts norms and NaN of every step of the run that is shown; steps that were counted before are
+// not read again.
+struct RunNumbersCommand {};
 using Command =
     std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
                  UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
@@ -164,7 +167,8 @@ using Command =
                  TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
                  ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
                  ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand>;
+                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand,
+                 RunNumbersCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

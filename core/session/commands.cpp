@@ -110,6 +110,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
      parse_save_values, print_save_values, run_save_values},
     {"view-save", "view-save [PATH]", "Saving the view", Lane::kQuick, parse_save_view,
      print_save_view, run_save_view},
+    {"run-numbers", "run-numbers", "Counting norms and NaN of every step", Lane::kConcurrent,
+     parse_bare<RunNumbersCommand>, print_nothing, run_run_numbers},
 }};
 
 bool is_verb(std::string_view word) {

@@ -1,7 +1,10 @@
 #include "core/session/disk_run.h"
 
+#include <utility>
+
 #include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
+#include "core/verbs/run_numbers.h"
 #include "core/verbs/run_steps.h"
 
 namespace shw {
@@ -50,6 +53,15 @@ Change show_run(const Snapshot& before, const VerbOptions& options) {
     s.options = options;
     s.run = listed;
   };
+}
+
+Result<Change> run_run_numbers(const Snapshot& before, const Command&, Progress* progress) {
+  if (before.run == nullptr) return fail(ErrorKind::kUsage, "no folder of steps is open");
+  auto counted = verbs::count_next_step(
+      *before.run, before.run_numbers ? *before.run_numbers : verbs::RunNumbers{}, progress);
+  if (!counted) return Change([](Snapshot&) {});
+  auto numbers = std::make_shared<const verbs::RunNumbers>(std::move(*counted));
+  return Change([numbers](Snapshot& s) { s.run_numbers = numbers; });
 }
 
 Result<Change> run_disk(const Snapshot& before, const Command&, Progress*) {

@@ -18,6 +18,9 @@ Result<Change> run_steps(const Snapshot& before, const Command& command, Progres
 // Opens a folder of steps: nothing is checked but its steps are shown.
 Change show_run(const Snapshot& before, const VerbOptions& options);
 
+// Counts one step per call. Cancellation is not an error: what was counted stays.
+Result<Change> run_run_numbers(const Snapshot& before, const Command& command, Progress* progress);
+
 Result<Change> run_disk(const Snapshot& before, const Command& command, Progress* progress);
 
 }  // namespace shw

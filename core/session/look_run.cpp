@@ -193,6 +193,9 @@ bool sees_more(const Snapshot& snapshot, const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command))
     return snapshot.run != nullptr && !snapshot.run->is_complete() &&
            (run->folder.empty() || run->folder == snapshot.run->asked);
+  if (std::holds_alternative<RunNumbersCommand>(command))
+    return snapshot.run != nullptr &&
+           verbs::steps_to_count(*snapshot.run, snapshot.run_numbers.get()) != 0;
   if (const auto* asked = std::get_if<TileValuesCommand>(&command)) {
     auto tensor = tensor_asked_for(snapshot, *asked);
     const verbs::TileValues* known = tensor ? tile_values_of(snapshot, *tensor) : nullptr;

@@ -10,6 +10,7 @@
 #include "core/io/store.h"
 #include "core/rules/damage.h"
 #include "core/session/command_run.h"
+#include "core/session/look_run.h"
 #include "core/session/session_state.h"
 #include "core/verbs/plan_file.h"
 
@@ -65,6 +66,9 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
 
 // True if the user still looks at what the command was given for.
 bool is_still_about(const Snapshot& now, const Snapshot& before, const Command& command) {
+  // A step may be opened while the numbers of its run are counted.
+  auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
+  if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
   if (now.checkpoint != before.checkpoint) return false;
   if (std::holds_alternative<VerifyCommand>(command)) return now.repaired == before.repaired;
   bool checks = std::holds_alternative<CheckCommand>(command);
@@ -176,9 +180,11 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   // Filter terms like finding:* depend on the report.
   if (row_of(command).lane == Lane::kJob) want_list();
   if (std::holds_alternative<CheckCommand>(command)) remember();
-  if (now()->checkpoint != before->checkpoint) {
+  if (auto after = now(); after->checkpoint != before->checkpoint || after->run != before->run) {
     std::lock_guard lock(mutex);
-    for (RunningJob& other : concurrent) other.cancel();  // their results are obsolete
+    for (RunningJob& other : concurrent) {
+      if (!is_still_about(*after, *before, other.command)) other.cancel();  // obsolete results
+    }
   }
   return true;
 }
@@ -188,15 +194,19 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
                                             const std::shared_ptr<const Snapshot>& before) {
   publish([](Snapshot& s) { s.error.reset(); });
   const Command& command = mine->command;
-  auto change = row_of(command).run(*before, command, mine->progress.get());
   bool checks = std::holds_alternative<CheckCommand>(command);
-  bool brought = false;
-  publish([&](Snapshot& s) {
-    if (mine->is_replaced || !is_still_about(s, *before, command)) return;
-    brought = change.has_value();
-    if (change) (*change)(s);
-    if (!change) s.error = std::move(change).error();
-  });
+  bool brought = false, goes_on = true;
+  for (auto seen = before; goes_on; seen = now()) {
+    auto change = row_of(command).run(*seen, command, mine->progress.get());
+    brought = false;
+    publish([&](Snapshot& s) {
+      if (mine->is_replaced || !is_still_about(s, *before, command)) return;
+      brought = change.has_value();
+      if (change) (*change)(s);
+      if (!change) s.error = std::move(change).error();
+    });
+    goes_on = brought && !mine->progress->cancelled && sees_more(*now(), command);
+  }
   if (checks && brought) {
     want_list();
     remember();

@@ -7,6 +7,7 @@ Snapshot blank(const Snapshot& before) {
   snapshot.revision = before.revision;
   snapshot.recent = before.recent;
   snapshot.run = before.run;
+  snapshot.run_numbers = before.run_numbers;
   snapshot.explained = before.explained;
   snapshot.written = before.written;
   snapshot.saved_view = before.saved_view;

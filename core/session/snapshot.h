@@ -21,6 +21,7 @@
 #include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
+#include "core/verbs/run_numbers.h"
 #include "core/verbs/run_steps.h"
 #include "core/verbs/save_values.h"
 #include "core/verbs/slice_values.h"
@@ -97,6 +98,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::FolderListing> folder;      // null: browser is closed
   std::shared_ptr<const verbs::RecentPlaces> recent;       // null: not kept
   std::shared_ptr<const verbs::RunSteps> run;              // the steps of a run; null: not shown
+  std::shared_ptr<const verbs::RunNumbers> run_numbers;    // of its steps; null: not counted
   std::shared_ptr<const verbs::DiskState> disk;            // files as they were when it was opened
   std::string changed_on_disk;                             // what changed since; empty: nothing
   std::shared_ptr<const ExplainedText> explained;          // null: no message pasted

@@ -34,6 +34,10 @@ std::shared_ptr<Snapshot> with_bytes(std::shared_ptr<Snapshot> snapshot,
 // A look at the values of the chosen tensor, one NaN and an infinity among them.
 std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot);
 
+// A folder of steps named step_100, step_200, ...; `counted`: with norms by module, and NaN that
+// begin at step_300 in layers.5.mlp.
+std::shared_ptr<Snapshot> run_of_steps(std::size_t steps, std::size_t layers, bool counted);
+
 struct State {
   std::string name;
   std::shared_ptr<Snapshot> snapshot;

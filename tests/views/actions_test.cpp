@@ -24,9 +24,11 @@ enum class Given : std::uint8_t {
   kBusy,      // a job runs
   kMany,      // layers that fold
   kRun,       // a step of a run, whose folder was opened before
+  kSteps,     // the steps of a run
 };
 
 std::shared_ptr<Snapshot> given(Given what) {
+  if (what == Given::kSteps) return make::run_of_steps(3, 2, false);
   auto s = what == Given::kRepaired ? make::demo_repaired(true)
            : what == Given::kMany   ? make::many_tensors(400)
                                     : make::demo_planned();
@@ -197,6 +199,7 @@ const Deed kDeeds[] = {
     {Action::kExpect, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.expect_open; }},
     {Action::kRun, Given::kRun, "filter"},
+    {Action::kRunNumbers, Given::kSteps, "run-numbers"},
 };
 
 // The desk before the command: nothing of what it brings about is there yet.

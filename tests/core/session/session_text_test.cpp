@@ -79,6 +79,7 @@ TEST_CASE("every command reads back from its own text") {
                               DiskCommand{},
                               SaveValuesCommand{verbs::ValuesFile::kCsv, "/tmp/w.csv"},
                               SaveViewCommand{},
+                              RunNumbersCommand{},
                               SaveViewCommand{"/tmp/a view"},
                               SortCommand{SortKey::kShape},
                               on_device("cpu", ""),

@@ -1,0 +1,61 @@
+// The numbers of a run as a matrix: a row per module, a column per step. Computed once per counted
+// step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/session/snapshot.h"
+
+namespace shw {
+
+struct RunCell {
+  enum class State : std::uint8_t { kNotCounted, kAbsent, kCounted, kFailed };
+  State state = State::kNotCounted;
+  bool is_whole = true;     // every element of the module was read
+  bool has_change = false;  // the step before was counted with as many elements
+  bool begins = false;      // the first step of the row with a NaN or infinite element
+  float change = 0;         // of the norm against the step before: 0.1 is 10 % more
+  double norm = 0;          // L2, of the finite elements
+  std::uint64_t nan = 0, infinite = 0;
+  bool is_odd() const { return nan != 0 || infinite != 0; }
+};
+
+struct RunMatrixRow {
+  std::string name;                     // "layers.5.mlp"; the first row: "all modules"
+  std::optional<std::uint32_t> module;  // index in RunNumbers::modules; nullopt: all modules
+  float most_change = 0;                // the largest magnitude
+};
+
+// Where NaN, or else infinite elements, begin.
+struct FirstOdd {
+  std::size_t step = 0;  // index in RunSteps::steps
+  std::size_t row = 0;   // with the most such elements at that step
+  std::size_t rows = 0;  // with such elements at that step, without "all modules"
+  bool is_nan = true;
+  bool is_proved = false;  // all older steps were read whole
+};
+
+struct RunMatrix {
+  std::vector<RunMatrixRow> rows;       // "all modules", then by name
+  std::vector<std::size_t> by_change;   // rows, the most changed first
+  std::vector<std::string> step_names;  // without their common beginning, by step
+  std::vector<RunCell> cells;           // row-major, in the order of RunSteps::steps
+  std::size_t counted = 0, failed = 0, incomplete = 0;  // steps; `counted` has the other two
+  std::uint64_t bytes_left = 0;  // of the files of steps that are not counted
+  std::optional<FirstOdd> first_odd;
+  std::size_t steps() const { return step_names.size(); }
+  const RunCell& cell(std::size_t row, std::size_t step) const {
+    return cells[row * steps() + step];
+  }
+};
+
+// No rows if nothing was counted.
+RunMatrix make_run_matrix(const verbs::RunSteps& run, const verbs::RunNumbers* numbers);
+// "First NaN at step_300: layers.5.mlp, 12 elements", or that there is none; and what was not read.
+std::string first_odd_text(const verbs::RunSteps& run, const RunMatrix& matrix);
+
+}  // namespace shw
