@@ -45,7 +45,8 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
   if (!beyond) return;
   const std::string table = fmt::format("{} has {} rows, so ids 0 to {}", c.fqn(beyond->embedding),
                                         beyond->rows, beyond->rows - 1);
-  if (!beyond->special.empty())
+  // Defaults of a config's class stand there too, in models of a smaller vocabulary.
+  if (!beyond->special.empty()) {
     findings.push_back(token_finding(
         c, *beyond, beyond->special,
         fmt::format("{}: {} {} no row. A padding id there stops many models while they are built "
@@ -53,6 +54,8 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
                     "produced never ends a text.",
                     table, ids_text(beyond->special),
                     beyond->special.size() == 1 ? "has" : "have")));
+    findings.back().severity = Severity::kInfo;
+  }
   if (beyond->added.empty()) return;
   findings.push_back(token_finding(
       c, *beyond, beyond->added,

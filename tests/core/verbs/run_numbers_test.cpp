@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kRunNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kRunInfinity = std::numeric_limits<float>::infinity();
 
 verbs::RunNumbers count_all(const verbs::RunSteps& run, verbs::RunNumbers numbers = {}) {
   while (verbs::steps_to_count(run, &numbers) != 0) {
@@ -56,8 +56,9 @@ TEST_CASE("run numbers: a module's norm is that of the elements of its tensors t
 
 TEST_CASE("run numbers: NaN and infinite elements are counted with their tensor, not in the norm") {
   TemporaryFolder folder;
-  put_step_of_values(folder / "step_1", {{"layers.0.mlp.up.weight", {1, 1}},
-                                         {"layers.0.mlp.down.weight", {kNan, 2, kInfinity, kNan}}});
+  put_step_of_values(folder / "step_1",
+                     {{"layers.0.mlp.up.weight", {1, 1}},
+                      {"layers.0.mlp.down.weight", {kRunNan, 2, kRunInfinity, kRunNan}}});
   const auto numbers = count_all(verbs::list_run(folder.path()));
   const verbs::ModuleNumbers& module = module_at(numbers, "step_1", "layers.0.mlp");
   CHECK(module.nan == 2);
