@@ -214,6 +214,14 @@ std::optional<NamesOfClass> all_noted(const Checkpoint& checkpoint, const ModelC
   return checkpoint.tensor_count() == 0 ? std::nullopt : std::optional(std::move(names));
 }
 
+// "3" of a layer's tensor; "model" of "model.norm.weight", which has no number.
+std::string place_of_name(std::string_view fqn) {
+  if (std::string numbers = numbers_in(fqn); !numbers.empty()) return numbers;
+  const std::size_t last = fqn.rfind('.');
+  const std::size_t before = last == 0 || last == fqn.npos ? fqn.npos : fqn.rfind('.', last - 1);
+  return std::string(fqn.substr(0, before == fqn.npos ? 0 : before));
+}
+
 // Tensors that a layer lacks where it has others that the class does not have: parts that were
 // joined or renamed for another program.
 std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
@@ -227,13 +235,13 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
     const std::string_view fqn = checkpoint.fqn(tensor);
     if (names.note(fqn)) continue;
     out.others.emplace_back(fqn);
-    layers.insert(numbers_in(fqn));
+    layers.insert(place_of_name(fqn));
   }
   if (2 * out.others.size() > checkpoint.tensor_count()) return std::nullopt;
   names.find_absent(out);
   out.absent.clear();
   std::erase_if(out.incomplete,
-                [&](const std::string& name) { return !layers.contains(numbers_in(name)); });
+                [&](const std::string& name) { return !layers.contains(place_of_name(name)); });
   out.architecture = config.architectures.front();
   return out.incomplete.empty() ? std::nullopt : std::optional(std::move(out));
 }

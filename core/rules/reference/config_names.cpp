@@ -15,6 +15,14 @@
 namespace shw {
 namespace {
 
+// What stands in their layers instead.
+std::string others_text(const ConfigNames& names) {
+  if (names.others.empty()) return "";
+  return fmt::format(", and {} that it does not have {} there ({})",
+                     plural(names.others.size(), "name"), names.others.size() == 1 ? "is" : "are",
+                     some_of(names.others));
+}
+
 void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Severity severity,
               std::string_view why, std::vector<Finding>& findings) {
   if (lost.empty()) return;
@@ -23,20 +31,14 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   finding.severity = severity;
   finding.subjects = capped(lost);
   finding.cause = fmt::format(
-      "{} that {} saves {} {} not there. transformers fills {} at random and only says so in a "
+      "{} that {} saves {} {} not there{}. transformers fills {} at random and only says so in a "
       "line of its log.",
       plural(lost.size(), "tensor"), names.architecture, why, lost.size() == 1 ? "is" : "are",
-      lost.size() == 1 ? "it" : "them");
+      others_text(names), lost.size() == 1 ? "it" : "them");
   finding.evidence = {{"architecture", names.architecture},
                       {"absent", capped(lost)},
                       {"count", count_of(lost.size())}};
   findings.push_back(std::move(finding));
-}
-
-std::string where_lost(const ConfigNames& names) {
-  if (names.others.empty()) return "together with others of this folder";
-  return fmt::format("in layers that have {} which it does not know ({})",
-                     plural(names.others.size(), "name"), some_of(names.others));
 }
 
 void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
@@ -48,7 +50,8 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });
   if (!announced_by_config(facts.checkpoint, facts.progress).absent_parts.empty())
     names->absent.clear();
-  add_lost(*names, names->incomplete, Severity::kError, where_lost(*names), findings);
+  add_lost(*names, names->incomplete, Severity::kError, "together with others of this folder",
+           findings);
   add_lost(*names, names->absent, Severity::kWarning, "in any case", findings);
 }
 
