@@ -60,6 +60,12 @@ std::optional<std::vector<PathPart>> path_with_equal_keys(std::span<const PathPa
 
 }  // namespace
 
+std::string dotted_path(std::span<const PathPart> path) {
+  std::string dotted;
+  for (std::size_t i = 0; i < path.size(); ++i) dotted += (i == 0 ? "" : ".") + text_of(path[i]);
+  return dotted;
+}
+
 std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
                                                 std::string_view old_name,
                                                 std::string_view new_name) {

@@ -1,14 +1,18 @@
-// The state dict path of an entry after a rename.
+// State dict paths, as text and after a rename.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/model/checkpoint.h"
 
 namespace shw {
+
+// "state.0.exp_avg"
+std::string dotted_path(std::span<const PathPart> path);
 
 // Splits the new name into path parts as the old one was split; an index stays an index. nullopt if
 // the path does not spell the old name or the new name has other parts.

@@ -28,6 +28,7 @@ constexpr std::size_t kMostOpened = 32;  // one random state per rank is a file 
 struct SideFile {
   std::string path;
   bool is_optimizer = false;
+  bool is_of_rank = false;  // a rank's part of an optimizer: told only where it is damaged
   std::uint64_t size = 0;
 };
 
@@ -35,10 +36,11 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
   std::vector<SideFile> files;
   for (const FileRow& file : checkpoint.files()) {
     const TrainerFile kind = trainer_file(file.path);
+    const bool is_of_rank = is_optimizer_of_rank(file.path);
     if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
-        kind == TrainerFile::kNone)
+        (kind == TrainerFile::kNone && !is_of_rank))
       continue;
-    files.push_back({file.path, kind == TrainerFile::kOptimizer, file.size});
+    files.push_back({file.path, kind == TrainerFile::kOptimizer, is_of_rank, file.size});
   }
   return files;
 }
@@ -245,7 +247,7 @@ class SideFileChecks {
  private:
   Status look_at(const SideFile& file) {
     if (depth_ == Depth::kMetadata || opened_ == kMostOpened) {
-      (file.is_optimizer ? unread_ : others_).push_back(file.path);
+      if (!file.is_of_rank) (file.is_optimizer ? unread_ : others_).push_back(file.path);
       return {};
     }
     ++opened_;
@@ -261,7 +263,7 @@ class SideFileChecks {
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
       unread_.push_back(file.path);
-    if (!file.is_optimizer) others_.push_back(file.path);
+    if (!file.is_optimizer && !file.is_of_rank) others_.push_back(file.path);
     if (!opened) return {};
     if (file.is_optimizer) return check_optimizer(file, **opened);
     for (const Finding& finding : (*opened)->opening_findings()) {

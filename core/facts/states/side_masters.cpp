@@ -9,6 +9,7 @@
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/mesh/error_models.h"
+#include "core/model/state_path.h"
 #include "core/tensor/cast.h"
 
 namespace shw {
@@ -125,16 +126,6 @@ bool fits_masters(const PerRankMasters& masters, const std::string& place,
 
 }  // namespace
 
-std::string place_of(const std::vector<PathPart>& path) {
-  std::string text;
-  for (const PathPart& part : path) {
-    if (!text.empty()) text += '.';
-    const auto* name = std::get_if<std::string>(&part);
-    text += name != nullptr ? *name : std::to_string(std::get<std::int64_t>(part));
-  }
-  return text;
-}
-
 std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint) {
   std::map<std::int64_t, RankTensors> out;
   if (checkpoint.directory() == nullptr) return out;
@@ -158,7 +149,7 @@ std::optional<PerRankMasters> read_side_masters(const Checkpoint& checkpoint) {
       bool of_this_rank =
           !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
       if (is_master(tensor.path) && of_this_rank)
-        found.masters.emplace(place_of(tensor.path), std::move(tensor));
+        found.masters.emplace(dotted_path(tensor.path), std::move(tensor));
     }
     if (!found.masters.empty()) out.ranks.emplace(rank, std::move(found));
   }

@@ -31,8 +31,6 @@ struct RankTensors {
   std::vector<SideTensor> tensors;
 };
 std::map<std::int64_t, RankTensors> read_rank_files(const Checkpoint& checkpoint);
-// Formats a path as "master_params.3".
-std::string place_of(const std::vector<PathPart>& path);
 
 // Files of the checkpoint's folder whose name ends in a rank and that hold masters; nullopt if
 // there are none.

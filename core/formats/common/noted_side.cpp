@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/torch_file_records.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 
@@ -24,16 +25,6 @@ namespace {
 
 constexpr std::size_t kMostReasons = 32;
 
-std::string name_in_file(const std::vector<PathPart>& path) {
-  std::string name;
-  for (const PathPart& part : path) {
-    const auto* text = std::get_if<std::string>(&part);
-    name += (name.empty() ? "" : ".") +
-            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
-  }
-  return name;
-}
-
 // Tensors that are there and cannot be read because of damage: one finding for each reason. They
 // are taken out of `file`, where those stay that are only beyond this program.
 bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
@@ -42,7 +33,7 @@ bool note_damaged(SideFile& file, const std::string& path, PickleNotes& notes) {
     if (one.error.kind != ErrorKind::kDamaged) continue;
     auto& [names, at] = damaged[one.error.message];
     if (names.empty()) at = one.error.place.offset;
-    names.push_back(name_in_file(one.path));
+    names.push_back(dotted_path(one.path));
   }
   std::erase_if(file.unreadable,
                 [](const SideUnreadable& one) { return one.error.kind == ErrorKind::kDamaged; });

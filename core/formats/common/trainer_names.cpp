@@ -11,8 +11,7 @@ constexpr auto kEndings =
 // May be followed by a number of an optimizer or rank.
 constexpr auto kOthers = std::to_array<std::string_view>(
     {"scheduler", "lr_scheduler", "rng_state", "random_states", "scaler", "training_args",
-     "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state",
-     "optimizer_rank", "optim_rank"});
+     "sampler", "dl_state_dict", "custom_checkpoint", "train_state", "trainer_state"});
 
 // "optimizer", "optimizer_0", "optimizer-12"
 bool is_numbered(std::string_view stem, std::string_view word) {
@@ -26,6 +25,13 @@ bool is_numbered(std::string_view stem, std::string_view word) {
 }
 
 }  // namespace
+
+bool is_optimizer_of_rank(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  return dot != std::string_view::npos && is_numbered(name.substr(0, dot), "optimizer_rank") &&
+         name[dot - 1] != 'k';
+}
 
 TrainerFile trainer_file(std::string_view path) {
   std::string_view stem = path.substr(path.rfind('/') + 1);

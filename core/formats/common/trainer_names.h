@@ -15,4 +15,7 @@ enum class TrainerFile : std::uint8_t {
 // `path`: its last part tells.
 TrainerFile trainer_file(std::string_view path);
 
+// "optimizer_rank_3.pt": one rank's part of an optimizer, which MLite saves beside DCP.
+bool is_optimizer_of_rank(std::string_view path);
+
 }  // namespace shw

@@ -10,25 +10,16 @@
 #include "core/formats/common/noted_side.h"
 #include "core/formats/megatron_axes.h"
 #include "core/formats/rank_chunks.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 namespace {
 
 // More ranks than a tensor is cut for.
-constexpr std::uint32_t kMostTensorRanks = 4096;
+constexpr std::uint32_t kMostTensorRanks = 256;
 
 std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
   return fmt::format("{}-model_{:02}-model_states.pt", prefix.substr(0, prefix.size() - 1), rank);
-}
-
-std::string name_in_layer(const std::vector<PathPart>& path) {
-  std::string name;
-  for (const PathPart& part : path) {
-    const auto* text = std::get_if<std::string>(&part);
-    name += (name.empty() ? "" : ".") +
-            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
-  }
-  return name;
 }
 
 class ZeroLayers {
@@ -44,11 +35,18 @@ class ZeroLayers {
   void run(std::span<const ZeroLayer> layers) {
     std::map<std::string, std::set<std::uint32_t>> there;
     for (const ZeroLayer& layer : layers) {
-      if (layer.rank >= kMostTensorRanks) continue;
+      if (layer.rank >= kMostTensorRanks) {
+        notes_.findings.push_back(bad_record(
+            layer.path, fmt::format("{} was not read: it is of rank {}, and tensors are cut for at "
+                                    "most {} ranks.",
+                                    layer.path, layer.rank, kMostTensorRanks)));
+        continue;
+      }
       ranks_ = std::max(ranks_, layer.rank + 1);
       there[layer.prefix].insert(layer.rank);
       read(layer);
     }
+    ranks_ = std::max(ranks_, ranks_by_shape());
     for (const auto& [prefix, own] : there) {
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         if (!own.contains(rank)) builder_.file(layer_file_name(prefix, rank));
@@ -71,13 +69,26 @@ class ZeroLayers {
       return;
     }
     for (SideTensor& tensor : file->tensors) {
-      std::string fqn = layer.prefix + name_in_layer(tensor.path);
+      std::string fqn = layer.prefix + dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(std::move(fqn));
       if (is_new) order_.push_back(known->first);
       known->second.push_back({layer.rank, id, std::move(tensor)});
     }
     for (const SideUnreadable& one : file->unreadable)
-      unread_[one.error.message].push_back(layer.prefix + name_in_layer(one.path));
+      unread_[one.error.message].push_back(layer.prefix + dotted_path(one.path));
+  }
+
+  // The output matrix of attention is square in these models, and each rank has some columns of it:
+  // so the files of one rank alone tell how many there were.
+  std::uint32_t ranks_by_shape() const {
+    for (const std::string& fqn : order_) {
+      const Extents& sizes = pieces_.at(fqn).front().tensor.sizes;
+      if (!fqn.ends_with(".attention.dense.weight") || sizes.size() != 2 || sizes[1] <= 0) continue;
+      const std::int64_t ranks = sizes[0] / sizes[1];
+      if (sizes[0] % sizes[1] == 0 && ranks > 1 && ranks <= kMostTensorRanks)
+        return static_cast<std::uint32_t>(ranks);
+    }
+    return 1;
   }
 
   // Whether the first matrix of the MLP is gate and up: it has as many rows as the second has

@@ -6,21 +6,9 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/model/state_path.h"
 
 namespace shw {
-namespace {
-
-std::string legacy_path_name(const std::vector<PathPart>& path, std::size_t first) {
-  std::string name;
-  for (std::size_t i = first; i < path.size(); ++i) {
-    const auto* text = std::get_if<std::string>(&path[i]);
-    if (!name.empty()) name += '.';
-    name += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(path[i]));
-  }
-  return name;
-}
-
-}  // namespace
 
 void LegacyTensors::count_layers() {
   for (const LegacyRankFile& file : files_) {
@@ -29,7 +17,7 @@ void LegacyTensors::count_layers() {
     for (const SideTensor& tensor : file.tensors) {
       const auto chunk = tensor.path.empty() ? std::nullopt : model_chunk(tensor.path.front());
       if (!chunk) continue;
-      const std::string name = legacy_path_name(tensor.path, 1);
+      const std::string name = dotted_path(std::span(tensor.path).subspan(1));
       layers_.add(name, *chunk, file.place.pipeline);
       model_chunks_ = std::max(model_chunks_, *chunk + 1);
       if (const auto expert = local_expert(name))
@@ -41,8 +29,8 @@ void LegacyTensors::count_layers() {
 
 std::string LegacyTensors::model_name(const SideTensor& tensor, const LegacyRankFile& file,
                                       std::uint32_t chunk) const {
-  std::string name =
-      layers_.whole_name(legacy_path_name(tensor.path, 1), chunk, file.place.pipeline);
+  std::string name = layers_.whole_name(dotted_path(std::span(tensor.path).subspan(1)), chunk,
+                                        file.place.pipeline);
   const auto expert = local_expert(name);
   if (expert && sizes_.expert > 1)
     name.replace(expert->at, expert->length,
@@ -57,7 +45,7 @@ void LegacyTensors::gather(std::size_t index) {
         tensor.path.empty() || !file.is_model ? std::nullopt : model_chunk(tensor.path.front());
     // What is not the model's is each rank's own.
     std::string fqn =
-        chunk ? model_name(tensor, file, *chunk) : file.prefix + legacy_path_name(tensor.path, 0);
+        chunk ? model_name(tensor, file, *chunk) : file.prefix + dotted_path(tensor.path);
     auto [known, is_new] = pieces_.try_emplace(std::move(fqn));
     if (is_new) order_.push_back(known->first);
     known->second.push_back({index, &tensor});

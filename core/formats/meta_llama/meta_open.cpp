@@ -18,6 +18,7 @@
 #include "core/formats/rank_chunks.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 namespace {
@@ -45,16 +46,6 @@ constexpr auto kMetaColumns = std::to_array<std::string_view>({"wo", "w2"});
 template <std::size_t N>
 bool is_meta_layer(std::string_view layer, const std::array<std::string_view, N>& layers) {
   return std::find(layers.begin(), layers.end(), layer) != layers.end();
-}
-
-std::string meta_name(const std::vector<PathPart>& path) {
-  std::string name;
-  for (const PathPart& part : path) {
-    const auto* text = std::get_if<std::string>(&part);
-    name += (name.empty() ? "" : ".") +
-            (text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part)));
-  }
-  return name;
 }
 
 using MetaFiles = std::map<std::uint32_t, std::string>;
@@ -107,14 +98,15 @@ class MetaReading {
       return;
     }
     for (SideTensor& tensor : file->tensors) {
-      const std::string name = meta_name(tensor.path);
+      const std::string name = dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(name);
       if (is_new) order_.push_back(name);
       known->second.push_back({rank, id, std::move(tensor)});
     }
     for (const SideUnreadable& one : file->unreadable) {
-      Finding finding = bad_record(path, fmt::format("{} in {} cannot be read: {}.",
-                                                     meta_name(one.path), path, one.error.message));
+      Finding finding =
+          bad_record(path, fmt::format("{} in {} cannot be read: {}.", dotted_path(one.path), path,
+                                       one.error.message));
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;
       notes_.findings.push_back(std::move(finding));

@@ -15,6 +15,7 @@
 #include "core/formats/rank_chunks.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/model/builder.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 namespace {
@@ -26,17 +27,6 @@ constexpr Format kRankFilesFormat = {
     .traits = {.writer_of_file = rank_of_file},
 };
 constexpr std::size_t kMostRankFindings = 32;
-
-// "state.0.exp_avg"
-std::string rank_fqn(const std::vector<PathPart>& path) {
-  std::string fqn;
-  for (const PathPart& part : path) {
-    if (!fqn.empty()) fqn += '.';
-    const auto* text = std::get_if<std::string>(&part);
-    fqn += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
-  }
-  return fqn;
-}
 
 class RankFilesReading {
  public:
@@ -87,13 +77,13 @@ class RankFilesReading {
     std::string prefix = kind == "model" ? "" : kind + ".";
     if (kind != "model" && kind != "optim") prefix += fmt::format("rank_{}.", rank);
     for (SideTensor& tensor : file->tensors) {
-      std::string fqn = prefix + rank_fqn(tensor.path);
+      std::string fqn = prefix + dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(fqn);
       if (is_new) order_.push_back(fqn);
       known->second.push_back({rank, id, std::move(tensor)});
     }
     for (const SideUnreadable& one : file->unreadable)
-      unreadable_[one.error.message].push_back(prefix + rank_fqn(one.path));
+      unreadable_[one.error.message].push_back(prefix + dotted_path(one.path));
   }
 
   void add_tensor(const std::string& fqn, const std::vector<RankPiece>& pieces) {

@@ -235,14 +235,4 @@ std::optional<ItemFileName> parse_item_file(std::string_view name) {
   return ItemFileName{std::string(name.substr(0, mark)), *rank};
 }
 
-std::string dotted_path(const std::vector<PathPart>& path) {
-  std::string dotted;
-  for (const PathPart& part : path) {
-    const auto* text = std::get_if<std::string>(&part);
-    if (!dotted.empty()) dotted += '.';
-    dotted += text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
-  }
-  return dotted;
-}
-
 }  // namespace shw

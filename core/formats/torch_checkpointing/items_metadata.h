@@ -56,6 +56,5 @@ struct ItemFileName {
   std::uint32_t rank = 0;
 };
 std::optional<ItemFileName> parse_item_file(std::string_view name);
-std::string dotted_path(const std::vector<PathPart>& path);
 
 }  // namespace shw

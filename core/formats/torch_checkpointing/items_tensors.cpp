@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/rank_boxes.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 namespace {

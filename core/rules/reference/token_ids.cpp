@@ -8,6 +8,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/token_ids.h"
+#include "core/rules/explained.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
@@ -43,8 +44,13 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
   if (!is_complete_folder(c)) return;
   const auto beyond = token_ids_beyond(c, facts.progress);
   if (!beyond) return;
-  const std::string table = fmt::format("{} has {} rows, so ids 0 to {}", c.fqn(beyond->embedding),
-                                        beyond->rows, beyond->rows - 1);
+  // One rank's part of the vocabulary, or another size than config.json says.
+  const std::string_view embedding = c.fqn(beyond->embedding);
+  if (explained_by(findings, kConfigShape.id).contains(embedding) ||
+      explained_by(findings, kLocalSavedAsGlobal.id).contains(embedding))
+    return;
+  const std::string table =
+      fmt::format("{} has {} rows, so ids 0 to {}", embedding, beyond->rows, beyond->rows - 1);
   // Defaults of a config's class stand there too, in models of a smaller vocabulary.
   if (!beyond->special.empty()) {
     findings.push_back(token_finding(

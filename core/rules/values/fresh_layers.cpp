@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kFewestOfNorm = 16, kMostOfNorm = 1 << 20;
 constexpr std::size_t kFewestLayers = 3;
+constexpr double kMostOnesOfTrained = 0.1;
 
 // "model.layers.3.input_layernorm.weight"; a bias is zero in many trained models.
 bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
@@ -27,14 +28,18 @@ bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
          !parse_state_fqn(fqn) && fqn.find("experts.") == std::string_view::npos;
 }
 
-bool is_all_ones(const Checkpoint& c, TensorId tensor) {
+// The share of elements that are exactly 1; nothing where they cannot be read.
+std::optional<double> share_of_ones(const Checkpoint& c, TensorId tensor) {
   const auto values = floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
-  return values && std::all_of(values->begin(), values->end(), [](float v) { return v == 1; });
+  if (!values || values->empty()) return std::nullopt;
+  const auto ones = std::count(values->begin(), values->end(), 1.0F);
+  return static_cast<double>(ones) / static_cast<double>(values->size());
 }
 
 struct LayerNorms {
   std::vector<TensorId> norms;
-  std::size_t ones = 0;
+  std::size_t ones = 0;     // norms of nothing but 1
+  std::size_t trained = 0;  // norms with hardly a 1
 };
 using Stack = std::map<std::uint32_t, LayerNorms>;  // by the number of the layer
 
@@ -69,16 +74,20 @@ void find_fresh_layers(const Facts& facts, std::vector<Finding>& findings) {
     if (members.empty() || members.front().after.empty()) continue;
     LayerNorms& layer = stacks[std::string(members.front().before)][members.front().index];
     layer.norms.push_back(tensor);
-    layer.ones += is_all_ones(c, tensor) ? 1 : 0;
+    const auto share = share_of_ones(c, tensor);
+    layer.ones += share == 1 ? 1 : 0;
+    layer.trained += share && *share < kMostOnesOfTrained ? 1 : 0;
   }
   for (const auto& [before, stack] : stacks) {
     std::vector<std::uint32_t> fresh;
     bool has_partly = false;
     for (const auto& [number, layer] : stack) {
       if (layer.ones == layer.norms.size()) fresh.push_back(number);
-      has_partly = has_partly || (layer.ones != 0 && layer.ones != layer.norms.size());
+      has_partly =
+          has_partly || (layer.ones != layer.norms.size() && layer.trained != layer.norms.size());
     }
-    // Norms that stay at 1 by design do so in other layers too.
+    // Norms that stay at 1 by design do so in other layers too. In the first steps of a run, in 16
+    // bits, most elements of a norm still round to 1, and in some layers all do.
     if (stack.size() < kFewestLayers || has_partly || fresh.empty() ||
         2 * fresh.size() > stack.size())
       continue;

@@ -11,6 +11,7 @@
 #include "core/facts/states/side_masters.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/replicas.h"
+#include "core/model/state_path.h"
 #include "core/rules/rules.h"
 #include "core/rules/values/diverged_copies.h"
 #include "core/rules/values/rank_copies.h"
@@ -84,7 +85,7 @@ HeldAlike held_alike(const std::map<std::int64_t, RankTensors>& files) {
     for (const SideTensor& tensor : file.tensors) {
       bool own = !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
       auto holder = own ? holder_of(tensor) : std::nullopt;
-      if (holder) groups[{place_of(tensor.path), *holder}].push_back({rank, &file, &tensor});
+      if (holder) groups[{dotted_path(tensor.path), *holder}].push_back({rank, &file, &tensor});
     }
   }
   HeldAlike out;

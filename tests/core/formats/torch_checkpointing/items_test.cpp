@@ -10,6 +10,7 @@
 #include "core/formats/items.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_checkpointing/items_metadata.h"
+#include "core/model/state_path.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -148,7 +149,8 @@ TEST_CASE("torch_checkpointing: names of files give item and rank") {
   CHECK(parse_item_file("model_12.safetensors")->rank == 12);
   for (const char* name : {"model.pt", "_0.pt", "model_x.pt", "model_0.bin", "model_.pt"})
     CHECK_FALSE(parse_item_file(name).has_value());
-  CHECK(dotted_path({std::string("state"), std::int64_t{0}, std::string("a.b")}) == "state.0.a.b");
+  CHECK(dotted_path(std::vector<PathPart>{std::string("state"), std::int64_t{0},
+                                          std::string("a.b")}) == "state.0.a.b");
 }
 
 TEST_CASE("torch_checkpointing: a save under way is not the newest step, and is said to be one") {
