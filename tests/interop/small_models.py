@@ -67,6 +67,15 @@ def hsdp(rank):
     return model
 
 
+def set_values(model, rank):
+    """What tensor parallelism leaves of the parameters is memory that no collective filled."""
+    random = torch.Generator().manual_seed(rank)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            local = getattr(parameter, "to_local", lambda: parameter)()
+            local.copy_(torch.randn(local.shape, generator=random))
+
+
 MODELS = {"plain": plain, "fsdp": fsdp, "tp": tp, "fsdp_tp": fsdp_tp, "hsdp": hsdp}
 WORLD = 8
 

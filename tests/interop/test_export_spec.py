@@ -48,6 +48,7 @@ def saved_by_torch(name, directory):
 
     def state_dict_at(rank):
         model = small_models.MODELS[name](rank)
+        small_models.set_values(model, rank.number)
         optimizers.append(small_models.stepped_optimizer(model))
         return small_models.state_dict_of(model, optimizers[-1])
     fake_ranks.write_checkpoint(directory, small_models.WORLD, state_dict_at)
