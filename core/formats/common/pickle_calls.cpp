@@ -20,6 +20,15 @@ constexpr auto kCalls = std::to_array<NamedCall>({
     {"torch._utils", "_rebuild_tensor_v2", {6, 7}},
     {"torch._utils", "_rebuild_tensor_v3", {7, 8}},
     {"torch._utils", "_rebuild_parameter", {3, 3}},
+    {"torch._utils", "_rebuild_parameter_with_state", {4, 4}},
+    {"torch._utils", "_rebuild_tensor", {4, 4}},
+    {"torch._utils", "_rebuild_wrapper_subclass", {8, 8}},
+    {"torch._utils", "_rebuild_meta_tensor_no_storage", {4, 4}},
+    {"torch._utils", "_rebuild_device_tensor_from_numpy", {4, 4}},
+    {"torch._utils", "_rebuild_sparse_tensor", {2, 2}},
+    {"torch._utils", "_rebuild_nested_tensor", {4, 4}},
+    {"torch._utils", "_rebuild_qtensor", {7, 7}},
+    {"torch._tensor", "_rebuild_from_type_v2", {4, 4}},
     {"collections", "OrderedDict", {0, 1}},
     {"torch.distributed.checkpoint.metadata", "_MEM_FORMAT_ENCODING", kEnumeration},
     {"torch.distributed._shard.sharded_tensor.metadata", "MEM_FORMAT_ENCODING", kEnumeration},
@@ -43,6 +52,18 @@ bool is_dcp_record(const PickleGlobal& global) {
           std::find(kByName.begin(), kByName.end(), global.name) != kByName.end());
 }
 
+// Classes of the standard library whose values change, and have no hash.
+bool is_mutable_container(const PickleGlobal& global) {
+  constexpr auto kOfCollections =
+      std::to_array<std::string_view>({"OrderedDict", "defaultdict", "Counter", "deque"});
+  constexpr auto kBuiltIn = std::to_array<std::string_view>({"list", "dict", "set", "bytearray"});
+  const auto holds = [&](auto& names) {
+    return std::find(names.begin(), names.end(), global.name) != names.end();
+  };
+  if (global.module == "collections") return holds(kOfCollections);
+  return (global.module == "builtins" || global.module == "__builtin__") && holds(kBuiltIn);
+}
+
 constexpr int kDeepestKey = 16;
 
 bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
@@ -51,7 +72,9 @@ bool has_hash_within(const PickleTree& tree, NodeId key, int depth) {
   if (depth == kDeepestKey) return true;
   if (kind == NodeKind::kObject || kind == NodeKind::kReduce) {
     const PickleGlobal* made_of = tree.global(tree.callable(key));
-    if (made_of == nullptr || !is_dcp_record(*made_of)) return true;
+    if (made_of == nullptr) return true;
+    if (is_mutable_container(*made_of)) return false;
+    if (!is_dcp_record(*made_of)) return true;
     // The others are dataclasses that may change, and have no hash.
     return made_of->name == "MetadataIndex" &&
            (has_hash_within(tree, tree.attribute(key, "fqn"), kDeepestKey) &&

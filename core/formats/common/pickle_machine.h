@@ -288,6 +288,7 @@ class PickleMachine {
     const NodeKind kind = tree_.kind(arguments);
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
       note_refused("the arguments of a call are no tuple");
+    if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is no function");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
       if (!tree_.odd_call_at_ && !is_found_maker(tree_, callable)) tree_.odd_call_at_ = here;
       return;
@@ -300,11 +301,13 @@ class PickleMachine {
     if (!global.called_at) global.called_at = here;
     if (const std::size_t inside = called_arguments(global); inside != 0)
       note_called_inside(arguments, inside, here);
-    const PickleCallArity& arity = arities_[node(callable).first];
+    note_arity(callable, arguments);
+  }
+  void note_arity(NodeId global, NodeId arguments) {
+    const PickleCallArity& arity = arities_[node(global).first];
     const std::size_t count = tree_.items(arguments).size();
-    if (arity.least > arity.most)
-      note_refused("what names a dtype or a storage is called");
-    else if (kind == NodeKind::kTuple && (count < arity.least || count > arity.most))
+    if (arity.least > arity.most) return note_refused("what names a dtype or a storage is called");
+    if (tree_.kind(arguments) == NodeKind::kTuple && (count < arity.least || count > arity.most))
       note_refused("a call has too many arguments, or too few");
   }
   // What is handed over is called as well.
@@ -314,6 +317,8 @@ class PickleMachine {
       if (tree_.kind(item) == NodeKind::kGlobal) {
         auto& inside = tree_.globals_[node(item).first];
         if (!inside.called_at) inside.called_at = here;
+        // _rebuild_from_type_v2(function, class, arguments, state).
+        if (item == items[0] && most == 2 && items.size() == 4) note_arity(item, items[2]);
       } else if (item == items[0] && !tree_.odd_call_at_) {
         tree_.odd_call_at_ = here;
       }
@@ -463,7 +468,6 @@ class PickleMachine {
 
   // --- opcodes, in pickle_opcodes.h --------------------------------------------------------------
 
-  // In pickle_opcodes.h, which whoever runs the machine includes.
   bool step(std::uint8_t opcode);
   bool step_scalar(std::uint8_t opcode);
   bool step_text(std::uint8_t opcode);

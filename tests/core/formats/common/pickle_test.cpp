@@ -189,6 +189,12 @@ TEST_CASE("a call that Python cannot make is refused where it stands") {
       "\x80\x02"
       "ctorch.distributed.checkpoint.metadata\nTensorProperties\n)\x81}"
       "b."_p,
+      // a tuple in the place of a class, and a function that is called by another one
+      "\x80\x02"
+      ")]\x85\x81."_p,
+      "\x80\x02"
+      "(ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\n"
+      "ca.b\nC\n)}tRt."_p,
   };
   for (std::string_view pickle : called) {
     auto tree = decode(pickle);
@@ -245,6 +251,9 @@ TEST_CASE("pickle: what Python refuses while it reads on is noted") {
       {"\x80\x02}]K\x01s.", true},
       {"\x80\x02}]\x85K\x01s.", true},  // a tuple that holds a list
       {"\x80\x02}K\x01\x85K\x01s.", false},
+      {"\x80\x02}ccollections\nOrderedDict\n)RK\x01s.", true},
+      {"\x80\x02}ccollections\ndeque\n)RK\x01s.", true},
+      {"\x80\x02}ccollections\nUserString\n)RK\x01s.", false},
       {"\x80\x04\x8f(]\x90.", true},
       {"\x80\x04(]\x91.", true},
       {"U\x01\x94.", true},

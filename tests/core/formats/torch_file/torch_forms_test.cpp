@@ -111,7 +111,7 @@ TEST_CASE("tensor subclass: it is read as the tensors that it wraps") {
 TEST_CASE("tensor subclass: one that holds itself, or no tensor, is named and ends") {
   const std::string head =
       "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n"
-      "_rebuild_wrapper_subclass\ncmine\nPacked\n)";
+      "_rebuild_wrapper_subclass\ncmine\nPacked\n(NNNNNNNNt";
   for (const std::string& state : {std::string("}"), std::string("N"), pickled_dict({{"a", "K\1"}}),
                                    "}q\7(" + pickled_text("me") + "h\7u"}) {
     auto opened = open_model(state_dict_file(

@@ -49,8 +49,8 @@ std::string rank_file(int rank, int world, const std::string& placement, const N
       "(N" + pickled_dict({{"_local_tensor", tensor_call(local)}, {"_spec", spec}}) + "t";
   std::string tensor =
       "ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\n"
-      "ctorch.distributed.tensor\nDTensor\n(N" +
-      pickled_tuple({count}) + pickled_tuple({count}) + "t" + state + "tR";
+      "ctorch.distributed.tensor\nDTensor\n(NN" +
+      pickled_tuple({count}) + pickled_tuple({count}) + "NNNNt" + state + "tR";
   std::string numbers;
   for (int i = 0; i < world; ++i) numbers += little(static_cast<std::uint64_t>(i), 8);
   Bytes bytes = as_dtype(values, Dtype::kFloat32);
