@@ -91,9 +91,15 @@ enum class Action : std::uint8_t {
   kExpect,
   kRun,
   kRunNumbers,
+  kOpenInTab,
+  kOpenReference,
+  kNextTab,
+  kPreviousTab,
+  kSameInNextTab,
+  kCloseTab,
 };
 
-inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kRunNumbers) + 1;
+inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kCloseTab) + 1;
 
 // Whether the key of an action works while a panel covers the window.
 enum class OverlayPolicy : std::uint8_t {
@@ -106,7 +112,8 @@ enum class OverlayPolicy : std::uint8_t {
 };
 
 // A row of the action table. The rows are grouped by topic in finding_actions.cpp,
-// view_actions.cpp, repair_actions.cpp, look_middle.cpp, browser_steps.cpp and habit_actions.cpp.
+// view_actions.cpp, repair_actions.cpp, look_middle.cpp, browser_steps.cpp, habit_actions.cpp and
+// tab_strip.cpp.
 struct ActionRow {
   Action action;
   const char* name;  // imperative: "Review the repair"

@@ -92,6 +92,8 @@ void run_keys(Frame& frame, UiState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
   if (state.quit_wanted) choose(Action::kQuit, frame, state);
   state.quit_wanted = false;
+  if (state.close_wanted) choose(Action::kCloseTab, frame, state);
+  state.close_wanted = false;
   for (KeyPress pressed : frame.keys) {
     KeyPress key = as_told(pressed);
     if (key == KeyPress{Key::kEscape}) {

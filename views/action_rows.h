@@ -14,6 +14,9 @@ std::span<const ActionRow> repair_actions();
 std::span<const ActionRow> look_actions();
 std::span<const ActionRow> browser_actions();
 std::span<const ActionRow> habit_actions();
+std::span<const ActionRow> tab_actions();
+// Nothing is asked where no job writes.
+std::string question_before_stopping(const Frame& frame);
 
 constexpr KeyPress ctrl(Key key) {
   return {key, true, false, false};

@@ -274,7 +274,9 @@ void draw_browser(Frame& frame, UiState& state) {
   if (!begin_overlay(frame, "##browser", size, column)) browser.open = false;
   const char* verb = browser.compares ? "Compare" : "Open";
   paragraph(frame, column, frame.fonts.title, frame.theme.text,
-            browser.compares ? "Compare with another checkpoint" : "Open a checkpoint");
+            browser.compares     ? "Compare with another checkpoint"
+            : browser.in_new_tab ? "Open a checkpoint in a new tab"
+                                 : "Open a checkpoint");
   column.y += frame.px(10);
   draw_field(frame, state, column);
   std::string folder = split_typed(browser.text).first;
@@ -308,11 +310,14 @@ void draw_browser(Frame& frame, UiState& state) {
   if (button(frame, "browser/close", "Cancel", "Closes this panel and opens nothing.  (Esc)",
              {right, button_top}))
     browser.open = false;
-  text_from(column.draw, frame.fonts.small, column.left, button_top + frame.px(15),
-            frame.theme.quiet,
-            browser.compares ? "Tab completes, arrows choose, Enter compares"
-                             : "Tab completes, arrows choose, Enter opens");
-  bool enter = frame.pressed({Key::kEnter});
+  text_from(
+      column.draw, frame.fonts.small, column.left, button_top + frame.px(15), frame.theme.quiet,
+      browser.compares ? "Tab completes, arrows choose, Enter compares"
+                       : "Tab completes, arrows choose, Enter opens, Ctrl+Enter in a new tab");
+  const bool in_tab = !browser.compares && is_possible(Action::kOpenInTab, frame, state) &&
+                      frame.pressed({Key::kEnter, true, false, false});
+  if (in_tab) browser.in_new_tab = true;
+  bool enter = in_tab || frame.pressed({Key::kEnter});
   if (browser.open && (click || enter)) {
     take_typed(frame, state, rows);
     browser.wanted = browser.open;

@@ -8,6 +8,7 @@ namespace shw {
 struct BrowserState {
   bool open = false;
   bool compares = false;               // the selection is compared, not opened
+  bool in_new_tab = false;             // the selection is opened in a new tab
   bool wanted = false;                 // focus the text field in the next frame
   std::string text;                    // "/runs/7/step_"
   std::optional<std::string> pending;  // new text for the field, which keeps a text of its own

@@ -56,6 +56,10 @@ void open_place(Frame& frame, UiState& state, OpenCommand what) {
     if (!frame.runs("compare")) frame.emit(CompareCommand{what.path, false});
     return;
   }
+  if (std::exchange(state.browser.in_new_tab, false)) {
+    frame.tab_request = TabRequest{TabRequest::Kind::kNew, 0, std::move(what)};
+    return;
+  }
   state.filter.clear();
   frame.emit(FilterCommand{});
   frame.emit(std::move(what));

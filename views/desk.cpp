@@ -1,5 +1,7 @@
 #include "views/desk.h"
 
+#include <fmt/core.h>
+
 #include "views/actions.h"
 #include "views/browser.h"
 #include "views/columns.h"
@@ -108,15 +110,19 @@ void draw_ui(Frame& frame, UiState& state) {
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2{0, 0});
   ImGui::PushStyleColor(ImGuiCol_WindowBg, frame.theme.background);
-  ImGui::Begin("##desk", nullptr,
+  // Each tab has windows of its own, and so its own scrolling.
+  const std::uint64_t tab = frame.open_tabs == nullptr ? 0 : frame.open_tabs->id;
+  ImGui::Begin(fmt::format("##desk{}", tab).c_str(), nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
-  Regions regions = regions_of(size, frame.scale, job_bar_height(frame), state.layout);
+  Regions regions =
+      regions_of(size, frame.scale, job_bar_height(frame), state.layout, tab_strip_height(frame));
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
+  draw_tab_strip(frame, state, {{0, 0}, {size.x, regions.verdict.min.y}});
   draw_regions(frame, state, regions);
   if (frame.marks != nullptr)
     frame.marks->items["region/verdict"] = {regions.verdict.min.x, regions.verdict.min.y,

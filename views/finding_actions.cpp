@@ -114,14 +114,6 @@ void explain_finding(Frame& /*frame*/, UiState& state) {
   state.explain_open = true;
 }
 
-// Nothing is asked where no job writes.
-std::string question_before_quitting(const Frame& frame) {
-  if (!frame.job.running || !frame.job.writes) return {};
-  return "\"" + frame.job.title +
-         "\" is under way and would be stopped. What is finished stays; the plan's panel can go on "
-         "from there.";
-}
-
 constexpr std::array kFindingRows{
     ActionRow{Action::kPalette, "Show all commands", ctrl_shift(Key::kP), always, toggle_palette,
               OverlayPolicy::kAlways},
@@ -168,10 +160,17 @@ constexpr std::array kFindingRows{
     ActionRow{Action::kReload, "Open again from disk", {Key::kF5}, can_open_again, reload},
     ActionRow{Action::kQuit, "Quit", ctrl(Key::kQ), always,
               [](Frame&, UiState& state) { state.quit = true; }, OverlayPolicy::kAlways,
-              question_before_quitting},
+              question_before_stopping},
 };
 
 }  // namespace
+
+std::string question_before_stopping(const Frame& frame) {
+  if (!frame.job.running || !frame.job.writes) return {};
+  return "\"" + frame.job.title +
+         "\" is under way and would be stopped. What is finished stays; the plan's panel can go on "
+         "from there.";
+}
 
 std::span<const ActionRow> finding_actions() {
   return kFindingRows;

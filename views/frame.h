@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "core/session/session.h"
 #include "views/digest.h"
 #include "views/keys.h"
+#include "views/open_tabs.h"
 #include "views/tab_order.h"
 #include "views/theme.h"
 #include "views/tile_layout.h"
@@ -86,6 +88,8 @@ struct Frame {
   std::span<const JobState> concurrent_jobs = {};  // concurrent read-only jobs, besides `job`
   TabOrder* tabs = nullptr;                        // the controls that Tab reaches
   bool stable = false;                             // a screenshot: nothing may depend on time
+  const OpenTabs* open_tabs = nullptr;             // null: there can be only one
+  std::optional<TabRequest> tab_request = {};      // output
 
   float px(float units) const { return std::floor(units * scale + 0.5f); }
   bool anything_runs() const { return job.running || !concurrent_jobs.empty(); }

@@ -7,6 +7,10 @@
 
 namespace shw {
 
+// The strip of tabs; nothing where there is one tab.
+bool tabs_are_shown(const Frame& frame);
+float tab_strip_height(const Frame& frame);
+void draw_tab_strip(Frame& frame, UiState& state, Region region);
 void draw_verdict_bar(Frame& frame, UiState& state, Region region);
 void draw_left(Frame& frame, UiState& state, Region region);
 void draw_list(Frame& frame, UiState& state, Region region);

@@ -130,8 +130,9 @@ void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, const S
   const std::size_t at = choice.step;
   OpenCommand open{run.steps[at].path};
   open.tensor = choice.tensor;
+  state.browser.in_new_tab = choice.in_new_tab;
   open_place(frame, state, std::move(open));
-  if (!compares || at + 1 >= run.steps.size()) return;
+  if (!compares || choice.in_new_tab || at + 1 >= run.steps.size()) return;
   state.compare_open = true;
   state.compare_path = run.steps[at + 1].path;
   frame.emit(CompareCommand{run.steps[at + 1].path, false});
@@ -151,7 +152,8 @@ bool follow_keys(Frame& frame, UiState& state, std::size_t rows) {
     state.run.reveal = true;
   }
   state.run.row = std::clamp(state.run.row, 0, static_cast<int>(rows) - 1);
-  return frame.pressed({Key::kEnter}) || frame.pressed({Key::kEnter, false, true, false});
+  return frame.pressed({Key::kEnter}) || frame.pressed({Key::kEnter, false, true, false}) ||
+         frame.pressed({Key::kEnter, true, false, false});
 }
 
 std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const verbs::RunSteps& run,
@@ -177,7 +179,8 @@ std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const ve
       ImGui::PushID(i);
       const auto tip = [&] {
         return run.steps[at].path + "\n" + run.steps[at].headline +
-               "\nA click opens it. Shift and a click compare it with the step before it.";
+               "\nA click opens it, with Ctrl in a new tab. Shift and a click compare it with the "
+               "step before it.";
       };
       const std::string name = frame.marks != nullptr ? fmt::format("run/step/{}", i) : "";
       if (row_control(frame, "step", name, {width, line}, i == state.run.row, tip)) clicked = at;
@@ -197,7 +200,8 @@ std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const ve
 std::string run_hint(const Frame& frame) {
   const verbs::RunSteps& run = *frame.snapshot.run;
   std::string hint =
-      "Enter or a click opens a step; with Shift it is compared with the step before it.";
+      "Enter or a click opens a step, with Ctrl in a new tab; with Shift it is compared with the "
+      "step before it.";
   if (has_numbers(frame)) hint += " Ctrl+Up and Ctrl+Down choose a module.";
   hint += " New steps appear by themselves.";
   if (run.not_read != 0) hint += " " + plural(run.not_read, "older entry") + " not shown.";
@@ -287,6 +291,8 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   if (enter && !run.steps.empty()) choice = chosen_by_keys(frame, state);
   if (!choice || frame.job.running) return;
   state.run.row = static_cast<int>(choice->step);
+  choice->in_new_tab = is_possible(Action::kOpenInTab, frame, state) &&
+                       (ImGui::GetIO().KeyCtrl || frame.pressed({Key::kEnter, true, false, false}));
   open_step(frame, state, run, *choice,
             ImGui::GetIO().KeyShift || frame.pressed({Key::kEnter, false, true, false}));
 }

@@ -13,6 +13,7 @@ namespace shw {
 struct StepChoice {
   std::size_t step = 0;
   std::string tensor;  // may be empty
+  bool in_new_tab = false;
 };
 
 // The tensor of a row of the matrix: the one with NaN or infinite elements at that step, else the

@@ -20,8 +20,9 @@ float width_of(const SideColumn& column, Bounds bounds, float least, float acros
 
 }  // namespace
 
-Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout) {
-  float top = 52 * scale, bottom = std::max(top, size.y - job_height);
+Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout,
+                   float above) {
+  float top = above + 52 * scale, bottom = std::max(top, size.y - job_height);
   float left = width_of(layout.left, kLeft, kLeftLeast * scale, size.x, scale);
   float right = width_of(layout.right, kRight, kRightLeast * scale, size.x, scale);
   float rail = std::floor(kRailWidth * scale);
@@ -30,7 +31,7 @@ Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& l
   if (centre() < kMapWants * scale) left_rail = true;
   if (centre() < kMapLeast * scale) right_rail = true;
   float from = left_rail ? rail : left, to = size.x - (right_rail ? rail : right);
-  Regions regions{{{0, 0}, {size.x, top}},
+  Regions regions{{{0, above}, {size.x, top}},
                   {{0, top}, {from, bottom}},
                   {{from, top}, {to, bottom}},
                   {{to, top}, {size.x, bottom}},

@@ -27,7 +27,9 @@ struct Regions {
   bool left_rail = false, right_rail = false;
   Region left_peek, right_peek;  // where an open rail's column lies
 };
-Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout);
+// `above`: the height of what stands above all regions.
+Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout,
+                   float above = 0);
 
 // Opens or closes a column: one that has no room opens above the map.
 void toggle(SideColumn& column, bool is_rail);

@@ -95,6 +95,7 @@ struct UiState {
   std::optional<Action> asked;  // the action whose question is on screen
   bool quit_wanted = false;     // the window was told to close
   bool quit = false;
+  bool close_wanted = false;  // this tab was told to close
   HabitsState habits;
   TabOrder tabs;
 };

@@ -8,10 +8,9 @@
 #include "core/session/session.h"
 #include "views/actions.h"
 #include "views/digest.h"
+#include "views/open_tabs.h"
 
 namespace shw {
-
-enum class Tone : std::uint8_t { kQuiet, kOk, kBad, kWarn, kUnknown };
 
 struct VerdictText {
   Tone tone = Tone::kQuiet;

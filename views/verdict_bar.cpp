@@ -5,22 +5,6 @@
 namespace shw {
 namespace {
 
-Sign sign_of(Tone tone) {
-  switch (tone) {
-    case Tone::kOk:
-      return Sign::kOk;
-    case Tone::kBad:
-      return Sign::kBad;
-    case Tone::kWarn:
-      return Sign::kWarn;
-    case Tone::kUnknown:
-      return Sign::kUnknown;
-    case Tone::kQuiet:
-      break;
-  }
-  return Sign::kQuiet;
-}
-
 Rgba back_of(const Theme& theme, Tone tone) {
   switch (tone) {
     case Tone::kOk:

@@ -189,6 +189,22 @@ void tooltip(Frame& frame, std::string_view text) {
   ImGui::PopFont();
 }
 
+Sign sign_of(Tone tone) {
+  switch (tone) {
+    case Tone::kOk:
+      return Sign::kOk;
+    case Tone::kBad:
+      return Sign::kBad;
+    case Tone::kWarn:
+      return Sign::kWarn;
+    case Tone::kUnknown:
+      return Sign::kUnknown;
+    case Tone::kQuiet:
+      break;
+  }
+  return Sign::kQuiet;
+}
+
 void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign) {
   const Theme& theme = frame.theme;
   float thick = std::max(1.0f, radius * 0.22f);

@@ -46,6 +46,7 @@ void tooltip(Frame& frame, std::string_view text);
 
 // The symbol of a severity, in addition to its colour.
 enum class Sign { kBad, kWarn, kOk, kUnknown, kQuiet };
+Sign sign_of(Tone tone);
 void draw_sign(Frame& frame, ImDrawList* draw, ImVec2 middle, float radius, Sign sign);
 
 // Sets where drawn texts are recorded during a frame; null: nowhere.

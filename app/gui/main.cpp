@@ -32,7 +32,9 @@ int main(int argc, char** argv) {
   shw::GuiOptions options;
   std::string size = "1440x900";
   bool fonts = false;
-  app.add_option("checkpoint", options.checkpoint, "a checkpoint directory, or its .metadata");
+  std::vector<std::string> checkpoints;
+  app.add_option("checkpoint", checkpoints,
+                 "checkpoint directories, or their .metadata files; each opens in a tab");
   app.add_option("--spec", options.spec, "what the model expects (JSON)");
   app.add_option("--against", options.against, "another checkpoint of the same model");
   app.add_option("--mesh", options.mesh, "how the ranks were arranged: dp=4,tp=2");
@@ -59,6 +61,10 @@ int main(int argc, char** argv) {
   options.theme = shw::verbs::ui_theme(theme);
   if (auto parsed = shw::parse_size(size, &options.width, &options.height); !parsed)
     return report(parsed.error());
+  if (!checkpoints.empty()) {
+    options.checkpoint = checkpoints.front();
+    options.more.assign(checkpoints.begin() + 1, checkpoints.end());
+  }
   options.gpus = shw::cuda_gpus;
   constexpr std::size_t kThreads =
       7;  // of the session, the digest, the layouts, the settings and the watch

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/exec/device.h"
@@ -14,6 +15,7 @@ namespace shw {
 struct GuiOptions {
   std::string checkpoint = {}, spec = {}, against = {}, mesh = {}, screenshot = {}, replay = {},
               record = {}, settings = {};
+  std::vector<std::string> more = {};        // further checkpoints, each in a tab
   std::optional<verbs::UiTheme> theme = {};  // nullopt: according to the settings
   int width = 1440, height = 900;
   float scale = 0;  // 0: the monitor's scale
@@ -28,7 +30,7 @@ Status parse_size(const std::string& text, int* width, int* height);
 // commands (parse_command) and
 //   wait | screenshot PATH | hover tile N | open-plan | explain | palette | zoom FACTOR | key NAME
 //   | click NAME | type TEXT | slice DIM POSITION | recent FILE
-//   | cache FOLDER | drop PATH
+//   | cache FOLDER | drop PATH | new-tab [PATH] | tab INDEX | close-tab INDEX
 Status take_pictures(const GuiOptions& options);
 
 }  // namespace shw

@@ -11,7 +11,7 @@
 #include "app/gui/imgui_setup.h"
 #include "app/gui/offscreen.h"
 #include "app/gui/picture.h"
-#include "app/gui/workbench.h"
+#include "app/gui/tabs.h"
 #include "views/imgui_versions.h"
 
 namespace shw {
@@ -44,40 +44,44 @@ class OffscreenHarness {
     create_imgui(dark_theme(), harness->monitor_, true);
     harness->has_imgui_ = true;
     SHW_CHECK(harness->screen_->attach_imgui());
-    harness->bench_ = std::make_unique<Workbench>(nullptr);
-    harness->bench_->look_for_gpus_with(options.gpus);
+    harness->tabs_ = std::make_unique<Tabs>([gpus = options.gpus] {
+      auto bench = std::make_unique<Workbench>(nullptr);
+      bench->look_for_gpus_with(gpus);
+      return bench;
+    });
     // A picture is the same on every desk: it has the person's settings only where they are asked
     // for.
-    harness->bench_->keep_settings_in(options.settings);
-    if (options.theme) harness->bench_->desk().habits.settings.theme = *options.theme;
+    harness->tabs_->keep_settings_in(options.settings);
+    if (options.theme) harness->bench().desk().habits.settings.theme = *options.theme;
     return harness;
   }
   ~OffscreenHarness() {
-    bench_.reset();
+    tabs_.reset();
     screen_.reset();
     if (has_imgui_) ImGui::DestroyContext();
   }
 
-  Workbench& bench() { return *bench_; }
+  Workbench& bench() { return tabs_->shown(); }
+  Tabs& tabs() { return *tabs_; }
 
   // Seconds of CPU from NewFrame to Render.
   double frame(std::span<const KeyPress> keys = {}) {
-    const verbs::UiSettings& settings = bench_->desk().habits.settings;
+    const verbs::UiSettings& settings = bench().desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
     double begin = thread_seconds();
     ImGui::NewFrame();
-    bench_->draw(fonts_, look_.scale, now_ += 1.0 / 60, keys, true);
+    tabs_->draw(fonts_, look_.scale, now_ += 1.0 / 60, keys, true);
     ImGui::Render();
     return thread_seconds() - begin;
   }
   void settle() {
     for (int i = 0; i < kFrames; ++i) {
-      bench_->settle();
+      tabs_->settle();
       frame();
     }
-    bench_->settle();
+    tabs_->settle();
     frame();
   }
   Status shoot(const std::string& path) {
@@ -89,17 +93,17 @@ class OffscreenHarness {
   bool point(const std::string& line) {
     std::size_t first = line.find(' '), second = line.find(' ', first + 1);
     if (first == line.npos || second == line.npos) return false;
-    auto found = bench_->marks().items.find(line.substr(0, first));
+    auto found = bench().marks().items.find(line.substr(0, first));
     auto x = number<float>(line.substr(first + 1, second - first - 1));
     auto y = number<float>(line.substr(second + 1));
-    if (found == bench_->marks().items.end() || !x || !y) return false;
+    if (found == bench().marks().items.end() || !x || !y) return false;
     ImVec4 box = found->second;
     move_mouse({box.x + (box.z - box.x) * *x, box.y + (box.w - box.y) * *y});
     return true;
   }
   bool click(const std::string& name) {
-    auto found = bench_->marks().items.find(name);
-    if (found == bench_->marks().items.end()) return false;
+    auto found = bench().marks().items.find(name);
+    if (found == bench().marks().items.end()) return false;
     ImVec4 box = found->second;
     move_mouse({(box.x + box.z) / 2, (box.y + box.w) / 2});
     frame();
@@ -113,7 +117,7 @@ class OffscreenHarness {
  private:
   OffscreenHarness() = default;
   std::unique_ptr<Offscreen> screen_;
-  std::unique_ptr<Workbench> bench_;
+  std::unique_ptr<Tabs> tabs_;
   Fonts fonts_;
   Look look_;
   float monitor_ = 1;
@@ -133,6 +137,12 @@ Status play_slice(OffscreenHarness& harness, const std::string& line) {
   if (!dim || !at || *dim >= position.size() || *at < 0) return usage(line);
   position[*dim] = *at;
   return {};
+}
+
+GuiOptions opened(std::string checkpoint) {
+  GuiOptions options;
+  options.checkpoint = std::move(checkpoint);
+  return options;
 }
 
 Status play_line(OffscreenHarness& harness, const std::string& line) {
@@ -178,6 +188,14 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
     ImVec4 box = found->second;
     std::printf("%.0f %.0f\n", static_cast<double>((box.x + box.z) / 2),
                 static_cast<double>((box.y + box.w) / 2));
+  } else if (line == "new-tab" || line.starts_with("new-tab ")) {
+    harness.tabs().add_empty();
+    if (line.size() > 8) harness.bench().open(opened(line.substr(8)));
+  } else if (line.starts_with("tab ") || line.starts_with("close-tab ")) {
+    const bool closes = line.starts_with("close");
+    auto tab = number<std::size_t>(rest(closes ? "close-tab " : "tab "));
+    if (!tab || *tab >= harness.tabs().count()) return usage(line);
+    closes ? harness.tabs().close(*tab) : harness.tabs().show(*tab);
   } else if (line.starts_with("drop ")) {
     harness.bench().drop(rest("drop "));
   } else if (line.starts_with("type ")) {
@@ -239,8 +257,8 @@ Status parse_size(const std::string& text, int* width, int* height) {
 
 Status take_pictures(const GuiOptions& options) {
   SHW_TRY(auto harness, OffscreenHarness::create(options));
-  if (!options.record.empty()) SHW_CHECK(harness->bench().record_in(options.record));
-  if (!options.checkpoint.empty()) harness->bench().open(options);
+  if (!options.record.empty()) SHW_CHECK(harness->tabs().record_in(options.record));
+  harness->tabs().open_all(options);
   harness->settle();
   if (!options.replay.empty()) SHW_CHECK(play(*harness, options.replay));
   if (!options.screenshot.empty()) SHW_CHECK(harness->shoot(options.screenshot));

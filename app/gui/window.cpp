@@ -11,7 +11,7 @@
 #include "app/gui/imgui_setup.h"
 #include "app/gui/input_queue.h"
 #include "app/gui/pace.h"
-#include "app/gui/workbench.h"
+#include "app/gui/tabs.h"
 #include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
 #include "views/shown_text.h"
@@ -170,12 +170,12 @@ tl::unexpected<Error> no_window() {
       "a picture, shardwright check CHECKPOINT says it in words. Over ssh: ssh -X.");
 }
 
-void loop(Window& window, Workbench& bench, const GuiOptions& options) {
+void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
   Fonts fonts;
   Look look;
   float monitor = wanted_scale(options, window.handle);
-  while (!bench.desk().quit) {
-    Pace::Sleep sleep = window.pace.next(bench.busy());
+  while (!tabs.has_left()) {
+    Pace::Sleep sleep = window.pace.next(tabs.busy());
     if (sleep == Pace::Sleep::kNot)
       glfwPollEvents();
     else if (sleep == Pace::Sleep::kMoment)
@@ -186,20 +186,20 @@ void loop(Window& window, Workbench& bench, const GuiOptions& options) {
     window.pace.drew();
     if (window.scale_changed) monitor = wanted_scale(options, window.handle);
     window.scale_changed = false;
-    const verbs::UiSettings& settings = bench.desk().habits.settings;
+    const verbs::UiSettings& settings = tabs.shown().desk().habits.settings;
     follow_look({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
-    if (window.close_wanted) bench.desk().quit_wanted = true;
+    if (window.close_wanted) tabs.leave();
     window.close_wanted = false;
-    if (!window.dropped.empty()) bench.drop(std::move(window.dropped.back()));
+    if (!window.dropped.empty()) tabs.shown().drop(std::move(window.dropped.back()));
     window.dropped.clear();
     const std::vector<KeyPress> keys = feed_input(window);
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
-    bench.draw(fonts, look.scale, glfwGetTime(), keys, false);
+    tabs.draw(fonts, look.scale, glfwGetTime(), keys, false);
     if (has_missing_letters()) window.pace.wake();
-    if (bench.title() != window.title) {
-      window.title = bench.title();
+    if (tabs.shown().title() != window.title) {
+      window.title = tabs.shown().title();
       glfwSetWindowTitle(window.handle, window.title.c_str());
     }
     ImGui::Render();
@@ -230,19 +230,24 @@ Status run_window(const GuiOptions& options) {
   ImGui_ImplOpenGL3_Init("#version 330 core");
   Status recorded;
   {
-    Workbench bench([] { glfwPostEmptyEvent(); });
-    bench.look_for_gpus_with(options.gpus);
-    if (!options.record.empty()) recorded = bench.record_in(options.record);
-    std::string recent = verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
-    if (!recent.empty()) bench.remember_in(std::move(recent));
-    bench.keep_settings_in(
+    const std::string recent =
+        verbs::recent_file(std::getenv("XDG_STATE_HOME"), std::getenv("HOME"));
+    Tabs tabs([&] {
+      auto bench = std::make_unique<Workbench>([] { glfwPostEmptyEvent(); });
+      bench->look_for_gpus_with(options.gpus);
+      if (!recent.empty()) bench->remember_in(recent);
+      bench->watch_disk();
+      return bench;
+    });
+    if (!options.record.empty()) recorded = tabs.record_in(options.record);
+    tabs.keep_settings_in(
         verbs::ui_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
-    bench.desk().habits.cache_folder =
+    HabitsState& habits = tabs.shown().desk().habits;
+    habits.cache_folder =
         verbs::own_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
-    if (options.theme) bench.desk().habits.settings.theme = *options.theme;
-    if (!options.checkpoint.empty()) bench.open(options);
-    bench.watch_disk();
-    if (recorded) loop(window, bench, options);
+    if (options.theme) habits.settings.theme = *options.theme;
+    tabs.open_all(options);
+    if (recorded) loop(window, tabs, options);
   }
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();

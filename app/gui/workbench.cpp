@@ -5,7 +5,6 @@
 
 #include "core/base/threads.h"
 #include "core/verbs/run_steps.h"
-#include "views/habits.h"
 #include "views/parts.h"
 #include "views/verdict.h"
 
@@ -80,21 +79,14 @@ void Workbench::drop(std::string path) {
   ui_.browser.drop_asked = false;
 }
 
-Status Workbench::record_in(const std::string& file) {
-  record_.open(file, std::ios::trunc);
-  if (!record_) return fail(ErrorKind::kIo, "cannot write the record", {file});
-  record_ << "# shardwright-gui --replay plays it\n" << std::flush;
-  return {};
-}
-
 // Written before it is carried out: what brings a program down is the last line.
 void Workbench::apply(std::vector<Command> commands) {
   for (Command& command : commands) {
-    if (!record_.is_open()) break;
+    if (record_ == nullptr) break;
     command = without_passwords(std::move(command));
     std::string line = to_text(command);
     bool one_line = line.find_first_of("\n\r") == line.npos;
-    record_ << (one_line ? line : "# left out: a name with a line break in it") << std::endl;
+    *record_ << (one_line ? line : "# left out: a name with a line break in it") << std::endl;
   }
   session_.apply(std::move(commands));
 }
@@ -131,8 +123,9 @@ void Workbench::follow_up(const Snapshot& snapshot) {
   }
 }
 
-void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
-                     bool stable) {
+std::optional<TabRequest> Workbench::draw(const Fonts& fonts, float scale, double now,
+                                          std::span<const KeyPress> keys, bool stable,
+                                          const OpenTabs& tabs) {
   std::shared_ptr<const Digest> digest;
   {
     std::lock_guard lock(mutex_);
@@ -149,21 +142,11 @@ void Workbench::draw(const Fonts& fonts, float scale, double now, std::span<cons
   frame.concurrent_jobs = concurrent_jobs;
   frame.stable = stable;
   frame.marks = &marks_;
+  frame.open_tabs = &tabs;
   draw_ui(frame, ui_);
   title_ = window_title(*digest, told_job(job, concurrent_jobs));
   if (!commands.empty()) apply(std::move(commands));
-  if (keeper_ != nullptr) ui_.habits.settings_trouble = keeper_->keep(settings_of(ui_));
-}
-
-void Workbench::keep_settings_in(const std::string& file) {
-  if (file.empty()) return;
-  keeper_ = std::make_unique<SettingsKeeper>(file, ui_.habits);
-  use_settings(ui_, keeper_->read());
-  if (!ui_.habits.settings_refused.empty()) {
-    ui_.toast = "Settings not taken from " + file + ": " + ui_.habits.settings_refused;
-    ui_.toast_until = 12;
-  }
-  apply(ui_.sort);
+  return std::move(frame.tab_request);
 }
 
 void Workbench::settle() {
@@ -186,6 +169,25 @@ bool Workbench::busy() const {
   }
   std::lock_guard lock(mutex_);
   return digest_is_late();
+}
+
+bool Workbench::writes() const {
+  const JobState job = session_.job();
+  return job.running && job.writes;
+}
+
+OpenTab Workbench::described() const {
+  std::shared_ptr<const Digest> digest;
+  {
+    std::lock_guard lock(mutex_);
+    digest = digest_;
+  }
+  const Snapshot& snapshot = *digest->snapshot;
+  const JobState job = session_.job();
+  const std::vector<JobState> concurrent_jobs = session_.concurrent_jobs();
+  const VerdictText verdict = verdict_of(snapshot, told_job(job, concurrent_jobs), *digest->about);
+  return {snapshot.options.checkpoint, verdict.tone, verdict.title,
+          job.running || !concurrent_jobs.empty()};
 }
 
 }  // namespace shw

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,7 +15,6 @@
 
 #include "app/gui/gl_layouts.h"
 #include "app/gui/picture.h"
-#include "app/gui/settings_keeper.h"
 #include "core/session/session.h"
 #include "views/desk.h"
 
@@ -33,24 +33,26 @@ class Workbench {
   void apply(Command command) { apply(std::vector<Command>{std::move(command)}); }
   void apply(std::vector<Command> commands);
   // Records all further commands as lines for --replay.
-  Status record_in(const std::string& file);
+  void record_in(std::shared_ptr<std::ofstream> record) { record_ = std::move(record); }
   void look_for_gpus_with(std::function<Gpus()> gpus) {
     session_.look_for_gpus_with(std::move(gpus));
   }
   // Looks every two seconds whether someone else changed what is open, or saved a new step.
   void watch_disk();
   void remember_in(std::string file) { session_.remember_in(std::move(file)); }
-  // Restores the settings and keeps them in this file; empty: nowhere.
-  void keep_settings_in(const std::string& file);
-  // Call between ImGui::NewFrame and ImGui::Render.
-  void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
-            bool stable);
+  // Call between ImGui::NewFrame and ImGui::Render. Returns what was asked of the tabs.
+  std::optional<TabRequest> draw(const Fonts& fonts, float scale, double now,
+                                 std::span<const KeyPress> keys, bool stable, const OpenTabs& tabs);
   // State after the last draw().
   const std::string& title() const { return title_; }
   // Waits until jobs, digests and layouts are done, for screenshots.
   void settle();
   // True while something runs that needs frames without events.
   bool busy() const;
+  // A job that writes files is under way.
+  bool writes() const;
+  // As the strip of tabs shows it.
+  OpenTab described() const;
 
   UiState& desk() { return ui_; }
   Marks& marks() { return marks_; }
@@ -61,10 +63,9 @@ class Workbench {
   void follow_up(const Snapshot& snapshot);
   bool digest_is_late() const;
 
-  std::ofstream record_;
+  std::shared_ptr<std::ofstream> record_;
   std::function<void()> wake_;
   UiState ui_;
-  std::unique_ptr<SettingsKeeper> keeper_;
   Marks marks_;
   std::string title_ = "Shardwright";
   GlLayouts layouts_;

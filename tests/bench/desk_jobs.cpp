@@ -44,7 +44,7 @@ struct Desk {
     double cpu = thread_milliseconds();
     auto begin = Clock::now();
     ImGui::NewFrame();
-    bench.draw(fonts, 1, now += 1.0 / 60, {}, false);
+    bench.draw(fonts, 1, now += 1.0 / 60, {}, false, {});
     ImGui::Render();
     worst_cpu = std::max(worst_cpu, thread_milliseconds() - cpu);
     worst_wall = std::max(worst_wall, milliseconds(Clock::now() - begin));

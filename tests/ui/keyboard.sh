@@ -48,6 +48,20 @@ press Return
 title_says "whole - No finding"
 press alt+Left
 title_says "step_9000 - Will not load"
+
+# The same one beside it, in a tab of its own.
+press ctrl+shift+o
+sleep 3
+press ctrl+a
+xdotool type --delay 100 "$WORK/whole"
+press Return
+record_says "^new-tab"
+title_says "whole - No finding"
+press ctrl+Tab
+title_says "step_9000 - Will not load"
+press ctrl+w
+record_says "^close-tab 0"
+title_says "whole - No finding"
 press ctrl+q
 for attempt in $(seq 20); do kill -0 $gui 2> /dev/null || break; sleep 0.3; done
 kill -0 $gui 2> /dev/null && fail "Ctrl+Q does not quit"

@@ -46,6 +46,25 @@ done
 env -u DISPLAY "$GUI" --replay "$WORK/record" --screenshot "$WORK/again.png" --size 1280x720
 cmp "$WORK/first.png" "$WORK/again.png" || { echo "the record plays to another picture"; exit 1; }
 
+# Two checkpoints side by side: each tab keeps what was done in it, and the record plays again.
+cat > "$WORK/tabs" <<END
+tab 1
+key Ctrl+Home
+tab 0
+key Ctrl+Tab
+screenshot $WORK/second.png
+click tabs/0
+click tabs/1/close
+screenshot $WORK/alone.png
+END
+(cd "$WORK" && env -u DISPLAY "$GUI" step step-repaired --replay tabs --record tabs-record --size 1280x720)
+for line in new-tab "tab 1" "close-tab 1"; do
+  grep -qx "$line" "$WORK/tabs-record" || { echo "not recorded: $line"; cat "$WORK/tabs-record"; exit 1; }
+done
+cmp -s "$WORK/second.png" "$WORK/alone.png" && { echo "both tabs look the same"; exit 1; }
+(cd "$WORK" && env -u DISPLAY "$GUI" --replay tabs-record --screenshot again.png --size 1280x720)
+cmp "$WORK/alone.png" "$WORK/again.png" || { echo "the record of tabs plays to another picture"; exit 1; }
+
 expect() {  # the exit code, then the arguments
   local wanted=$1 got=0
   shift

@@ -56,6 +56,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     both->a = both->b = s->checkpoint;
     both->difference.tensors.resize(3);
     s->compared = both;
+    s->compared_with = "/runs/7/step_8000";
   }
   if (what == Given::kHalfMade) {
     verbs::RepairTarget target;
@@ -85,7 +86,19 @@ bool copied(std::string_view text) {
   return std::string_view(ImGui::GetClipboardText()).find(text) != std::string_view::npos;
 }
 
+template <TabRequest::Kind kKind>
+bool asks_tabs(const Driver& driver) {
+  return driver.tab_request && driver.tab_request->kind == kKind;
+}
+
 const Deed kDeeds[] = {
+    {Action::kOpenInTab, Given::kPlanned, "browse",
+     [](const Driver& d) { return d.desk.browser.in_new_tab; }},
+    {Action::kOpenReference, Given::kCompared, "", asks_tabs<TabRequest::Kind::kNew>},
+    {Action::kNextTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShow>},
+    {Action::kPreviousTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShow>},
+    {Action::kSameInNextTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShowSame>},
+    {Action::kCloseTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kClose>},
     {Action::kPalette, Given::kPlanned, "", [](const Driver& d) { return d.desk.palette_open; }},
     {Action::kFilter, Given::kPlanned, "",
      [](const Driver&) { return ImGui::GetIO().WantTextInput; }},
@@ -215,6 +228,7 @@ void set_up(Driver& driver, const Deed& deed) {
   if (deed.action == Action::kNextSlice) std::ranges::fill(desk.map.slice.at, 0);
   if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::UiTheme::kLight;
   if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
+  driver.tabs.tabs.resize(2);
   ImGui::SetClipboardText("");
 }
 

@@ -80,7 +80,9 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   frame.concurrent_jobs = beside_;
   frame.marks = &marks;
   marks.wants_texts = true;
+  frame.open_tabs = &tabs;
   draw_ui(frame, desk);
+  if (frame.tab_request) tab_request = frame.tab_request;
   render_nowhere();
   return commands;
 }

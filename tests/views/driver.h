@@ -31,6 +31,8 @@ class Driver {
 
   UiState desk;
   Marks marks;
+  OpenTabs tabs{std::vector<OpenTab>(1)};
+  std::optional<TabRequest> tab_request;  // the last one
 
  private:
   float scale_ = 1;

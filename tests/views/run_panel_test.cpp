@@ -52,6 +52,17 @@ TEST_CASE("run: a click opens a step") {
   CHECK(open->path == "/runs/7/step_2000");
 }
 
+TEST_CASE("run: Ctrl and Enter open a step in a new tab") {
+  Driver driver(three_steps());
+  driver.frame();
+  driver.frame({{Key::kDown}});
+  auto commands = driver.frame({{Key::kEnter, true, false, false}});
+  CHECK(first_run_command<OpenCommand>(commands) == nullptr);
+  REQUIRE(driver.tab_request);
+  REQUIRE(driver.tab_request->open);
+  CHECK(driver.tab_request->open->path == "/runs/7/step_2000");
+}
+
 TEST_CASE("run: keys choose a step, and Shift and Enter compare it with the step before") {
   Driver driver(three_steps());
   driver.frame();

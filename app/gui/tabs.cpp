@@ -1,0 +1,196 @@
+#include "app/gui/tabs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "views/habits.h"
+
+namespace shw {
+
+Tabs::Tabs(std::function<std::unique_ptr<Workbench>()> make) : make_(std::move(make)) {
+  append();
+}
+
+void Tabs::append() {
+  tabs_.push_back({next_id_++, make_()});
+  Workbench& bench = *tabs_.back().bench;
+  bench.record_in(record_);
+  if (tabs_.size() == 1) return;
+  const UiState& before = shown().desk();
+  HabitsState& habits = bench.desk().habits;
+  habits.settings_file = before.habits.settings_file;
+  habits.cache_folder = before.habits.cache_folder;
+  verbs::UiSettings settings = settings_of(before);
+  settings.panel = verbs::UiPanel::kMap;
+  use_settings(bench.desk(), settings);
+  bench.apply(bench.desk().sort);
+}
+
+void Tabs::add_empty() {
+  if (tabs_.size() >= kMostTabs) return;
+  note("new-tab");
+  append();
+  show(tabs_.size() - 1);
+}
+
+void Tabs::open_all(const GuiOptions& options) {
+  if (options.checkpoint.empty()) return;
+  shown().open(options);
+  GuiOptions next = options;
+  for (const std::string& checkpoint : options.more) {
+    if (tabs_.size() == kMostTabs) break;
+    next.checkpoint = checkpoint;
+    add_empty();
+    shown().open(next);
+  }
+  show(0);
+}
+
+Status Tabs::record_in(const std::string& file) {
+  auto record = std::make_shared<std::ofstream>(file, std::ios::trunc);
+  if (!*record) return fail(ErrorKind::kIo, "cannot write the record", {file});
+  *record << "# shardwright-gui --replay plays it\n" << std::flush;
+  record_ = std::move(record);
+  for (Tab& tab : tabs_) tab.bench->record_in(record_);
+  return {};
+}
+
+void Tabs::note(std::string line) {
+  if (record_ == nullptr || line.find_first_of("\n\r") != line.npos) return;
+  *record_ << line << std::endl;
+}
+
+void Tabs::keep_settings_in(const std::string& file) {
+  if (file.empty()) return;
+  UiState& desk = shown().desk();
+  keeper_ = std::make_unique<SettingsKeeper>(file, desk.habits);
+  use_settings(desk, keeper_->read());
+  if (!desk.habits.settings_refused.empty()) {
+    desk.toast = "Settings not taken from " + file + ": " + desk.habits.settings_refused;
+    desk.toast_until = 12;
+  }
+  shown().apply(desk.sort);
+}
+
+OpenTabs Tabs::described() const {
+  OpenTabs described;
+  described.shown = shown_;
+  described.id = tabs_[shown_].id;
+  described.tabs.resize(tabs_.size());
+  // A single tab has no strip.
+  if (tabs_.size() == 1) return described;
+  for (std::size_t t = 0; t < tabs_.size(); ++t) described.tabs[t] = tabs_[t].bench->described();
+  return described;
+}
+
+// Theme, scale and columns are those of the window; the panel and the order of the list are those
+// of the tab.
+void Tabs::show(std::size_t tab) {
+  if (tab == shown_ || tab >= tabs_.size()) return;
+  verbs::UiSettings settings = settings_of(shown().desk());
+  UiState& next = tabs_[tab].bench->desk();
+  const verbs::UiSettings own = settings_of(next);
+  settings.sort = own.sort;
+  settings.descending = own.descending;
+  settings.panel = verbs::UiPanel::kMap;
+  use_settings(next, settings);
+  shown_ = tab;
+  note(fmt::format("tab {}", tab));
+}
+
+// The same tensor, slice and zoom, where the other checkpoint has a tensor of that name.
+void Tabs::show_same(std::size_t tab) {
+  if (tab >= tabs_.size() || tab == shown_) return;
+  const auto here = shown().snapshot();
+  const MapState map = shown().desk().map;
+  show(tab);
+  const auto there = shown().snapshot();
+  if (here->checkpoint == nullptr || there->checkpoint == nullptr || !here->tensor) return;
+  const std::string fqn(here->checkpoint->fqn(*here->tensor));
+  const std::optional<TensorId> found = there->checkpoint->find(fqn);
+  UiState& desk = shown().desk();
+  if (!found) {
+    desk.toast = "This checkpoint has no tensor " + fqn + ".";
+    desk.toast_until = ImGui::GetTime() + 6;
+    return;
+  }
+  shown().apply(SelectTensorCommand{fqn});
+  desk.summary_open = false;
+  const bool same_shape =
+      there->checkpoint->shape(*found).size() == here->checkpoint->shape(*here->tensor).size();
+  if (!same_shape) return;
+  desk.map.slice = map.slice;
+  desk.map.zoom = map.zoom;
+  desk.map.pan_row = map.pan_row;
+  desk.map.pan_column = map.pan_column;
+}
+
+void Tabs::close(std::size_t tab) {
+  if (tabs_.size() == 1) return;
+  const std::size_t next = tab == shown_ ? (tab + 1 < tabs_.size() ? tab + 1 : tab - 1) : shown_;
+  show(next);
+  note(fmt::format("close-tab {}", tab));
+  if (shown_ > tab) --shown_;
+  tabs_.erase(tabs_.begin() + static_cast<std::ptrdiff_t>(tab));
+}
+
+void Tabs::carry_out(const TabRequest& request) {
+  switch (request.kind) {
+    case TabRequest::Kind::kNew:
+      if (tabs_.size() >= kMostTabs) return;
+      add_empty();
+      if (request.open) shown().apply({Command{*request.open}, Command{CheckCommand{}}});
+      return;
+    case TabRequest::Kind::kShow:
+      return show(request.tab);
+    case TabRequest::Kind::kShowSame:
+      return show_same(request.tab);
+    case TabRequest::Kind::kClose:
+      if (request.tab >= tabs_.size()) return;
+      if (request.tab != shown_ && tabs_[request.tab].bench->writes()) {
+        // It is asked about where it can be seen.
+        show(request.tab);
+        shown().desk().close_wanted = true;
+        return;
+      }
+      return close(request.tab);
+  }
+}
+
+// Leaves once no tab is left whose job writes and was not asked about.
+void Tabs::follow_leaving() {
+  UiState& desk = shown().desk();
+  if (desk.quit) {
+    tabs_[shown_].may_end = true;
+    auto next = std::find_if(tabs_.begin(), tabs_.end(),
+                             [](const Tab& tab) { return !tab.may_end && tab.bench->writes(); });
+    if (next == tabs_.end()) {
+      has_left_ = true;
+      return;
+    }
+    show(static_cast<std::size_t>(next - tabs_.begin()));
+    shown().desk().quit_wanted = true;
+  } else if (!desk.quit_wanted && !desk.asked) {
+    for (Tab& tab : tabs_) tab.may_end = tab.bench->desk().quit = false;
+  }
+}
+
+void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
+                bool stable) {
+  auto request = shown().draw(fonts, scale, now, keys, stable, described());
+  UiState& desk = shown().desk();
+  if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
+  follow_leaving();
+  if (request && !has_left_) carry_out(*request);
+}
+
+bool Tabs::busy() const {
+  return std::any_of(tabs_.begin(), tabs_.end(), [](const Tab& tab) { return tab.bench->busy(); });
+}
+
+void Tabs::settle() {
+  for (Tab& tab : tabs_) tab.bench->settle();
+}
+
+}  // namespace shw

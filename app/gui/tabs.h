@@ -1,0 +1,65 @@
+// The checkpoints that are open in one window: a workbench each, of which one is drawn.
+#pragma once
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "app/gui/settings_keeper.h"
+#include "app/gui/workbench.h"
+
+namespace shw {
+
+class Tabs {
+ public:
+  // `make`: a workbench as all of this window are. Begins with one.
+  explicit Tabs(std::function<std::unique_ptr<Workbench>()> make);
+
+  Workbench& shown() { return *tabs_[shown_].bench; }
+  std::size_t count() const { return tabs_.size(); }
+  // A new tab is shown. Nothing where there are kMostTabs.
+  void add_empty();
+  void show(std::size_t tab);
+  // Stops its job. Nothing where it is the only one.
+  void close(std::size_t tab);
+  // The checkpoints of the command line; the first one is shown.
+  void open_all(const GuiOptions& options);
+  // Records all further commands, of all tabs, as lines for --replay.
+  Status record_in(const std::string& file);
+  // Keeps the settings, which all tabs share, in this file; empty: nowhere.
+  void keep_settings_in(const std::string& file);
+  // Call between ImGui::NewFrame and ImGui::Render. Then does what was asked of the tabs.
+  void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
+            bool stable);
+  // The person wants to leave: jobs that write are asked about, one tab after the other.
+  void leave() { shown().desk().quit_wanted = true; }
+  bool has_left() const { return has_left_; }
+  // True while something runs in any tab that needs frames without events.
+  bool busy() const;
+  void settle();
+
+ private:
+  struct Tab {
+    std::uint64_t id = 0;
+    std::unique_ptr<Workbench> bench;
+    bool may_end = false;  // the person wants to leave, also while its job runs
+  };
+  void append();
+  OpenTabs described() const;
+  void show_same(std::size_t tab);
+  void carry_out(const TabRequest& request);
+  void follow_leaving();
+  void note(std::string line);
+
+  std::function<std::unique_ptr<Workbench>()> make_;
+  std::vector<Tab> tabs_;  // never empty
+  std::size_t shown_ = 0;
+  std::uint64_t next_id_ = 0;
+  bool has_left_ = false;
+  std::unique_ptr<SettingsKeeper> keeper_;
+  std::shared_ptr<std::ofstream> record_;
+};
+
+}  // namespace shw
