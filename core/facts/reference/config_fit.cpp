@@ -368,7 +368,23 @@ bool compare_parts(const Checkpoint& c, const ModelConfig& config,
 
 // In unknown architectures a key may mean something else for some layers: drops contradictions that
 // no tensor supports, and head counts unless queries match.
-void keep_general(std::vector<SizeContradiction>& sizes) {
+// Their own embeddings have rows beyond vocab_size (transformers 5.23): for images, for the first
+// token.
+std::int64_t rows_beyond_vocabulary(const ModelConfig& config) {
+  const std::string& type = config.parts.front().model_type;
+  if (type == "mllama" || type == "mllama_text_model") return 8;
+  return type == "moshi" ? 1 : 0;
+}
+
+void keep_general(const Checkpoint& c, const ModelConfig& config,
+                  std::vector<SizeContradiction>& sizes) {
+  const std::int64_t beyond = rows_beyond_vocabulary(config);
+  std::erase_if(sizes, [&](const SizeContradiction& one) {
+    const auto& first = one.tensors.front();
+    return beyond != 0 && one.only_more_rows &&
+           c.shape(first.tensor)[first.axis] == one.said + beyond;
+  });
+
   auto is_of_heads = [](const SizeContradiction& one) {
     return std::any_of(one.keys.begin(), one.keys.end(),
                        [](const std::string& key) { return key.ends_with("head_dim"); });
@@ -386,7 +402,7 @@ void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* pr
   if (!compare_parts(c, config, known_parts(config), progress, fit)) {
     fit.unknown_model = config.parts.front().model_type;
     compare_parts(c, config, general_parts(c, config, progress), progress, fit);
-    keep_general(fit.sizes);
+    keep_general(c, config, fit.sizes);
   }
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);
 }

@@ -117,8 +117,14 @@ class NamesOfClass {
         }
       }
     }
+    find_lost_routers(out);
     std::sort(out.incomplete.begin(), out.incomplete.end());
     std::sort(out.absent.begin(), out.absent.end());
+  }
+
+  bool all_as_saved() const {
+    return of_ == NamesOf::kSaved && count_[static_cast<std::size_t>(Written::kWithPrefix)] == 0 &&
+           count_[static_cast<std::size_t>(Written::kWithoutPrefix)] == 0;
   }
 
   // All that were noted have base_model_prefix in front of a name that has none when it is saved.
@@ -128,7 +134,50 @@ class NamesOfClass {
            count_[static_cast<std::size_t>(Written::kWithPrefix)] > 0;
   }
 
+  // A head that is not tied is saved by every class that has one.
+  bool lacks_head(std::string* head) const {
+    for (std::size_t group = 0; group < seen_.size(); ++group) {
+      const NameGroup& of = architecture_->groups[group];
+      if (of.always || of.names.size() != 1 || !seen_[group].empty()) continue;
+      const std::string& name = of.names.front();
+      if (name != "embed_out.weight" && name != "lm_head.weight" &&
+          !name.ends_with(".lm_head.weight"))
+        continue;
+      *head = as_written(of.names.front());
+      return true;
+    }
+    return false;
+  }
+
  private:
+  bool is_seen_below(const std::string& beginning) const {
+    for (std::size_t group = 0; group < seen_.size(); ++group) {
+      if (seen_[group].empty()) continue;
+      const auto& names = architecture_->groups[group].names;
+      if (std::any_of(names.begin(), names.end(),
+                      [&](const std::string& name) { return name.starts_with(beginning); }))
+        return true;
+    }
+    return false;
+  }
+
+  // Experts without the router that chooses among them. Groups of layers that only some models have
+  // are not asked for otherwise.
+  void find_lost_routers(ConfigNames& out) const {
+    constexpr auto kRouters = std::to_array<std::string_view>({"gate.weight", "router.weight"});
+    for (std::size_t group = 0; group < seen_.size(); ++group) {
+      const NameGroup& of = architecture_->groups[group];
+      if (of.always || !seen_[group].empty()) continue;
+      for (const std::string& name : of.names) {
+        for (std::string_view router : kRouters) {
+          if (!name.ends_with("." + std::string(router))) continue;
+          const std::string module = name.substr(0, name.size() - router.size());
+          if (is_seen_below(module + "experts.")) out.absent.push_back(as_written(name));
+        }
+      }
+    }
+  }
+
   std::string as_saved(std::string name) const {
     if (of_ == NamesOf::kSaved) return name;
     for (const auto& [memory, saved] : architecture_->in_memory) {
@@ -214,6 +263,29 @@ std::optional<NamesOfClass> all_noted(const Checkpoint& checkpoint, const ModelC
   return checkpoint.tensor_count() == 0 ? std::nullopt : std::optional(std::move(names));
 }
 
+bool is_tied(const ModelConfig& config) {
+  return std::any_of(config.parts.begin(), config.parts.end(), [](const ConfigPart& part) {
+    auto tied = part.flags.find("tie_word_embeddings");
+    return tied != part.flags.end() && tied->second;
+  });
+}
+
+// Said by the config itself and by every part of it that says something.
+bool is_said_untied(const ModelConfig& config) {
+  return !is_tied(config) && config.parts.front().flags.contains("tie_word_embeddings");
+}
+
+// A tied matrix is saved once, under the embedding's name.
+bool is_tied_head(std::string_view fqn) {
+  constexpr auto kHeads = std::to_array<std::string_view>(
+      {"lm_head.weight", "embed_out.weight", "proj_out.weight", "output_projection.weight",
+       "lm_head.decoder.weight", "predictions.decoder.weight", "predictions.decoder.bias",
+       "lm_head.decoder.bias"});
+  return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
+    return fqn == head || fqn.ends_with("." + std::string(head));
+  });
+}
+
 // "3" of a layer's tensor; "model" of "model.norm.weight", which has no number.
 std::string place_of_name(std::string_view fqn) {
   if (std::string numbers = numbers_in(fqn); !numbers.empty()) return numbers;
@@ -231,18 +303,25 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   NamesOfClass names(architecture, false, NamesOf::kSaved);
   ConfigNames out;
   std::set<std::string> layers;
+  std::size_t numbered_of_class = 0, numbered_others = 0;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const std::string_view fqn = checkpoint.fqn(tensor);
-    if (names.note(fqn)) continue;
+    const bool is_numbered = !numbers_in(fqn).empty();
+    const bool is_known = names.note(fqn);
+    if (is_numbered) ++(is_known ? numbered_of_class : numbered_others);
+    if (is_known) continue;
     out.others.emplace_back(fqn);
     layers.insert(place_of_name(fqn));
   }
+  out.architecture = config.architectures.front();
+  constexpr std::size_t kEnoughNames = 8;
+  out.has_no_layer = numbered_of_class == 0 && numbered_others >= kEnoughNames;
+  if (out.has_no_layer) return out;
   if (2 * out.others.size() > checkpoint.tensor_count()) return std::nullopt;
   names.find_absent(out);
   out.absent.clear();
   std::erase_if(out.incomplete,
                 [&](const std::string& name) { return !layers.contains(place_of_name(name)); });
-  out.architecture = config.architectures.front();
   return out.incomplete.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
@@ -258,7 +337,15 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
   if (!names) return replaced_names(checkpoint, config, *architecture, progress);
   ConfigNames out;
   out.architecture = config.architectures.front();
+  out.are_as_saved = names->all_as_saved();
   names->find_absent(out);
+  if (is_tied(config)) {
+    std::erase_if(out.absent, is_tied_head);
+    std::erase_if(out.incomplete, is_tied_head);
+  } else if (std::string head;
+             is_said_untied(config) && out.are_as_saved && names->lacks_head(&head)) {
+    out.absent.push_back(std::move(head));
+  }
   return out;
 }
 

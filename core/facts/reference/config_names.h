@@ -21,6 +21,11 @@ struct ConfigNames {
   // Names that the class does not have. If there are any, `incomplete` has tensors of their layers
   // alone, and `absent` none.
   std::vector<std::string> others;
+  // No name with a number is one of the class: layers of another model, or all renamed. Then the
+  // other lists are not complete.
+  bool has_no_layer = false;
+  // Every name is written as save_pretrained writes it, with no prefix added or left out.
+  bool are_as_saved = false;
 };
 
 // nullopt unless one known class is named, and every name that is there is one of its own: a name

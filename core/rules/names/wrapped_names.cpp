@@ -181,7 +181,8 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
     constexpr std::string_view kTrained = "modules_to_save.default.";
     const std::size_t trained = bare.name.find(kTrained);
     if (trained != std::string::npos) bare.name.erase(trained, kTrained.size());
-    const bool has_base = fqn.find(".base_layer.") != std::string_view::npos ||
+    const bool has_base = trained != std::string::npos ||
+                          fqn.find(".base_layer.") != std::string_view::npos ||
                           fqn.find(".original_module.") != std::string_view::npos;
     rooted += has_root ? 1 : 0;
     based += has_base ? 1 : 0;
@@ -190,7 +191,8 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
   if (names.empty()) return report_adapter_among_weights(facts, tensors, findings);
   std::vector<std::string> where;
   if (rooted != 0) where.push_back(fmt::format("`{}` before {}", kPeftRoot, human_count(rooted)));
-  if (based != 0) where.push_back(fmt::format("`.base_layer.` in {}", human_count(based)));
+  if (based != 0)
+    where.push_back(fmt::format("`.base_layer.` or `.modules_to_save.` in {}", human_count(based)));
   std::string words = fmt::format("{} of an unmerged PEFT model: {}",
                                   names.size() == 1 ? "is that" : "are those", some_of(where));
   if (adapters == 0) {
@@ -209,6 +211,12 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
   return true;
 }
 
+// Every name is one that the class of config.json saves, whatever other classes of its model have.
+bool are_of_the_class(const Facts& facts) {
+  const auto names = names_of_config(facts.checkpoint, facts.progress);
+  return names && names->others.empty() && names->are_as_saved;
+}
+
 bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tensors,
                           std::vector<Finding>& findings) {
   auto prefix = wrong_config_prefix(facts.checkpoint, facts.progress);
@@ -218,7 +226,7 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
     return false;
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
   std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
-  if (prefix->names.empty()) return false;
+  if (prefix->names.empty() || are_of_the_class(facts)) return false;
   std::string words =
       fmt::format("{} not as config.json's {} has them: ", prefix->names.size() == 1 ? "is" : "are",
                   prefix->model_type);
@@ -252,7 +260,12 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
     has_head = has_head || std::find(kHeads.begin(), kHeads.end(), second) != kHeads.end();
     names.emplace_back(tensor, std::string(fqn));
   }
-  if (!has_body || !has_head || first == "model.") return false;
+  // The part of a model of several: thinker_config of Qwen's Omni models.
+  if (const auto config = c.directory() ? read_model_config(*c.directory()) : std::nullopt;
+      config && *config &&
+      (*config)->find(first.substr(0, first.size() - 1) + "_config") != nullptr)
+    return false;
+  if (!has_body || !has_head || first == "model." || are_of_the_class(facts)) return false;
   const std::string words = fmt::format("{} with `{}`, before the body and the head of one model",
                                         names.size() == 1 ? "begins" : "begin", first);
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);

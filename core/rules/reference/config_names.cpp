@@ -9,6 +9,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/reference/config_look.h"
 #include "core/rules/explained.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
@@ -41,13 +42,35 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   findings.push_back(std::move(finding));
 }
 
+// Told unless a rule about prefixes and other names has said it already.
+void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    if (finding.rule == kWrappedNames.id || finding.rule == kRenamedTensors.id) return;
+  }
+  Finding finding;
+  finding.rule = "config-names";
+  finding.severity = Severity::kWarning;
+  finding.subjects = capped(names.others);
+  finding.cause = fmt::format(
+      "{} of {} are none of {}'s ({}), and none of its layers is here by its name. transformers "
+      "finds no weight for them, starts with random ones and only says so in a line of its log.",
+      human_count(names.others.size()), plural(all, "name"), names.architecture,
+      some_of(names.others));
+  finding.evidence = {{"architecture", names.architecture},
+                      {"others", capped(names.others)},
+                      {"count", count_of(names.others.size())}};
+  findings.push_back(std::move(finding));
+}
+
 void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   auto names = names_of_config(facts.checkpoint, facts.progress);
   if (!names) return;
+  if (names->has_no_layer) return add_no_layer(*names, facts.checkpoint.tensor_count(), findings);
   const auto told = explained_by(findings, kMissingKey.id);
   std::erase_if(names->incomplete, [&](const std::string& name) { return told.contains(name); });
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });
+  if (const auto& head = facts.config_fit->missing_head) std::erase(names->absent, *head);
   if (!announced_by_config(facts.checkpoint, facts.progress).absent_parts.empty())
     names->absent.clear();
   add_lost(*names, names->incomplete, Severity::kError, "together with others of this folder",

@@ -77,6 +77,17 @@ TEST_CASE("wrapped names: base weights beside an adapter are not renamed") {
   CHECK(finding->cause.find("merge_and_unload") != std::string::npos);
 }
 
+TEST_CASE("wrapped names: modules that PEFT saved whole get their own names") {
+  NamedTensors tensors;
+  for (int layer = 0; layer < 3; ++layer)
+    tensors[fmt::format("model.layers.{}.mlp.up_proj.weight", layer)] = {"F32", {8, 8}};
+  tensors["lm_head.modules_to_save.default.weight"] = {"F32", {12, 8}};
+  const CheckReport report = checked_tensors(tensors, {{"config.json", "{\"model_type\": \"x\"}"}});
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->cause.find("lm_head.weight") != std::string::npos);
+}
+
 TEST_CASE("renamed tensors: base weights beside an adapter are not renamed") {
   NamedTensors tensors =
       llama_tensors([](const std::string& name) { return "base_model.model." + name; });

@@ -216,3 +216,78 @@ TEST_CASE("token ids: an id beyond the rows of the embedding is told with its to
   CHECK(
       told("generation_config.json", R"({"eos_token_id": [2, -1], "pad_token_id": null})").empty());
 }
+
+TEST_CASE("config names: layers under names of another class are told") {
+  ConfigWeights weights;
+  for (const auto& [name, shape] : llama_weights().shapes) {
+    const std::size_t at = name.find("layers.");
+    weights.shapes[at == std::string::npos ? name : "model.blocks." + name.substr(at + 7)] = shape;
+  }
+  const Finding finding = only_one(beside_keys(weights, {}), "config-names", Severity::kWarning);
+  CHECK(names_all(finding.cause, {"27 of 30 names", "model.blocks.0", "LlamaForCausalLM"}));
+  CHECK(told_of(beside_keys(weights, {{"architectures", "[\"ModelOfMine\"]"}})).empty());
+}
+
+TEST_CASE("config names: experts without a router are told") {
+  ConfigWeights weights = llama_weights();
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
+    for (const char* part : {"gate_proj", "up_proj", "down_proj"}) {
+      const Extents shape = weights.shapes.at(mlp + part + ".weight");
+      weights.shapes.erase(mlp + part + ".weight");
+      for (int expert = 0; expert < 2; ++expert)
+        weights.shapes[fmt::format("{}experts.{}.{}.weight", mlp, expert, part)] = shape;
+    }
+    weights.shapes[mlp + "gate.weight"] = {2, 8};
+    for (const char* norm : {"q_norm", "k_norm"})
+      weights.shapes[fmt::format("model.layers.{}.self_attn.{}.weight", layer, norm)] = {2};
+  }
+  const Keys keys = {{"model_type", "\"qwen3_moe\""},
+                     {"architectures", "[\"Qwen3MoeForCausalLM\"]"},
+                     {"head_dim", "2"},
+                     {"moe_intermediate_size", "10"},
+                     {"num_experts", "2"}};
+  CHECK(rules_above_info(beside_keys(weights, keys)).empty());
+  std::erase_if(weights.shapes, [](const auto& one) { return one.first.ends_with("gate.weight"); });
+  const Finding finding = only_one(beside_keys(weights, keys), "config-names", Severity::kWarning);
+  CHECK(finding.subjects == std::vector<std::string>{"model.layers.*.mlp.gate.weight"});
+}
+
+TEST_CASE("config names: a tied head of another name is not missed") {
+  ConfigWeights weights;
+  weights.shapes = {{"gpt_neox.embed_in.weight", {12, 8}},
+                    {"gpt_neox.final_layer_norm.weight", {8}},
+                    {"gpt_neox.final_layer_norm.bias", {8}}};
+  const auto says_head = [&](const char* tied) {
+    const Keys keys = {{"model_type", "\"gpt_neox\""},
+                       {"architectures", "[\"GPTNeoXForCausalLM\"]"},
+                       {"num_hidden_layers", "0"},
+                       {"tie_word_embeddings", tied}};
+    const CheckReport report = beside_keys(weights, keys);
+    for (const Finding* finding : told_of(report, Severity::kWarning)) {
+      for (const std::string& subject : finding->subjects)
+        if (subject == "embed_out.weight") return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(says_head("true"));
+  CHECK(says_head("false"));
+}
+
+TEST_CASE("wrapped names: the prefix of the class or of a part is no wrapper's") {
+  ConfigWeights answers;
+  for (const auto& [name, shape] : llama_weights().shapes) {
+    if (name != "lm_head.weight") answers.shapes["transformer." + name.substr(6)] = shape;
+  }
+  answers.shapes["qa_outputs.weight"] = {2, 8};
+  answers.shapes["qa_outputs.bias"] = {2};
+  const Keys keys = {{"architectures", "[\"LlamaForQuestionAnswering\"]"}};
+  CHECK(rules_above_info(beside_keys(answers, keys)).empty());
+  ConfigWeights thinker;
+  for (const auto& [name, shape] : llama_weights().shapes)
+    thinker.shapes["thinker." + name] = shape;
+  const Keys omni = {{"model_type", "\"brand_new_omni\""},
+                     {"architectures", "[\"BrandNewOmni\"]"},
+                     {"thinker_config", "{\"model_type\": \"brand_new_thinker\"}"}};
+  CHECK(rules_above_info(beside_keys(thinker, omni)).empty());
+}
