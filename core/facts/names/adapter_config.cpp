@@ -108,6 +108,7 @@ AdapterConfig adapter_config_in(const Json& object) {
   read_layers(object, config);
   config.use_dora = is_set(object, "use_dora");
   read_scale(object, config);
+  config.wraps_parameters = is_set(object, "target_parameters");
   for (const char* key :
        {"use_qalora", "use_bdlora", "target_parameters", "layer_replication", "megatron_config"})
     config.has_other_rows = config.has_other_rows || is_set(object, key);

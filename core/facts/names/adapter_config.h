@@ -26,6 +26,7 @@ struct AdapterConfig {
   bool of_some_layers = false;              // "layers_to_transform"
   std::vector<std::int64_t> layers;         // those that it lists
   std::vector<std::string> layer_patterns;  // "layers_pattern"
+  bool wraps_parameters = false;            // "target_parameters"
   bool has_other_rows = false;              // its matrices are stacked or split in another way
   // What B x A is multiplied with: alpha / r, with rslora alpha / sqrt(r).
   std::optional<double> alpha;  // "lora_alpha"

@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/wrapper_marks.h"
+#include "core/formats/one_file.h"
 #include "core/rules/names/adapter_layers.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
@@ -37,8 +38,15 @@ Finding adapter_finding(std::string cause, std::vector<std::string> subjects,
   return finding;
 }
 
+// A module with several target_parameters is wrapped once for each, and has "base_layer." before
+// the matrices of all but the last.
+bool is_wrapped_twice(const Adapter& adapter, std::string_view fqn) {
+  return adapter.config.wraps_parameters && fqn.find(".base_layer.lora_") != std::string_view::npos;
+}
+
 // PEFT prefixes all names with "base_model.model." and removes the adapter's name.
-void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
+void report_names_in_file(const Facts& facts, const Adapter& adapter,
+                          std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::pair<TensorId, std::string>> names;
   std::vector<std::string> subjects, details;
@@ -50,6 +58,7 @@ void report_names_in_file(const Facts& facts, std::vector<Finding>& findings) {
       continue;
     // Prompt and prefix tensors have names of their own.
     if (!lora_name(fqn) && !is_doubled) continue;
+    if (is_wrapped_twice(adapter, fqn)) continue;
     std::string name = adapter_file_name(fqn);
     if (name == fqn) continue;
     subjects.emplace_back(fqn);
@@ -244,6 +253,15 @@ void report_saved_modules(const Facts& facts, const Adapter& adapter,
     }
     if (!found) missing.push_back(saved);
   }
+  // PEFT lists both names of a classification head, and a model has one of them.
+  constexpr auto kHeads = std::to_array<std::string_view>({"classifier", "score"});
+  const auto is_head = [&](const std::string& name) {
+    return std::find(kHeads.begin(), kHeads.end(), name) != kHeads.end();
+  };
+  const auto heads =
+      std::count_if(adapter.config.saved.begin(), adapter.config.saved.end(), is_head);
+  if (heads == 2 && std::count_if(missing.begin(), missing.end(), is_head) == 1)
+    std::erase_if(missing, is_head);
   if (missing.empty()) return;
   findings.push_back(adapter_finding(
       fmt::format("adapter_config.json's modules_to_save lists {}, and no tensor of {} is there: "
@@ -288,13 +306,15 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     return;
   }
   if (!is_adapter(c)) return;
+  // Of a file that was opened by its name nobody looked for the config beside it.
+  if (!*config && is_one_file(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};
   for (TensorId tensor : each_tensor(facts)) {
     if (auto name = lora_name(c.fqn(tensor)))
       adapter.modules[name->module].parts.emplace(name->part, tensor);
   }
-  report_names_in_file(facts, findings);
+  report_names_in_file(facts, adapter, findings);
   report_saved_modules(facts, adapter, findings);
   if (adapter.modules.empty()) return;
   report_halves(facts, adapter, findings);

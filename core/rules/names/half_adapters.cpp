@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -14,10 +15,28 @@
 namespace shw {
 namespace {
 
+// "lora_unet_x.lora_down.weight" and "lora_unet_x.lora_up.weight" of kohya's scripts, and
+// diffusers' older "to_q.lora.down.weight" and "to_q_lora.down.weight".
+std::optional<std::string> other_direction(std::string_view fqn) {
+  constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{".lora_down.", ".lora_up."}, {"lora.down.", "lora.up."}});
+  for (const auto& [down, up] : kPairs) {
+    for (const auto& [from, to] : {std::pair(down, up), std::pair(up, down)}) {
+      const std::size_t at = fqn.rfind(from);
+      if (at == std::string_view::npos) continue;
+      return std::string(fqn.substr(0, at)) + std::string(to) +
+             std::string(fqn.substr(at + from.size()));
+    }
+  }
+  return std::nullopt;
+}
+
 // "…q_proj.lora_A.weight" and "…q_proj.lora_B.weight"
 std::optional<std::string> other_matrix(std::string_view fqn) {
   constexpr auto kStems = std::to_array<std::string_view>({".lora_", ".lora_embedding_"});
-  if (parse_state_fqn(fqn)) return std::nullopt;
+  // With lora_bias only B has one.
+  if (parse_state_fqn(fqn) || fqn.ends_with(".bias")) return std::nullopt;
+  if (auto other = other_direction(fqn)) return other;
   for (std::string_view stem : kStems) {
     const std::size_t letter = fqn.rfind(stem) + stem.size();
     if (fqn.rfind(stem) == std::string_view::npos || letter >= fqn.size()) continue;
@@ -52,8 +71,8 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   finding.rule = kHalfPair.id;
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
-      "Of {} both LoRA matrices are here, and of {} one of the two: {} {} missing. PEFT loads "
-      "without it and starts it anew, so that what was learned there is gone without an error.",
+      "Of {} both LoRA matrices are here, and of {} one of the two: {} {} missing. Loaders go on "
+      "without it, and what was learned there is gone without an error.",
       plural(whole / 2, "adapter"), human_count(halves.size()), some_of(missing),
       missing.size() == 1 ? "is" : "are");
   finding.evidence = {{"missing", capped(missing)},

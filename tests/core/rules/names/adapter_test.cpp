@@ -96,6 +96,53 @@ TEST_CASE("adapter: a module that is saved whole and not there is reported") {
             .find("lm_head") != std::string::npos);
 }
 
+TEST_CASE("adapter: of the two names of a classification head one is enough") {
+  const std::string config = replaced(kConfig, "\"modules_to_save\": null",
+                                      R"("modules_to_save": ["classifier", "score"])");
+  NamedTensors tensors = adapter_tensors();
+  CHECK_FALSE(rules_above_info(checked_adapter(tensors, config)).empty());
+  tensors[kRoot + "score.weight"] = {"F32", {2, 8}};
+  CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
+}
+
+TEST_CASE("adapter: a module of several target_parameters is wrapped once for each") {
+  NamedTensors tensors = adapter_tensors();
+  for (const char* matrix : {"lora_A", "lora_B"})
+    tensors[fmt::format("{}model.layers.0.mlp.experts.base_layer.{}.weight", kRoot, matrix)] = {
+        "F32", {4, 4}};
+  const std::string config =
+      replaced(kConfig, "\"use_dora\"", "\"target_parameters\": [\"a\", \"b\"], \"use_dora\"");
+  CHECK(rules_above_info(checked_adapter(tensors, config)).empty());
+  CHECK_FALSE(rules_above_info(checked_adapter(tensors)).empty());
+}
+
+TEST_CASE("adapter: a bias of the second matrix alone is no half") {
+  NamedTensors tensors = adapter_tensors();
+  for (const auto& [name, tensor] : adapter_tensors()) {
+    if (name.ends_with("lora_B.weight"))
+      tensors[replaced(name, "B.weight", "B.bias")] = {"F32", {8}};
+  }
+  CHECK(rules_above_info(checked_adapter(tensors)).empty());
+}
+
+TEST_CASE("adapter: halves under the names of other trainers are told") {
+  for (const auto& [down, up] :
+       {std::pair("_q.lora_down.", "_q.lora_up."), std::pair(".q.lora.down.", ".q.lora.up.")}) {
+    CAPTURE(down);
+    NamedTensors tensors;
+    for (int block = 0; block < 3; ++block) {
+      tensors[fmt::format("lora_unet_{}{}weight", block, down)] = {"F32", {4, 8}};
+      tensors[fmt::format("lora_unet_{}{}weight", block, up)] = {"F32", {8, 4}};
+    }
+    const auto checked = [&] {
+      return checked_tensors(tensors, {}, Depth::kHeaders, "lora.safetensors");
+    };
+    CHECK(rules_above_info(checked()).empty());
+    tensors.erase(fmt::format("lora_unet_1{}weight", up));
+    CHECK(find(checked(), "half-pair") != nullptr);
+  }
+}
+
 TEST_CASE("adapter: magnitude vectors that the config asks for are reported where they lack") {
   const std::string config = replaced(kConfig, "\"use_dora\": false", "\"use_dora\": true");
   CHECK(find(checked_adapter(adapter_tensors(), config), "adapter-contradicts") != nullptr);
