@@ -239,6 +239,9 @@ SideMesh SideWalk::mesh(NodeId node) const {
   for (NodeId axis : tree_.items(axes)) {
     Extents sizes = extents(tree_.attribute(axis, "shape"));
     Extents steps = extents(tree_.attribute(axis, "stride"));
+    // torch drops the size and the stride of an axis of one rank.
+    if (sizes.empty()) sizes.push_back(1);
+    if (steps.empty()) steps.push_back(0);
     out.shape.insert(out.shape.end(), sizes.begin(), sizes.end());
     strides.insert(strides.end(), steps.begin(), steps.end());
   }
