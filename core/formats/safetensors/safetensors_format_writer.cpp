@@ -3,8 +3,11 @@
 #include "core/formats/safetensors/safetensors_format_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors_index.h"
@@ -31,9 +34,56 @@ std::string format_word(const Outputs& outputs) {
   return kTorch;
 }
 
-std::string first_metadata(const std::string& word, bool sharded) {
+using MetadataEntries = std::map<std::string, std::string>;
+
+std::string_view folder_of_file(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+// Entries may name tensors and say how they are packed (torchao): they hold where no tensor has
+// another name, dtype or shape than in the source.
+bool tensors_are_as_before(const Outputs& outputs) {
+  return std::all_of(outputs.tensors.begin(), outputs.tensors.end(),
+                     [&](const OutputTensor& tensor) {
+                       if (!tensor.before) return false;
+                       const Checkpoint& source = *outputs.source;
+                       return source.fqn(*tensor.before) == tensor.fqn &&
+                              source.dtype(*tensor.before) == tensor.dtype &&
+                              std::ranges::equal(source.shape(*tensor.before), tensor.shape);
+                     });
+}
+
+// What the source's files of the same folder say beside their tensors ("lora_adapter_metadata" of
+// diffusers). Of a key with several values nothing.
+MetadataEntries metadata_of_source(const Outputs& outputs, std::string_view folder) {
+  const Checkpoint* source = outputs.source;
+  if (source == nullptr || source->directory() == nullptr || !tensors_are_as_before(outputs))
+    return {};
+  MetadataEntries entries;
+  std::set<std::string> contradicted;
+  for (const FileRow& file : source->files()) {
+    if (!file.referenced || !file.safe || !file.path.ends_with(kSafetensorsSuffix) ||
+        folder_of_file(file.path) != folder)
+      continue;
+    auto opened = source->directory()->open(file.path);
+    auto header = opened ? read_safetensors_header(**opened)
+                         : Result<SafetensorsHeader>(tl::unexpected(opened.error()));
+    if (!header) continue;
+    for (const auto& [key, text] : header->metadata) {
+      if (key == kFilledAttribute || key.starts_with("DCP_")) continue;
+      const auto [found, is_new] = entries.emplace(key, text);
+      if (!is_new && found->second != text) contradicted.insert(key);
+    }
+  }
+  for (const std::string& key : contradicted) entries.erase(key);
+  return entries;
+}
+
+std::string first_metadata(const MetadataEntries& entries, const std::string& word, bool sharded) {
   nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
   if (sharded) metadata = {{"DCP_SHARDING_INFO", "{}"}, {"DCP_VERSION", "1.0"}};
+  for (const auto& [key, text] : entries) metadata[key] = text;
   metadata["format"] = word;
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header[std::string(kSafetensorsMetadata)] = std::move(metadata);
@@ -46,9 +96,10 @@ const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
 }
 
 // A file of the metadata alone: what a first save begins with.
-std::shared_ptr<const ByteSource> first_file(const std::string& path, const std::string& word,
+std::shared_ptr<const ByteSource> first_file(const Outputs& outputs, const std::string& path,
                                              bool sharded) {
-  std::string text = first_metadata(word, sharded);
+  std::string text = first_metadata(metadata_of_source(outputs, folder_of_file(path)),
+                                    format_word(outputs), sharded);
   auto length = static_cast<std::uint64_t>(text.size());
   auto number = std::as_bytes(std::span(&length, 1));
   auto rest = std::as_bytes(std::span(text));
@@ -74,7 +125,7 @@ Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
   std::string from = is_new ? added->second : path;
   std::shared_ptr<const ByteSource> source;
   if (from.empty()) {
-    source = first_file(path, format_word(outputs), sharded);
+    source = first_file(outputs, path, sharded);
   } else {
     SHW_TRY(source, source_of(outputs, sharded)->directory()->open(from));
   }

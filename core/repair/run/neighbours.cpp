@@ -20,13 +20,21 @@ std::string_view folder_of(std::string_view path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
+// "model.safetensors.index.json", and with a variant "model.safetensors.index.fp16.json": it names
+// files that the result does not have.
+bool is_index_of_weights(std::string_view path) {
+  return path.ends_with(".json") &&
+         (path.find(".safetensors.index.") != std::string_view::npos ||
+          path.find(".bin.index.") != std::string_view::npos || path.ends_with(".index.json"));
+}
+
 // Whether it lies beside the data of the source, and is none of it and none of ours.
 bool is_neighbour(const Checkpoint& source, const Entry& entry) {
   const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
                        entry.path.find(kOurMark) != std::string::npos ||
                        entry.path == kIntegrityFile ||  // of other bytes
                        entry.path == source.format().traits.index_file ||
-                       entry.path.ends_with(".index.json");
+                       is_index_of_weights(entry.path);
   return !is_ours && entry.kind == EntryKind::kFile;
 }
 
