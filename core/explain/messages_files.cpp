@@ -1,5 +1,7 @@
 // Messages about missing files and folders.
 #include "core/explain/message_kinds.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -194,9 +196,25 @@ constexpr MessageKind kFileMessages[] = {
                   "missing zero-3 checkpoint file for", "missing zero optimizer checkpoint for",
                   "expert checkpoint file not found: <name>"},
      .meanings = {{kNotAllSaved, kWrongPath}}},
+    {.id = "not-json",
+     .example = "OSError: It looks like the config file at 'config.json' is not a valid JSON file.",
+     .patterns = {"config file at <name> is not a valid json file", "json.decoder.jsondecodeerror",
+                  "jsondecodeerror: expecting value",
+                  "expecting value: line <#line> column <#column>",
+                  "expecting property name enclosed in double quotes: line <#line>",
+                  "extra data: line <#line> column <#column>"},
+     .meanings = {{{.rule = &kUnreadableJson,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "a JSON file beside the weights is empty, cut off, or not the file",
+                    .text = "A failed download leaves an empty file, a Git LFS pointer or a web "
+                            "page under the name; an edit by hand a comma too many. \"line 1 "
+                            "column 1\" means that the first byte is already wrong: empty, a page "
+                            "or a pointer.",
+                    .decide = "Which file the traceback was reading: its size and first line."}}}},
     {.id = "disk-full",
      .example = "OSError: [Errno 28] No space left on device",
-     .patterns = {"no space left on device", "disk quota exceeded"},
+     .patterns = {"no space left on device", "disk quota exceeded", "unexpected pos"},
      .meanings = {{{.id = "unfinished-save",
                     .rule = &kLeftoverMetadata,
                     .wrong = kDisk,

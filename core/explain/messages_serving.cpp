@@ -2,6 +2,8 @@
 // checkpoint's tensors in their model, so a missing name is missing in the model, not in the
 // checkpoint.
 #include "core/explain/message_kinds.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -85,6 +87,24 @@ constexpr Interpretation kOlderLlama = {
     .decide = "The build of llama.cpp that runs and the one that converted.",
     .command = "shardwright info CHECKPOINT"};
 
+constexpr Interpretation kBlocksCounted = {
+    .id = "gguf-keys",
+    .rule = &kGgufKeys,
+    .wrong = kDisk,
+    .weight = 0.55,
+    .title = "the header of the GGUF file announces what is not in it",
+    .text =
+        "llama.cpp asks for the tensors of every block up to block_count. A converter that counts "
+        "layers for multi-token prediction (MTP, nextn) and leaves out their tensors, or a merge "
+        "that lost a tensor, writes such a file.",
+    .decide = "Whether the block of the tensor is the first one behind those that are there.",
+    .command = "shardwright check CHECKPOINT"};
+
+// The first tensor of a block that llama.cpp asks for: all of the block is absent.
+bool begins_a_block(const ErrorMessage& message) {
+  return message.name.starts_with("blk.") && message.name.ends_with(".attn_norm.weight");
+}
+
 constexpr MessageKind kServingMessages[] = {
     {.id = kShapes,
      .example = "NAME shape mismatch between model and checkpoint: torch.Size([1600, 6144]) != "
@@ -131,6 +151,51 @@ constexpr MessageKind kServingMessages[] = {
                   "weights are not initialized from checkpoints: <names>",
                   "<before>not initialized from checkpoint"},
      .loader = kVllm},
+    {.id = "no-mtp-weights",
+     .example = "ValueError: MTP speculative decoding layer 78 weights missing from checkpoint",
+     .patterns = {"mtp speculative decoding layer <#layer> weights missing from checkpoint"},
+     .meanings = {{{.id = "mtp-lost",
+                    .rule = &kConfigAnnounces,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "the layers for multi-token prediction were not saved",
+                    .text = "config.json announces them (num_nextn_predict_layers), and many "
+                            "exports and quantisers leave their tensors out. The model itself is "
+                            "whole: serve it without speculative decoding, or take the layers "
+                            "from the original.",
+                    .decide = "Whether the checkpoint has names of that layer.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kVllm},
+    {.id = "lora-not-loaded",
+     .example = "lora key not loaded: lora_unet_double_blocks_0_img_attn_proj.alpha",
+     .patterns = {"lora key not loaded: <name>", "lora key not loaded <name>"},
+     .meanings = {{{.id = "adapter-names",
+                    .rule = &kAdapterContradicts,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.5,
+                    .title = "the adapter was trained for another model, or its names are of "
+                             "another trainer",
+                    .text = "Each trainer of adapters names modules in its own way (kohya, "
+                            "diffusers, PEFT), and a program knows those of the models that it "
+                            "knows. Keys that it does not find are left out, and the adapter does "
+                            "less than it learned, or nothing.",
+                    .decide = "Whether some keys were loaded: none means names, some another "
+                              "model.",
+                    .command = "shardwright check CHECKPOINT"}}}},
+    {.id = "model-not-detected",
+     .example = "ERROR: Could not detect model type of: model.safetensors",
+     .patterns = {"could not detect model type of: <name>", "could not detect model type of"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kWrappedNames,
+                    .wrong = WrongSide::kEither,
+                    .weight = 0.5,
+                    .title = "the names in the file are of no model that the program knows",
+                    .text = "It tells models by the names and shapes of a few tensors. A prefix "
+                            "before them, an adapter or a part (VAE, text encoder) in the place of "
+                            "the model, a quantised file, or a model newer than the program are "
+                            "not told.",
+                    .decide = "The names in the file.",
+                    .command = "shardwright ls CHECKPOINT"}}}},
     {.id = "no-weights-file",
      .example = "RuntimeError: Cannot find any model weights with `FOLDER`",
      .patterns = {"cannot find any model weights with <name>", "no safetensors found in <name>",
@@ -248,6 +313,13 @@ constexpr MessageKind kServingMessages[] = {
                 "32000, 1, 1",
      .patterns = {"tensor <name> has wrong shape; expected <ggml_current>, got <ggml_saved>"},
      .meanings = {{kWrongGgufModel, kOlderLlama}},
+     .loader = kLlama},
+    {.id = "gguf-no-block",
+     .example = "error loading model: missing tensor 'blk.32.attn_norm.weight'",
+     .patterns = {"missing tensor <name>", "create_tensor: tensor <name> not found",
+                  "check_tensor_dims: tensor <name> not found"},
+     .meanings = {{kBlocksCounted, kOlderLlama}},
+     .accepts = begins_a_block,
      .loader = kLlama},
     {.id = "gguf-no-tensor",
      .example = "error loading model: missing tensor 'token_embd.weight'",

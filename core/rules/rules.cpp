@@ -26,12 +26,12 @@ const Rule* const kInOrder[] = {
     &kAxisRepeated, &kNormsShifted, &kConvertedWrongly,
     // Names and companion tensors.
     &kRenamedTensors, &kWrappedNames, &kAdapterContradicts, &kEmptyTensors, &kSideFile,
-    &kZeroWeights, &kFreshLayers, &kQuantisedPairs,
+    &kUnreadableJson, &kZeroWeights, &kFreshLayers, &kQuantisedPairs,
     // Chunks, items and spec.
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kConfigNames,
-    &kTokenIds, &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry,
+    &kTokenIds, &kGgufKeys, &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry,
     &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData,
     &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation,
     &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability,

@@ -6,6 +6,6 @@
 namespace shw {
 
 extern const Rule kRenamedTensors, kWrappedNames, kAdapterContradicts, kEmptyTensors, kSideFile,
-    kZeroWeights, kQuantisedPairs;
+    kUnreadableJson, kZeroWeights, kQuantisedPairs;
 
 }  // namespace shw

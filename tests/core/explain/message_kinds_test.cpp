@@ -414,3 +414,25 @@ TEST_CASE("a message that is not known is told which known one is near") {
   CHECK(nearest_kind("") == nullptr);
   CHECK(explain("the checkpoint was saved by 8, current is 4").hypotheses.empty());
 }
+
+TEST_CASE("messages of files beside the weights and of lost parts are known") {
+  check_cases({
+      {"OSError: It looks like the config file at '/m/config.json' is not a valid JSON file.",
+       "not-json", "unreadable-json", "/m/config.json"},
+      {"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)", "not-json",
+       "unreadable-json", ""},
+      {"ValueError: MTP speculative decoding layer 78 weights missing from checkpoint",
+       "no-mtp-weights",
+       "mtp-lost",
+       "",
+       {{"layer", 78}}},
+      {"lora key not loaded: lora_unet_double_blocks_0_img_attn_proj.alpha", "lora-not-loaded",
+       "adapter-names", "lora_unet_double_blocks_0_img_attn_proj.alpha"},
+      {"RuntimeError: ERROR: Could not detect model type of: /models/flux.safetensors",
+       "model-not-detected", "renamed", "/models/flux.safetensors"},
+      {"llama_model_load: error loading model: missing tensor 'blk.32.attn_norm.weight'",
+       "gguf-no-block", "gguf-keys", "blk.32.attn_norm.weight"},
+      {"RuntimeError: [enforce fail at inline_container.cc:664] . unexpected pos 1856 vs 1750",
+       "disk-full", "unfinished-save", ""},
+  });
+}

@@ -167,3 +167,69 @@ TEST_CASE("gguf: every byte of a header wrong and every length of a file are ans
     check_is_answered(
         open_gguf_bytes(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length))));
 }
+
+namespace {
+
+using NamedExtents = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
+
+// Two blocks of a model of 8 elements a token and 4 heads of 2, in groups of 2.
+NamedExtents small_gguf_model() {
+  NamedExtents tensors{{"token_embd.weight", {8, 12}}, {"output_norm.weight", {8}}};
+  for (int block = 0; block < 2; ++block) {
+    const std::string before = "blk." + std::to_string(block) + ".";
+    tensors.push_back({before + "attn_norm.weight", {8}});
+    tensors.push_back({before + "attn_k.weight", {8, 4}});
+    tensors.push_back({before + "ffn_up.weight", {8, 16}});
+  }
+  return tensors;
+}
+
+std::string said_of_keys(const NamedExtents& tensors, std::uint32_t blocks = 2,
+                         std::uint32_t width = 8, std::uint32_t groups = 2) {
+  std::vector<GgufMade> made;
+  std::uint64_t offset = 0;
+  for (const auto& [name, extents] : tensors) {
+    made.push_back({name, extents, 0, offset});
+    std::uint64_t bytes = 4;
+    for (std::uint64_t extent : extents) bytes *= extent;
+    offset += (bytes + 31) / 32 * 32;
+  }
+  const std::string architecture =
+      gguf_text("general.architecture") + little(8, 4) + gguf_text("llama");
+  auto opened = open_gguf_bytes(gguf_file(
+      made, offset,
+      {architecture, gguf_number("llama.block_count", blocks),
+       gguf_number("llama.embedding_length", width), gguf_number("llama.attention.head_count", 4),
+       gguf_number("llama.attention.head_count_kv", groups)}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  auto report = check(**opened, {});
+  REQUIRE(report.has_value());
+  std::string said;
+  for (const Finding& finding : report->findings) {
+    if (finding.rule == "gguf-keys") said += finding.cause;
+  }
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
+  const NamedExtents whole = small_gguf_model();
+  CHECK(said_of_keys(whole).empty());
+  CHECK(said_of_keys(whole, 3).find("missing tensor 'blk.2.attn_norm.weight'") !=
+        std::string::npos);
+  CHECK(said_of_keys(whole, 1).find("refuses") != std::string::npos);
+  CHECK(said_of_keys(whole, 2, 16).find("embedding_length says 16") != std::string::npos);
+  CHECK(said_of_keys(whole, 2, 8, 4).find("head_count_kv says 4") != std::string::npos);
+  NamedExtents less = whole;
+  std::erase_if(less, [](const auto& one) { return one.first == "blk.1.ffn_up.weight"; });
+  CHECK(said_of_keys(less).find("blk.1.ffn_up.weight is not there") != std::string::npos);
+  std::erase_if(less, [](const auto& one) { return one.first == "token_embd.weight"; });
+  CHECK(said_of_keys(less).find("token_embd.weight, the table") != std::string::npos);
+  // Blocks of two kinds: one has names that the other has not.
+  NamedExtents hybrid = whole;
+  for (auto& [name, extents] : hybrid) {
+    if (name == "blk.1.attn_k.weight") name = "blk.1.ssm_in.weight";
+  }
+  CHECK(said_of_keys(hybrid).empty());
+}

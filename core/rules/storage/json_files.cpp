@@ -1,0 +1,107 @@
+// JSON files beside the weights that cannot be read: loaders stop at them before they see a weight.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/formats/common/first_bytes.h"
+#include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/python_json.h"
+#include "core/rules/names/name_rules.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+// Larger ones are only looked at for what was saved in their place.
+constexpr std::uint64_t kMostParsed = 1 << 20;
+
+struct KnownJson {
+  std::string_view name, who;
+};
+constexpr auto kKnown = std::to_array<KnownJson>({
+    {"config.json", "transformers stops there, whatever the weights are"},
+    {"generation_config.json", "transformers stops there, or generates with its own settings"},
+    {"tokenizer_config.json", "the tokenizer cannot be made"},
+    {"tokenizer.json", "the tokenizer cannot be made"},
+    {"special_tokens_map.json", "the tokenizer cannot be made"},
+    {"preprocessor_config.json", "the processor of images or sound cannot be made"},
+    {"processor_config.json", "the processor cannot be made"},
+    {"trainer_state.json", "a run cannot go on from this folder"},
+    {"modules.json", "sentence-transformers finds none of the modules"},
+    {"model_index.json", "diffusers finds none of the parts"},
+});
+
+// Why it is no JSON; empty where it is.
+std::string why_no_json(const ByteSource& source) {
+  if (source.size() == 0) return "is empty";
+  if (auto pointer = check_is_no_lfs_pointer(source); !pointer) return pointer.error().message;
+  auto first = read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes));
+  if (!first) return "";
+  const std::string_view text(reinterpret_cast<const char*>(first->data()), first->size());
+  if (const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+      begin != std::string_view::npos && text[begin] == '<')
+    return "is a web page or another text that begins with \"<\"";
+  if (source.size() > kMostParsed) return "";
+  auto bytes = read_bytes(source, 0, source.size());
+  if (!bytes) return "";
+  const auto parsed = parse_json<nlohmann::json>(
+      replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()}));
+  // Python reads numbers that are too large as infinite, and is not asked about depth.
+  const bool is_number = parsed.problem.find("out_of_range") != std::string::npos;
+  if (parsed.problem.empty() || parsed.problem == kTooDeepJson || is_number) return "";
+  const auto at = not_json_at(parsed);
+  const bool is_cut = at && *at + 1 >= source.size();
+  return fmt::format("is {}{}", is_cut ? "cut off, or " : "", not_json_text(parsed));
+}
+
+void find_unreadable_json(const Facts& facts, std::vector<Finding>& findings) {
+  const auto& directory = facts.checkpoint.directory();
+  if (directory == nullptr || !facts.checkpoint.format().traits.one_piece) return;
+  for (const KnownJson& known : kKnown) {
+    const std::string name(known.name);
+    if (directory->stat(name).kind != EntryKind::kFile) continue;
+    auto source = directory->open(name);
+    if (!source) continue;
+    std::string why = why_no_json(**source);
+    if (why.empty()) continue;
+    Finding finding;
+    finding.rule = kUnreadableJson.id;
+    finding.severity =
+        known.name == "config.json" && facts.config_fit ? Severity::kError : Severity::kWarning;
+    finding.cause = fmt::format("{} {}: {}.", name, why, known.who);
+    finding.evidence = {{"file", name}, {"bytes", count_of((*source)->size())}};
+    finding.subjects = {name};
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+const Rule kUnreadableJson = {
+    .id = "unreadable-json",
+    .depth = Depth::kMetadata,
+    .title = "A JSON file beside the weights cannot be read",
+    .teaches =
+        "Loaders read config.json, the tokenizer's files and lists of modules before any weight, "
+        "and stop at one that is no JSON. A download that failed leaves a web page, a git-lfs "
+        "pointer, an empty or a cut file under the name; an edit by hand leaves a comma too many.",
+    .lesson = {.drawing = R"(
+  config.json          <!DOCTYPE html> ...      a page in its place
+  model.safetensors    whole
+)",
+               .remedy =
+                   "Fetch the file again (`git lfs pull`, or the hub's own download), or mend "
+                   "it at the byte that is named.",
+               .link = ""},
+    .words = {.text = "will not load", .as_warning = "cannot be read"},
+    .outcome = RunOutcome::kStops,
+    .outlasts_writing = true,
+    .run = find_unreadable_json,
+};
+
+}  // namespace shw
