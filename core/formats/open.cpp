@@ -183,7 +183,8 @@ OpenedCheckpoint with_others_below(std::shared_ptr<const Checkpoint> opened, con
 // Prefixes the folder to an error's file, if the reader gave only the part below.
 void place_in_folder(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
-  if (file == folder || file.starts_with(folder + "/")) return;
+  // A reader of folders below has given all of the path.
+  if (file == folder || file.starts_with(folder + "/") || file.starts_with("/")) return;
   file = folder + (file.empty() ? "" : "/") + file;
 }
 

@@ -134,11 +134,32 @@ std::vector<std::string> all_but(const TopFolders& top, const std::string& chose
   return others;
 }
 
+// The cache of Hugging Face's hub: refs/main names the folder in snapshots/ that is used. Where
+// only one is there no word is needed.
+std::optional<ChosenStep> hub_snapshot(const DirectoryLook& look, std::span<const Entry> entries) {
+  constexpr std::string_view kSnapshots = "snapshots/";
+  std::set<std::string> revisions;
+  for (const Entry& entry : entries) {
+    if (!entry.path.starts_with(kSnapshots)) continue;
+    const std::string_view below = std::string_view(entry.path).substr(kSnapshots.size());
+    if (below.find('/') != below.npos) revisions.emplace(top_of(below));
+  }
+  if (revisions.size() < 2) return std::nullopt;
+  const std::string revision = tracker_text(look, "refs/main");
+  if (!revisions.contains(revision)) return std::nullopt;
+  ChosenStep chosen{std::string(kSnapshots) + revision, "which refs/main names"};
+  for (const std::string& other : revisions) {
+    if (other != revision) chosen.aside.push_back(std::string(kSnapshots) + other);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Result<std::optional<ChosenStep>> chosen_step(const DirectoryLook& look,
                                               std::span<const FormatRow> rows) {
   SHW_TRY(auto entries, look.entries());
+  if (auto snapshot = hub_snapshot(look, entries)) return snapshot;
   const TopFolders top = top_folders(entries, rows);
   const auto tracked = tracked_folder(look, top);
   std::optional<ChosenStep> chosen;

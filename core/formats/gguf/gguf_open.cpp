@@ -10,6 +10,7 @@
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/gguf/gguf_files.h"
+#include "core/formats/gguf/gguf_keys.h"
 #include "core/formats/one_file.h"
 #include "core/model/builder.h"
 
@@ -209,6 +210,7 @@ OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress*
     report_unread_types(builder, file);
     check_offsets(builder, file);
   }
+  for (Finding& finding : compare_gguf_keys(found)) builder.add_finding(std::move(finding));
   check_split(builder, found, seen.size(), is_one_file(*directory));
   report_aside(builder, found.aside);
   if (is_cancelled(progress)) return cancelled_error();

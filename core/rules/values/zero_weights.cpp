@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/reference/model_config.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/rules/names/name_rules.h"
 #include "core/tensor/float_counts.h"
@@ -102,6 +103,44 @@ void report_zero_vocabulary(const std::vector<std::string>& subjects,
                   some_of(subjects), subjects.size() == 1 ? "is" : "are")));
 }
 
+// Classes whose norms multiply by the weight itself, not by 1 + weight, and whose attention has no
+// matrix that begins at zero.
+bool is_plain_class(const Facts& facts) {
+  constexpr auto kTypes = std::to_array<std::string_view>(
+      {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "phi3",
+       "deepseek_v2", "deepseek_v3", "kimi_k2", "olmo2", "olmoe", "glm4", "glm4_moe", "gpt_oss"});
+  const auto& directory = facts.checkpoint.directory();
+  if (directory == nullptr) return false;
+  const auto config = read_model_config(*directory);
+  if (!config || !*config) return false;
+  return std::find(kTypes.begin(), kTypes.end(), (*config)->parts.front().model_type) !=
+         kTypes.end();
+}
+
+// Norms, queries and keys that are zero in all layers: the output is the same for every token.
+void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>& families,
+                     std::vector<Finding>& findings) {
+  constexpr auto kNeverZero = std::to_array<std::string_view>(
+      {"norm.weight", "input_layernorm.weight", "post_attention_layernorm.weight", "q_proj.weight",
+       "k_proj.weight", "v_proj.weight"});
+  std::vector<std::string> subjects, details;
+  for (const auto& [name, family] : families) {
+    const bool is_named =
+        std::any_of(kNeverZero.begin(), kNeverZero.end(),
+                    [&](std::string_view ending) { return name.ends_with(ending); });
+    if (!is_named || family.zero.empty() || family.zero.size() != family.members) continue;
+    details.push_back(name);
+    for (std::string_view fqn : family.zero) subjects.emplace_back(fqn);
+  }
+  if (subjects.empty() || !is_plain_class(facts)) return;
+  findings.push_back(zero_finding(
+      subjects, fmt::format("{} {} of nothing but zeros ({}), in every layer that has one: what "
+                            "such a weight multiplies is lost, and the model answers the same to "
+                            "everything. They were allocated and never written.",
+                            plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
+                            some_of(details))));
+}
+
 // Finds unwritten layers and experts: most siblings have values. If zero initialisation is by
 // design (the last matrix of a block), most members are zero.
 void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
@@ -125,6 +164,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   }
   report_zero_experts(stacked, stacked_details, findings);
   report_zero_vocabulary(vocabulary, findings);
+  report_all_zero(facts, families, findings);
   Finding finding;
   finding.rule = kZeroWeights.id;
   finding.severity = Severity::kWarning;

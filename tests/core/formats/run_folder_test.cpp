@@ -279,3 +279,19 @@ TEST_CASE("run folder: of a model's variants the one without a word is opened") 
       open_run({{"mine.safetensors", run_model("a")}, {"mine.v2.safetensors", run_model("a")}})
           .has_value());
 }
+
+TEST_CASE("run folder: of a hub's cache the revision that refs/main names is opened") {
+  const RunFiles snapshots = {{"snapshots/aa11/model.safetensors", run_model("a")},
+                              {"snapshots/bb22/model.safetensors", run_model("b")}};
+  RunFiles cache = snapshots;
+  cache.push_back({"refs/main", run_bytes("bb22\n")});
+  auto opened = open_run(cache);
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"b"});
+  CHECK(says(told_in(**opened), "refs/main"));
+  CHECK(says(told_in(**opened), "snapshots/aa11"));
+  for (const char* other : {"cc33", "../bb22", ""}) {
+    cache.back().second = run_bytes(other);
+    CHECK_FALSE(open_run(cache).has_value());
+  }
+}

@@ -331,20 +331,6 @@ TEST_CASE("convert: the format that files of the source say is kept") {
   CHECK(contents(folder / "out/model.safetensors").find(R"("format":"mlx")") != std::string::npos);
 }
 
-TEST_CASE("convert: what the header says of tensors that stay as they are is kept") {
-  TemporaryFolder folder;
-  put_model(folder, "lora/model.safetensors", {{"a"}}, "pt\", \"lora_adapter_metadata\": \"alpha 32");
-  const auto header = [&](const std::string& out) {
-    return contents(folder / (out + "/model.safetensors"));
-  };
-  converted(of(folder / "lora"), folder / "out");
-  CHECK(header("out").find(R"("lora_adapter_metadata":"alpha 32")") != std::string::npos);
-  VerbOptions cast = of(folder / "lora");
-  cast.dtype = "bfloat16";
-  converted(cast, folder / "cast");
-  CHECK(header("cast").find("alpha 32") == std::string::npos);
-}
-
 TEST_CASE("convert: an index of a variant stays behind, whose files do not come along") {
   TemporaryFolder folder;
   put_model(folder, "hf/model.safetensors", {{"a"}});

@@ -82,12 +82,16 @@ TEST_CASE("metadata of safetensors headers that a conversion does not keep are t
   std::string header = R"({"__metadata__":{"format":"pt","title":"a model"},)"
                        R"("w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   put(folder / "model.safetensors", little(header.size(), 8) + header + "abcd");
-  for (const char* to : {"dcp", "torch", "safetensors"}) {
+  for (const char* to : {"dcp", "torch"}) {
     CAPTURE(to);
     RepairResult made = converted(folder / "model.safetensors", to, folder / to);
     CHECK(made.left_out == Names{"title of __metadata__"});
   }
-  CHECK(converted(folder / "safetensors", "dcp", folder / "again").left_out.empty());
+  CHECK(converted(folder / "dcp", "safetensors", folder / "bare").left_out.empty());
+  // New files of the same format keep it.
+  CHECK(converted(folder / "model.safetensors", "safetensors", folder / "kept").left_out.empty());
+  CHECK(converted(folder / "kept", "dcp", folder / "again").left_out ==
+        Names{"title of __metadata__"});
 }
 
 TEST_CASE("files that lie beside are told where another format is written, and else come along") {

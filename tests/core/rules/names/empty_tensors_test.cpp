@@ -110,3 +110,23 @@ TEST_CASE("zero weights: an output layer of zeros is reported") {
   tensors["lm_head.weight"].value = 0;
   CHECK(find(checked_tensors(tensors, {}, Depth::kData), "zero-weights") != nullptr);
 }
+
+TEST_CASE("zero weights: norms or queries of zeros in every layer are reported") {
+  const std::string config = R"({"model_type": "llama"})";
+  for (const char* zero : {"model.norm.weight", "self_attn.q_proj.weight"}) {
+    CAPTURE(zero);
+    NamedTensors tensors = {{"model.norm.weight", {"F32", {64}, 1}}};
+    for (int i = 0; i < 3; ++i)
+      tensors[fmt::format("model.layers.{}.self_attn.q_proj.weight", i)] = {"F32", {16, 8}, 0.5F};
+    const auto checked = [&](const std::string& text) {
+      return checked_tensors(tensors, {{"config.json", text}}, Depth::kData);
+    };
+    CHECK(find(checked(config), "zero-weights") == nullptr);
+    for (auto& [name, tensor] : tensors) {
+      if (name.ends_with(zero)) tensor.value = 0;
+    }
+    CHECK(find(checked(config), "zero-weights") != nullptr);
+    // Norms of Gemma multiply by 1 + weight.
+    CHECK(find(checked(R"({"model_type": "gemma2"})"), "zero-weights") == nullptr);
+  }
+}

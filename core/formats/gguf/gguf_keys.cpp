@@ -1,0 +1,211 @@
+#include "core/formats/gguf/gguf_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/base/words.h"
+
+namespace shw {
+namespace {
+
+// Names of the tensors of each block: "blk.3.ffn_up.weight" is "ffn_up.weight" of 3.
+using NamesByBlock = std::map<std::uint64_t, std::set<std::string>>;
+
+struct GgufModel {
+  std::string architecture;                      // "llama"
+  std::map<std::string, std::uint64_t> numbers;  // "block_count", without the architecture
+  std::set<std::string> keys;                    // likewise
+  std::map<std::string, Extents> tensors;
+  NamesByBlock blocks;
+
+  std::optional<std::uint64_t> number(const std::string& key) const {
+    auto found = numbers.find(key);
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+void add_block(std::string_view name, NamesByBlock& blocks) {
+  constexpr std::string_view kBlock = "blk.";
+  if (!name.starts_with(kBlock)) return;
+  name.remove_prefix(kBlock.size());
+  std::uint64_t number = 0;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (code != std::errc{} || end == name.data() + name.size() || *end != '.') return;
+  blocks[number].emplace(name.substr(static_cast<std::size_t>(end - name.data()) + 1));
+}
+
+// nullopt unless all parts of one language model lie there: projectors, adapters and matrices of
+// importance have keys of their own.
+std::optional<GgufModel> model_in(const GgufFiles& found) {
+  if (!found.missing.empty()) return std::nullopt;
+  GgufModel model;
+  std::uint64_t parts = 1;
+  for (const GgufFile& file : found.files) {
+    if (!file.header) return std::nullopt;
+    const GgufHeader& header = *file.header;
+    parts = std::max(parts, header.number("split.count").value_or(1));
+    if (const std::string type = header.text("general.type"); !type.empty() && type != "model")
+      return std::nullopt;
+    if (model.architecture.empty()) model.architecture = header.text("general.architecture");
+    for (const GgufTensor& tensor : header.tensors) {
+      model.tensors.emplace(tensor.name, tensor.shape);
+      add_block(tensor.name, model.blocks);
+    }
+    const std::string before = model.architecture + ".";
+    for (const auto& [key, value] : header.numbers) {
+      if (key.starts_with(before)) model.numbers.emplace(key.substr(before.size()), value);
+    }
+    for (const std::string& key : header.keys) {
+      if (key.starts_with(before)) model.keys.insert(key.substr(before.size()));
+    }
+  }
+  if (parts != found.files.size() || model.architecture.empty() || model.architecture == "clip" ||
+      model.blocks.empty())
+    return std::nullopt;
+  return model;
+}
+
+class GgufKeys {
+ public:
+  GgufKeys(const GgufModel& model, std::vector<Finding>& findings)
+      : model_(model), findings_(findings) {}
+
+  void compare() {
+    compare_blocks();
+    compare_embedding();
+    compare_heads();
+    find_lost_in_blocks();
+  }
+
+ private:
+  void report(std::string cause, std::vector<std::string> subjects, std::string key) {
+    Finding finding;
+    finding.rule = "gguf-keys";
+    finding.severity = Severity::kError;
+    finding.cause = std::move(cause);
+    finding.evidence = {{"key", std::move(key)},
+                        {"count", static_cast<std::int64_t>(subjects.size())}};
+    finding.subjects = std::move(subjects);
+    findings_.push_back(std::move(finding));
+  }
+  std::string key(const char* name) const { return model_.architecture + "." + name; }
+
+  void compare_blocks() {
+    const auto said = model_.number("block_count");
+    const std::uint64_t there = model_.blocks.rbegin()->first + 1;
+    if (!said || *said == there) return;
+    const std::string where =
+        fmt::format("{} says {}, and the file has {} (blk.0 to blk.{})", key("block_count"), *said,
+                    plural(model_.blocks.size(), "block"), there - 1);
+    if (*said < there)
+      return report(
+          where + ": llama.cpp finds more tensors than it asks for, and refuses the file.",
+          {fmt::format("blk.{}", *said)}, key("block_count"));
+    // A converter counts the layers for multi-token prediction that it leaves out.
+    const bool predicts = model_.keys.contains("nextn_predict_layers");
+    report(
+        where +
+            fmt::format(": llama.cpp stops with \"missing tensor 'blk.{}.attn_norm.weight'\". ",
+                        there) +
+            (predicts ? "The header also names nextn_predict_layers: block_count counts layers for "
+                        "multi-token prediction whose tensors are not here."
+                      : "The rest was lost, or block_count counts layers for multi-token "
+                        "prediction that the converter left out."),
+        {fmt::format("blk.{}", there)}, key("block_count"));
+  }
+
+  void compare_embedding() {
+    auto table = model_.tensors.find("token_embd.weight");
+    const auto said = model_.number("embedding_length");
+    if (!said) return;
+    if (table == model_.tensors.end())
+      return report(
+          "token_embd.weight, the table of the tokens, is not there: llama.cpp stops with "
+          "\"missing tensor 'token_embd.weight'\".",
+          {"token_embd.weight"}, "token_embd.weight");
+    if (table->second.size() != 2) return;
+    const auto there = static_cast<std::uint64_t>(table->second[1]);
+    if (there == *said) return;
+    report(
+        fmt::format("{} says {}, and rows of token_embd.weight have {} elements: llama.cpp stops "
+                    "with \"wrong shape\".",
+                    key("embedding_length"), *said, there),
+        {"token_embd.weight"}, key("embedding_length"));
+  }
+
+  // Rows of attn_k of the first block that has one.
+  void compare_heads() {
+    const auto heads = model_.number("attention.head_count"),
+               groups = model_.number("attention.head_count_kv"),
+               width = model_.number("embedding_length");
+    if (!heads || !groups || !width || *heads == 0 || *heads > *width ||
+        model_.keys.contains("attention.key_length_swa") ||
+        model_.keys.contains("attention.key_length_mla"))
+      return;
+    const std::uint64_t length = model_.number("attention.key_length").value_or(*width / *heads);
+    std::vector<std::string> subjects;
+    std::int64_t rows = 0;
+    for (const auto& [block, names] : model_.blocks) {
+      const std::string name = fmt::format("blk.{}.attn_k.weight", block);
+      auto found = model_.tensors.find(name);
+      if (found == model_.tensors.end() || found->second.size() != 2) continue;
+      if (static_cast<std::uint64_t>(found->second[0]) == *groups * length) return;
+      subjects.push_back(name);
+      rows = found->second[0];
+    }
+    if (subjects.empty()) return;
+    report(fmt::format("{} says {}, and keys of {} elements make {} rows; attn_k has {}: llama.cpp "
+                       "stops with \"wrong shape\", or splits the heads wrongly.",
+                       key("attention.head_count_kv"), *groups, length, *groups * length, rows),
+           std::move(subjects), key("attention.head_count_kv"));
+  }
+
+  // A block that is like all others but for tensors that it lacks. Of blocks of several kinds
+  // nothing is said, nor where the first block has others by design (RWKV).
+  void find_lost_in_blocks() {
+    if (model_.blocks.size() < 2 || model_.architecture.find("rwkv") != std::string::npos) return;
+    std::map<std::set<std::string>, std::vector<std::uint64_t>> kinds;
+    for (const auto& [block, names] : model_.blocks) kinds[names].push_back(block);
+    if (kinds.size() != 2) return;
+    const auto& [one, in_one] = *kinds.begin();
+    const auto& [other, in_other] = *kinds.rbegin();
+    const bool one_is_less = std::includes(other.begin(), other.end(), one.begin(), one.end());
+    const bool other_is_less = std::includes(one.begin(), one.end(), other.begin(), other.end());
+    if (!one_is_less && !other_is_less) return;
+    const auto& less = one_is_less ? in_one : in_other;
+    if (less.size() != 1) return;
+    const auto& more = one_is_less ? other : one;
+    const auto& there = one_is_less ? one : other;
+    std::vector<std::string> lost;
+    for (const std::string& name : more) {
+      // A bias of the first block alone, and what predicts further tokens, are no rule for others.
+      if (name.starts_with("nextn.") || name.starts_with("attn_rel_b")) return;
+      if (!there.contains(name)) lost.push_back(fmt::format("blk.{}.{}", less.front(), name));
+    }
+    report(fmt::format(
+               "blk.{} has not what {} {}: {} {} not there, and llama.cpp stops with \"missing "
+               "tensor '{}'\".",
+               less.front(), model_.blocks.size() == 2 ? "the other block" : "all other blocks",
+               model_.blocks.size() == 2 ? "has" : "have", some_of(lost),
+               lost.size() == 1 ? "is" : "are", lost.front()),
+           lost, "tensors");
+  }
+
+  const GgufModel& model_;
+  std::vector<Finding>& findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> compare_gguf_keys(const GgufFiles& found) {
+  std::vector<Finding> findings;
+  if (auto model = model_in(found)) GgufKeys(*model, findings).compare();
+  return findings;
+}
+
+}  // namespace shw
