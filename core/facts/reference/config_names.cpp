@@ -270,9 +270,13 @@ bool is_tied(const ModelConfig& config) {
   });
 }
 
-// Said by the config itself and by every part of it that says something.
+// Said by the config itself and by every part of it that says something. T5 and others that encode
+// and decode fill a head that is not there from the shared table all the same.
 bool is_said_untied(const ModelConfig& config) {
-  return !is_tied(config) && config.parts.front().flags.contains("tie_word_embeddings");
+  const auto& flags = config.parts.front().flags;
+  const auto encodes = flags.find("is_encoder_decoder");
+  const bool decodes_only = encodes == flags.end() || !encodes->second;
+  return decodes_only && !is_tied(config) && flags.contains("tie_word_embeddings");
 }
 
 // A tied matrix is saved once, under the embedding's name.
@@ -280,7 +284,9 @@ bool is_tied_head(std::string_view fqn) {
   constexpr auto kHeads = std::to_array<std::string_view>(
       {"lm_head.weight", "embed_out.weight", "proj_out.weight", "output_projection.weight",
        "lm_head.decoder.weight", "predictions.decoder.weight", "predictions.decoder.bias",
-       "lm_head.decoder.bias"});
+       "lm_head.decoder.bias", "head.decoder.weight", "cls.weight", "output.weight",
+       "log_softmax.mlp.layer0.weight"});
+  if (!numbers_in(fqn).empty() || fqn.find('*') != std::string_view::npos) return false;
   return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
     return fqn == head || fqn.ends_with("." + std::string(head));
   });
