@@ -125,9 +125,10 @@ void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>
        "k_proj.weight", "v_proj.weight"});
   std::vector<std::string> subjects, details;
   for (const auto& [name, family] : families) {
+    const std::string_view whole = name;
     const bool is_named =
         std::any_of(kNeverZero.begin(), kNeverZero.end(),
-                    [&](std::string_view ending) { return name.ends_with(ending); });
+                    [&](std::string_view ending) { return whole.ends_with(ending); });
     if (!is_named || family.zero.empty() || family.zero.size() != family.members) continue;
     details.push_back(name);
     for (std::string_view fqn : family.zero) subjects.emplace_back(fqn);
