@@ -44,6 +44,14 @@ void follow_tensor(Frame& frame, UiState& state) {
     state.map.of = picture.saved;
     state.map.slice = picture.slice;
   }
+  if (state.place_wanted && state.place_wanted->tensor == picture.tensor) {
+    const WantedPlace& place = *state.place_wanted;
+    state.map.slice = place.slice;
+    state.map.zoom = place.zoom;
+    state.map.pan_row = place.pan_row;
+    state.map.pan_column = place.pan_column;
+    state.place_wanted.reset();
+  }
   // A selected tile outside the slice moves the slice.
   auto chunk = frame.snapshot.chunk;
   if (state.map.pinned) chunk = state.map.pinned;

@@ -33,6 +33,13 @@ struct MapState {
   std::optional<ChunkId> followed;  // the selection that last moved the slice
 };
 
+// What another tab shows of a tensor of the same shape, until that tensor is on the map here.
+struct WantedPlace {
+  TensorId tensor{};
+  Slice slice;
+  double zoom = 1, pan_row = 0, pan_column = 0;
+};
+
 // What a right click asked for, until its menu is drawn; and whose menu that is.
 struct MenuState {
   std::optional<TensorId> tensor;
@@ -55,6 +62,7 @@ struct UiState {
   std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
+  std::optional<WantedPlace> place_wanted;
   std::weak_ptr<const Checkpoint> looked_into;  // whose files the two below are of
   bool has_looked = false;                      // at any
   BytesState bytes;

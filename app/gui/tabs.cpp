@@ -99,7 +99,8 @@ void Tabs::show(std::size_t tab) {
   note(fmt::format("tab {}", tab));
 }
 
-// The same tensor, slice and zoom, where the other checkpoint has a tensor of that name.
+// The same tensor, where the other checkpoint has one of that name; the same slice and zoom, where
+// it has that shape too.
 void Tabs::show_same(std::size_t tab) {
   if (tab >= tabs_.size() || tab == shown_) return;
   const auto here = shown().snapshot();
@@ -117,13 +118,8 @@ void Tabs::show_same(std::size_t tab) {
   }
   shown().apply(SelectTensorCommand{fqn});
   desk.summary_open = false;
-  const bool same_shape =
-      there->checkpoint->shape(*found).size() == here->checkpoint->shape(*here->tensor).size();
-  if (!same_shape) return;
-  desk.map.slice = map.slice;
-  desk.map.zoom = map.zoom;
-  desk.map.pan_row = map.pan_row;
-  desk.map.pan_column = map.pan_column;
+  if (std::ranges::equal(there->checkpoint->shape(*found), here->checkpoint->shape(*here->tensor)))
+    desk.place_wanted = WantedPlace{*found, map.slice, map.zoom, map.pan_row, map.pan_column};
 }
 
 void Tabs::close(std::size_t tab) {

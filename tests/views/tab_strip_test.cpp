@@ -127,3 +127,22 @@ TEST_CASE("tabs: no more than twelve") {
   driver.frame();
   CHECK(driver.text_faults().empty());
 }
+
+TEST_CASE("tabs: the place that another tab shows is taken over with its tensor") {
+  auto snapshot = make::demo();
+  Driver driver(snapshot);
+  driver.frame();
+  REQUIRE(snapshot->tensor);
+  WantedPlace place{*snapshot->tensor, driver.desk.map.slice, 3, 5, 7};
+  driver.desk.place_wanted = place;
+  driver.frame();
+  CHECK(driver.desk.map.zoom == 3);
+  CHECK_FALSE(driver.desk.place_wanted);
+  // Of another tensor it waits.
+  place.tensor = TensorId{place.tensor == TensorId{0} ? 1u : 0u};
+  place.zoom = 2;
+  driver.desk.place_wanted = place;
+  driver.frame();
+  CHECK(driver.desk.map.zoom == 3);
+  CHECK(driver.desk.place_wanted);
+}
