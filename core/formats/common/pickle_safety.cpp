@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
+#include "core/base/words.h"
 #include "core/formats/common/pickle_calls.h"
 #include "core/formats/common/pickle_names.h"
 #include "core/tensor/dtype.h"
@@ -198,22 +200,38 @@ bool is_of_python(std::string_view full) {
                      [&](std::string_view module) { return full.starts_with(module); });
 }
 
+// Whose names they are, for what is said of those that only need a program.
+enum class NamesOf : std::uint8_t { kTorch, kPython, kProgram };
+
+NamesOf whose_name(const std::string& full) {
+  if (full.starts_with("torch.")) return NamesOf::kTorch;
+  return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
+}
+
+// What follows the names.
+std::string harmless_text(NamesOf whose, bool one) {
+  if (whose == NamesOf::kTorch)
+    return fmt::format(
+        ", {} of torch's own: with weights_only=True torch.load takes {} only where it was allowed "
+        "(torch.serialization.add_safe_globals; importing torch.distributed.tensor allows what "
+        "DTensors need).",
+        one ? "a name" : "names", one ? "it" : "them");
+  if (whose == NamesOf::kPython)
+    return fmt::format(
+        ", {} of Python's own library: plain pickle takes {} and {} nothing, and torch.load "
+        "refuses {} with weights_only=True, which is its default since torch 2.6.",
+        one ? "a name" : "names", one ? "it" : "them", one ? "it runs" : "they run",
+        one ? "it" : "them");
+  return fmt::format(
+      ", {} of another program: {} that program, and torch.load refuses {} with "
+      "weights_only=True.",
+      one ? "a name" : "names", one ? "it needs" : "they need", one ? "it" : "them");
+}
+
 std::string import_cause(const std::string& full, bool called, Severity severity) {
   std::string would =
       std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
-  if (severity == Severity::kInfo && full.starts_with("torch."))
-    return would +
-           ", a name of torch's own: with weights_only=True torch.load takes it only where it was "
-           "allowed (torch.serialization.add_safe_globals; importing torch.distributed.tensor "
-           "allows what DTensors need).";
-  if (severity == Severity::kInfo && is_of_python(full))
-    return would +
-           ", a name of Python's own library: plain pickle takes it and it runs nothing, and "
-           "torch.load refuses it with weights_only=True, which is its default since torch 2.6.";
-  if (severity == Severity::kInfo)
-    return would +
-           ", a name of another program: it needs that program, and torch.load refuses it "
-           "with weights_only=True.";
+  if (severity == Severity::kInfo) return would + harmless_text(whose_name(full), true);
   return would + ", which no checkpoint needs; here it was read as data and not run.";
 }
 
@@ -234,6 +252,38 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
   finding.evidence.emplace_back("called", called);
   return finding;
 }
+
+constexpr std::size_t kMostNames = 64;  // in the evidence
+
+// Infos about names of one owner, as one finding.
+class HarmlessNames {
+ public:
+  void add(const PickleGlobal& global, Finding finding) {
+    std::string full = global.module + "." + global.name;
+    Names& names = of_[whose_name(full)];
+    if (names.all.empty()) names.first = std::move(finding);
+    names.all.push_back(std::move(full));
+  }
+  void move_to(std::vector<Finding>& findings) {
+    for (auto& [whose, names] : of_) {
+      if (names.all.size() > 1) {
+        names.first.cause = "Loading this file with torch would import " + some_of(names.all, 6) +
+                            harmless_text(whose, false);
+        const auto count = static_cast<std::int64_t>(names.all.size());
+        names.all.resize(std::min(names.all.size(), kMostNames));
+        names.first.evidence = {{"globals", std::move(names.all)}, {"count", count}};
+      }
+      findings.push_back(std::move(names.first));
+    }
+  }
+
+ private:
+  struct Names {
+    Finding first;
+    std::vector<std::string> all;
+  };
+  std::map<NamesOf, Names> of_;
+};
 
 }  // namespace
 
@@ -299,6 +349,7 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
                                             PickleOf of) {
   constexpr std::size_t kMost = 32;
   std::vector<Finding> findings;
+  HarmlessNames harmless;
   std::int64_t more = 0;
   for (const PickleGlobal& global : tree.globals()) {
     NameKind kind = classify_pickled_name(global);
@@ -312,12 +363,17 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
       bent.evidence = {{"global", global.module + "." + global.name},
                        {"offset", static_cast<std::int64_t>(global.at)}};
       findings.push_back(std::move(bent));
-    } else if (findings.size() == kMost) {
-      ++more;
-    } else {
-      findings.push_back(finding_of(global, kind, subject, of));
+      continue;
     }
+    Finding finding = finding_of(global, kind, subject, of);
+    if (finding.severity == Severity::kInfo)
+      harmless.add(global, std::move(finding));
+    else if (findings.size() == kMost)
+      ++more;
+    else
+      findings.push_back(std::move(finding));
   }
+  harmless.move_to(findings);
   if (more > 0) {
     Finding rest;
     rest.rule = "unsafe-pickle";

@@ -34,9 +34,9 @@ enum class PickleOf : std::uint8_t { kMetadata, kPrograms, kEntries };
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
                             bool called, PickleOf of);
 
-// Findings of the rule "unsafe-pickle", one a name, at most 32 and one for the rest; of names that
-// a byte away from a known one are damage, "bad-record". `subject` is
-// the file.
+// Findings of the rule "unsafe-pickle": one a name, at most 32 and one for the rest; harmless names
+// of one owner together. Names one byte away from a known one are damage, "bad-record". `subject`
+// is the file.
 std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
                                             PickleOf of = PickleOf::kMetadata);
 

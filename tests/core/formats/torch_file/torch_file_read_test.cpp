@@ -369,6 +369,23 @@ TEST_CASE("a name of torch's own is not told as another program's") {
   }
 }
 
+TEST_CASE("harmless names of one owner are one finding") {
+  const std::string first = "ctorch.distributed.tensor._dtensor_spec\nTensorMeta\n)\x81";
+  const std::string second = "ctorch._utils\n_rebuild_nested_tensor\n)R";
+  const std::string third = "cmylib.things\nThing\n)\x81";
+  auto opened =
+      open_model(state_dict_file(pickled_dict({{"x", first}, {"y", second}, {"z", third}})));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  std::vector<std::string> causes;
+  for (const Finding& finding : (*opened)->opening_findings()) {
+    if (finding.rule == "unsafe-pickle") causes.push_back(finding.cause);
+  }
+  REQUIRE(causes.size() == 2);
+  CHECK(causes[0].find("TensorMeta") != std::string::npos);
+  CHECK(causes[0].find("_rebuild_nested_tensor") != std::string::npos);
+  CHECK(causes[1].find("mylib.things.Thing") != std::string::npos);
+}
+
 TEST_CASE("a compressed pickle that would grow a hundredfold is refused before it is read") {
   // What it is said to become is in the directory: 205 KB of it never have to be there.
   const std::string small = as_pickle("}");
