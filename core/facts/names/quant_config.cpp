@@ -29,7 +29,8 @@ std::optional<std::int64_t> quant_size(const Json& object, const char* key) {
   return size > 0 && size <= kLargestGroup ? std::optional(size) : std::nullopt;
 }
 
-void add_names_in(const Json& object, const char* key, std::vector<std::string>& out) {
+// Names of modules that are not quantised.
+void add_names_in(const Json& object, const char* key, QuantConfig& config) {
   auto found = object.find(key);
   if (found == object.end() || !found->is_array()) return;
   for (const Json& one : *found) {
@@ -37,8 +38,20 @@ void add_names_in(const Json& object, const char* key, std::vector<std::string>&
     const auto name = one.get<std::string>();
     const bool is_pattern =
         name.starts_with("re:") || name.find_first_of("*?[(\\^$") != std::string::npos;
-    if (!is_pattern && !name.empty()) out.push_back(name);
+    config.has_patterns = config.has_patterns || is_pattern;
+    if (!is_pattern && !name.empty()) config.unconverted.push_back(name);
   }
+}
+
+// compressed-tensors quantises the modules that its groups name: all "Linear" ones, or some.
+bool has_narrow_targets(const Json& object) {
+  const Json* groups = object_in(object, "config_groups");
+  if (groups == nullptr) return false;
+  for (const auto& [name, group] : groups->items()) {
+    if (!group.is_object() || group.value("targets", Json()) != Json::array({"Linear"}))
+      return true;
+  }
+  return false;
 }
 
 QuantConfig quant_config_in(const Json& object) {
@@ -61,7 +74,8 @@ QuantConfig quant_config_in(const Json& object) {
   }
   for (const char* key : {"modules_to_not_convert", "ignore", "llm_int8_skip_modules",
                           "ignored_layers", "exclude_modules"})
-    add_names_in(object, key, config.unconverted);
+    add_names_in(object, key, config);
+  config.has_patterns = config.has_patterns || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
     config.has_overrides = dynamic->is_object() && !dynamic->empty();
   return config;

@@ -17,6 +17,7 @@ struct QuantConfig {
   std::optional<std::int64_t> bits, group;           // group -1: a whole row
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
+  bool has_patterns = false;             // some are named by a pattern, which is not read here
   bool has_overrides = false;            // some modules have their own bits or groups
   bool has_whole_zeros = false;          // GPTQ: zero points as they are, not one less
 };

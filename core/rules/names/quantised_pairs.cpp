@@ -2,12 +2,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/float32_names.h"
+#include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/rules/names/name_rules.h"
 #include "core/tensor/float_counts.h"
@@ -80,9 +83,10 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   check.report(std::move(cause), without, without);
 }
 
-// The ending required by the config's method; empty if not given.
+// The ending required by the config's method; empty if not given. Without blocks vLLM reads
+// `weight_scale` and transformers `weight_scale_inv`.
 std::string_view ending_said(const QuantCheck& check) {
-  if (!check.config || check.config->method != "fp8") return {};
+  if (!check.config || check.config->method != "fp8" || !check.config->block) return {};
   return ".weight_scale_inv";
 }
 
@@ -287,6 +291,58 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
                weights, details);
 }
 
+// True if config.json may say by a pattern, or for a fused sister, that the weight is left as it
+// is.
+bool may_be_unconverted(const QuantConfig& config, std::string_view fqn) {
+  const std::string_view module = fqn.substr(0, fqn.rfind('.'));
+  const std::string_view parent = module.substr(0, module.rfind('.'));
+  return std::any_of(config.unconverted.begin(), config.unconverted.end(),
+                     [&](const std::string& one) {
+                       const std::string_view whole = one;
+                       return is_of_module(fqn, one) || whole.substr(0, whole.rfind('.')) == parent;
+                     });
+}
+
+bool is_wide_float(Dtype dtype) {
+  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
+}
+
+// Weights left as floats, though the same ones of other layers are quantised and no setting exempts
+// them: loaders build a quantised module for each.
+void report_left_plain(QuantCheck& check, const QuantFamily& family) {
+  constexpr auto kMethods =
+      std::to_array<std::string_view>({"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq"});
+  if (!check.config || !family.is_said || check.config->has_overrides || check.config->has_patterns)
+    return;
+  if (std::find(kMethods.begin(), kMethods.end(), check.config->method) == kMethods.end()) return;
+  const Checkpoint& c = check.facts.checkpoint;
+  std::set<std::string> quantised;
+  for (const QuantPair& pair : family.pairs) quantised.insert(without_numbers(pair.stem));
+  // With a scale beside it, report_orphans tells it.
+  auto has_scale = [&](TensorId tensor) {
+    return std::any_of(
+        family.orphans.begin(), family.orphans.end(),
+        [&](const QuantFamily::Orphan& orphan) { return orphan.unquantised == tensor; });
+  };
+  std::vector<std::string> plain;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (!fqn.ends_with(".weight") || c.shape(tensor).size() != 2 || !is_wide_float(c.dtype(tensor)))
+      continue;
+    const std::string stem = without_numbers(fqn.substr(0, fqn.rfind('.')));
+    if (quantised.contains(stem) && !has_scale(tensor) && !may_be_unconverted(*check.config, fqn))
+      plain.emplace_back(fqn);
+  }
+  if (plain.empty()) return;
+  check.report(
+      fmt::format("{} {} not quantised ({}), while the same of other layers {}, and "
+                  "config.json does not list {} as left out. A loader makes a quantised "
+                  "module there, finds no scale, and stops or computes nonsense.",
+                  plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are", some_of(plain),
+                  plain.size() == 1 ? "is" : "are", plain.size() == 1 ? "it" : "them"),
+      plain, plain);
+}
+
 // Routers add this bias to scores before selecting experts: in 16 bits close experts change places.
 // A model with 16 bits everywhere was made so.
 void report_router_bias(QuantCheck& check) {
@@ -326,6 +382,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
+    if (is_whole) report_left_plain(check, family);
   }
   report_router_bias(check);
 }

@@ -151,3 +151,36 @@ TEST_CASE("quantised pairs: weights that are only stored in 8 bits raise nothing
     tensors[fmt::format("model.layers.{}.up_proj.weight", i)] = {"F8_E4M3", {10, 8}};
   CHECK(rules_above_info(checked_tensors(tensors)).empty());
 }
+
+TEST_CASE("quantised pairs: FP8 without blocks has its scale under either name") {
+  Quantised module = quantised_modules()[0];
+  module.config = R"({"quant_method": "fp8", "activation_scheme": "static"})";
+  for (const char* ending : {".weight_scale", ".weight_scale_inv"}) {
+    CAPTURE(ending);
+    module.beside = {{".weight", {"F8_E4M3", {10, 8}}}, {ending, {"F32", {}}}};
+    CHECK(find(checked_quantised(four_layers(module), module), "quantised-pairs") == nullptr);
+  }
+}
+
+TEST_CASE("quantised pairs: a weight left as a float is reported unless the config may exempt it") {
+  Quantised module = quantised_modules()[1];
+  NamedTensors tensors = four_layers(module);
+  tensors["model.layers.1.up_proj.weight"].dtype = "BF16";
+  tensors.erase("model.layers.1.up_proj.weight_scale");
+  auto subjects = [&](const char* ignored) {
+    const std::string config = fmt::format(
+        R"({{"quant_method": "compressed-tensors", "format": "float-quantized", "ignore": {}}})",
+        ignored);
+    module.config = config.c_str();
+    const CheckReport report = checked_quantised(tensors, module);
+    const Finding* finding = find(report, "quantised-pairs");
+    return finding == nullptr ? std::vector<std::string>() : finding->subjects;
+  };
+  CHECK(subjects(R"(["lm_head"])") == std::vector<std::string>{"model.layers.1.up_proj.weight"});
+  for (const char* exempt :
+       {R"(["model.layers.1.up_proj"])", R"(["re:.*layers.1.*"])", R"(["model.layers.1"])",
+        R"(["model.layers.1.gate_up_proj"])", R"(["*layers.1*"])"}) {
+    CAPTURE(exempt);
+    CHECK(subjects(exempt).empty());
+  }
+}
