@@ -25,6 +25,11 @@ bool is_one_of_several(std::string_view name) {
          count.substr(count.find_first_not_of('0')) != "1";
 }
 
+// What accelerate's save_state writes for each rank: "random_states_0.pkl".
+bool is_random_state(std::string_view name) {
+  return name.starts_with("random_states_") && name.ends_with(".pkl");
+}
+
 template <std::size_t N>
 bool ends_with_one_of(std::string_view name, const std::array<std::string_view, N>& endings) {
   return std::any_of(endings.begin(), endings.end(),
@@ -67,6 +72,13 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return ends_with_one_of(name, std::to_array<std::string_view>({".pdparams", ".pdopt"}));
      },
      "paddle.load reads it.", true},
+    {"the folder of a training run without its model (Trainer's or accelerate's)",
+     [](std::string_view path, std::string_view name) {
+       return is_at_top(path) && (name == "trainer_state.json" || is_random_state(name));
+     },
+     "Look for model.safetensors, its parts or pytorch_model.bin where it was saved. "
+     "optimizer.pt or optimizer.bin opens by its name.",
+     true},
     {"a bare pickle",
      [](std::string_view, std::string_view name) {
        return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));

@@ -388,12 +388,15 @@ void add_tensors(CheckpointBuilder& builder, Pieces pieces, const Progress* prog
 }
 
 // transformers finds models in parts only by their index. Other programs omit it deliberately:
-// torch, vLLM and SGLang read every file.
-void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>& paths) {
+// torch, vLLM and SGLang read every file. A config.json makes the folder one of transformers.
+void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>& paths,
+                     const Directory& directory) {
   const bool are_parts = paths.size() > 1 && are_parts_of_one_save(paths.front(), paths.back()) &&
                          model_stem(paths.front()) == "model";
-  if (are_parts && missing_parts(paths).empty())
-    builder.add_finding(parts_without_index(paths, kIndexNames, Severity::kInfo));
+  if (!are_parts || !missing_parts(paths).empty()) return;
+  const bool is_model = directory.stat("config.json").kind == EntryKind::kFile;
+  builder.add_finding(
+      parts_without_index(paths, kIndexNames, is_model ? Severity::kWarning : Severity::kInfo));
 }
 
 // Reports missing files.
@@ -402,7 +405,7 @@ void check_files(CheckpointBuilder& builder, const FoundFiles& found,
   if (!found.index) {
     if (is_one_file(directory)) return;
     for (const std::string& path : missing_parts(found.paths)) builder.file(path);
-    if (!found.index_path && !sharded) check_has_index(builder, found.paths);
+    if (!found.index_path && !sharded) check_has_index(builder, found.paths, directory);
     return;
   }
   const IndexedFiles indexed{*found.index_path,

@@ -97,6 +97,19 @@ TEST_CASE("what other programs write is told by its name, in a folder and as a f
   CHECK(by_content.error().message.find("GGML") != std::string::npos);
 }
 
+TEST_CASE("a folder of training without its model is told as that") {
+  for (const char* beside : {"trainer_state.json", "random_states_0.pkl"}) {
+    CAPTURE(beside);
+    TemporaryFolder folder;
+    put(folder / beside, "{}");
+    put(folder / "optimizer.pt", "x");
+    put(folder / "scheduler.pt", "x");
+    auto opened = open_checkpoint(folder.path());
+    REQUIRE_FALSE(opened.has_value());
+    CHECK(opened.error().message.find("without its model") != std::string::npos);
+  }
+}
+
 TEST_CASE("a run of many steps is its newest one, whatever became of its save") {
   Files run = {{"logs/train.txt", bytes_of("x")},
                {"step_21/.metadata.tmp", bytes_of("x")},

@@ -282,6 +282,20 @@ TEST_CASE("without an index the numbers in the names say which files are gone") 
   CHECK(report_of(*alone).verdict == Verdict::kClean);
 }
 
+TEST_CASE("parts of a model of transformers without their index are a warning") {
+  TemporaryFolder folder;
+  put(folder / "model-00001-of-00002.safetensors", file_with("a", '\1'));
+  put(folder / "model-00002-of-00002.safetensors", file_with("b", '\2'));
+  auto severity = [&] {
+    const auto opened = open_at(folder.path());
+    REQUIRE(opened->opening_findings().size() == 1);
+    return opened->opening_findings().front().severity;
+  };
+  CHECK(severity() == Severity::kInfo);
+  put(folder / "config.json", R"({"model_type": "of_nobody"})");
+  CHECK(severity() == Severity::kWarning);
+}
+
 TEST_CASE(
     "files that each hold the same tensor are no one checkpoint, and none of them is broken") {
   auto open_two = [](const char* first, const char* second) {
