@@ -136,10 +136,13 @@ std::string unrecorded_text(const Facts& facts) {
   const bool has_holes =
       std::any_of(facts.tilings.begin(), facts.tilings.end(),
                   [](const TensorTiling& tensor) { return !tensor.defects.gaps.empty(); });
-  return has_holes
-             ? "no record says what was in it. Elements that lie in no tile (coverage-gap) may "
-               "be its own."
-             : "nothing that is recorded was in it, but a load may ask for it.";
+  if (has_holes)
+    return "no record says what was in it. Elements that lie in no tile (coverage-gap) may be its "
+           "own.";
+  return facts.checkpoint.format().traits.has_index
+             ? "nothing that is recorded was in it, but a load may ask for it."
+             : "no record says what was in it. Tensors that no other file holds (layers of a "
+               "pipeline stage, experts) are gone with it, and are not among those counted here.";
 }
 
 void describe_missing_data(const Facts& facts, const MissingData& missing_data,

@@ -295,14 +295,23 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   }
 }
 
+// In the names of PEFT, kohya's scripts and diffusers ("lora_up", "lora.up").
+std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
+  if (parse_state_fqn(fqn)) return std::nullopt;
+  if (fqn.ends_with("lora_up.weight") || fqn.ends_with("lora.up.weight")) return LoraPart::kB;
+  if (fqn.ends_with("lora_down.weight") || fqn.ends_with("lora.down.weight")) return LoraPart::kA;
+  auto name = lora_name(fqn);
+  return name ? std::optional(name->part) : std::nullopt;
+}
+
 void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   AdapterZeros seen;
   for (TensorId tensor : each_tensor(facts)) {
-    const auto name = parse_state_fqn(c.fqn(tensor)) ? std::nullopt : lora_name(c.fqn(tensor));
-    const auto counts = name ? zeros_counted(facts, tensor) : std::nullopt;
-    if (!counts || counts->count == 0 || name->part == LoraPart::kMagnitude) continue;
-    const bool is_b = name->part == LoraPart::kB || name->part == LoraPart::kEmbeddingA;
+    const auto part = part_of_adapter(c.fqn(tensor));
+    const auto counts = part ? zeros_counted(facts, tensor) : std::nullopt;
+    if (!counts || counts->count == 0 || *part == LoraPart::kMagnitude) continue;
+    const bool is_b = *part == LoraPart::kB || *part == LoraPart::kEmbeddingA;
     ++seen.tensors;
     seen.b += is_b ? 1 : 0;
     if (is_b && counts->zero == counts->count) seen.all_b.emplace_back(c.fqn(tensor));
@@ -337,7 +346,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   finding.severity = Severity::kInfo;
   finding.cause =
       fmt::format("{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
-                  human_count(seen.all_b.size()), plural(seen.b, "lora_B tensor"),
+                  human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),
                   seen.all_b.size() == 1 ? "is" : "are",
                   all ? "it was never trained, or what it learned was not saved"
                       : "these modules were never trained");

@@ -264,3 +264,16 @@ TEST_CASE("adapter: one without its config is reported") {
       checked_tensors(adapter_tensors(), {}, Depth::kHeaders, "model.safetensors");
   CHECK(find(other, "adapter-contradicts") == nullptr);
 }
+
+TEST_CASE("adapter: second matrices of zeros are told in kohya's names too") {
+  NamedTensors tensors;
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = fmt::format("lora_unet_down_blocks_{}_attn_to_q.lora_", i);
+    tensors[name + "down.weight"] = {"F32", {4, 8}};
+    tensors[name + "up.weight"] = {"F32", {8, 4}};
+    tensors[name + "up.weight"].value = 0;
+  }
+  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+  REQUIRE(find(report, "zero-weights") != nullptr);
+  CHECK(find(report, "zero-weights")->severity == Severity::kInfo);
+}
