@@ -4,16 +4,17 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 
 namespace shw {
 
 Finding told_chosen(const ChosenStep& chosen) {
-  Finding finding =
-      bad_record(chosen.folder, fmt::format("Opened {}, {}.", chosen.folder, chosen.why));
-  finding.severity = chosen.gone ? Severity::kWarning : Severity::kInfo;
+  std::string cause = fmt::format("Opened {}, {}.", chosen.folder, chosen.why);
   if (chosen.gone)
-    finding.cause =
-        fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, finding.cause);
+    cause = fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, cause);
+  Finding finding = chosen.gone ? bad_record(chosen.folder, std::move(cause))
+                                : read_note(chosen.folder, std::move(cause));
+  if (chosen.gone) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {
     finding.cause += fmt::format(" Not looked at: {}. A path to one of them opens that one.",
                                  some_of(chosen.aside));

@@ -119,7 +119,7 @@ std::optional<Finding> others_below(std::span<const Entry> entries, const Format
     finding.subjects.push_back(folder);
   }
   if (told.empty()) return std::nullopt;
-  finding.rule = "bad-record";
+  finding.rule = "how-read";
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
       "Only what lies at the top of this folder was opened ({}). Below it {} not looked at: {}. "

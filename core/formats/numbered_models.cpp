@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
@@ -42,13 +42,12 @@ std::vector<std::string> numbered_stems(std::span<const Entry> entries,
 }
 
 Finding told_models(const std::vector<std::string>& files) {
-  Finding finding = bad_record(
+  Finding finding = read_note(
       files.front(),
       fmt::format("{} models lie side by side, numbered as accelerate's save_state numbers them "
                   "({}). Names begin with the file's name, and a path to one of the files opens it "
                   "alone.",
                   files.size(), some_of(files)));
-  finding.severity = Severity::kInfo;
   finding.subjects = files;
   return finding;
 }

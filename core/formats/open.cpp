@@ -231,7 +231,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
 
 Finding told_aside(std::vector<std::string> files) {
   Finding finding;
-  finding.rule = "bad-record";
+  finding.rule = "how-read";
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format("{} at the top of this folder {} not looked at. {} path opens {}.",
                               some_of(files), files.size() == 1 ? "was" : "were",

@@ -23,7 +23,7 @@ extern const Rule kUnsafePickle, kPathEscape, kMissingFile, kShortFile, kBadReco
     kOptimizerGroups, kReplicaDiverge, kOtherModel, kMeshContradicted, kTilesExchanged,
     kFilledElements, kSharedStorage, kIndexMisplaced, kFileHash, kOwnEntries, kForeignFile,
     kTileUnlisted, kFlatShard, kExpertsExchanged, kConfigShape, kConfigCount, kExpertSuffix;
-extern const Rule kUnownedBytes;
+extern const Rule kUnownedBytes, kHowRead, kMixedSaves;
 
 // In execution order: causes first.
 std::span<const Rule> all_rules();

@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/noted_side.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/megatron_axes.h"
 #include "core/formats/rank_chunks.h"
 #include "core/model/state_path.h"
@@ -154,8 +155,7 @@ class ZeroLayers {
           " {} were not, as no rule for their names says the axis: each rank's "
           "part is a tensor of its own here (mp_rank_00.NAME): {}.",
           plural(unknown_.size(), "tensor"), some_of(unknown_));
-    Finding finding = bad_record(path, std::move(cause));
-    finding.severity = Severity::kInfo;
+    Finding finding = read_note(path, std::move(cause));
     finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
                         {"tensor_parallel", std::int64_t{ranks_}},
                         {"count", static_cast<std::int64_t>(unknown_.size())}};

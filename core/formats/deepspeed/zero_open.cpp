@@ -7,6 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/deepspeed/deepspeed_formats.h"
 #include "core/formats/deepspeed/zero_layers.h"
 #include "core/formats/deepspeed/zero_tensors.h"
@@ -16,8 +17,7 @@ namespace shw {
 namespace {
 
 Finding zero_info(std::string subject, std::string cause) {
-  Finding finding = bad_record(std::move(subject), std::move(cause));
-  finding.severity = Severity::kInfo;
+  Finding finding = read_note(std::move(subject), std::move(cause));
   return finding;
 }
 

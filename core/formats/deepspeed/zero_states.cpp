@@ -161,6 +161,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   model.mp_ranks = file.integer(file.find(root, "mp_world_size")).value_or(1);
   const NodeId config = file.find(root, "ds_config");
   model.stage = file.integer(file.find(file.find(config, "zero_optimization"), "stage"));
+  model.step = file.integer(file.find(root, "global_steps"));
   if (!whole) return model;
   const NodeId module = file.find(root, "module");
   std::vector<NamedZeroValue> extra;  // extra states of modules
@@ -195,6 +196,8 @@ Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t ra
   // Of an elastic checkpoint a list, one entry per group.
   const auto listed = file.list(base);
   const NodeId state = file.find(base, "state");
+  const NodeId first = listed.empty() ? file.find(state, std::int64_t{0}) : listed.front();
+  out.step = file.integer(file.find(first, "step"));
   for (std::size_t g = 0; g < out.groups.size(); ++g) {
     const NodeId states =
         g < listed.size() ? listed[g] : file.find(state, static_cast<std::int64_t>(g));

@@ -33,6 +33,7 @@ struct ZeroModel {
   std::optional<std::int64_t> ranks = {};  // dp_world_size
   std::int64_t mp_ranks = 1;               // mp_world_size
   std::optional<std::int64_t> stage = {};  // in ds_config
+  std::optional<std::int64_t> step = {};   // global_steps
   std::vector<NamedZeroTensor> more_tensors =
       {};  // of the optimizer and of the trainer's additions
   std::vector<NamedZeroValue> values = {};
@@ -58,6 +59,7 @@ struct ZeroOptimizer {
   std::string path = {};
   std::uint32_t rank = 0;
   std::optional<std::int64_t> stage = {};
+  std::optional<std::int64_t> step = {};  // of the first group
   std::vector<ZeroGroup> groups = {};
   std::vector<NamedZeroValue> values = {};
   std::int64_t ranks() const;  // the maximum over groups

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
+#include "core/formats/common/steps_of_files.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/one_file.h"
 
@@ -37,6 +40,7 @@ class WorldReading {
                   {first_path()});
     leave_others_aside();
     find_lost();
+    note_steps();
     return std::move(world_);
   }
 
@@ -79,6 +83,7 @@ class WorldReading {
     for (const auto& [rank, path] : paths) {
       SHW_CHECK(step());
       auto model = model_of(path, !world_.model);
+      if (model) model_steps_[rank] = {path, model->step};
       if (!model) {
         note_unread(path, std::move(model).error());
       } else if (!world_.model) {
@@ -172,6 +177,19 @@ class WorldReading {
     notes_.findings.push_back(std::move(finding));
   }
 
+  // Files left aside are not of this save.
+  void note_steps() {
+    StepsOfFiles models, optimizers;
+    for (const auto& [rank, saved] : model_steps_) {
+      if (std::int64_t{rank} < world_.ranks) models.add(saved.first, saved.second);
+    }
+    for (const auto& [rank, optimizer] : world_.optimizers)
+      optimizers.add(optimizer.path, optimizer.step);
+    if (auto mixed = models.finding("global step")) notes_.findings.push_back(std::move(*mixed));
+    if (auto mixed = optimizers.finding("optimizer step"))
+      notes_.findings.push_back(std::move(*mixed));
+  }
+
   void find_lost() {
     // One file alone, or stage 0, of which nothing lies with the ranks.
     if (is_one_file(directory_) || (files_.optimizers.empty() && world_.stage != 3)) return;
@@ -198,6 +216,8 @@ class WorldReading {
   Progress* progress_;
   ZeroWorld world_ = {};
   std::uint32_t model_rank_ = 0;
+  std::map<std::uint32_t, std::pair<std::string, std::optional<std::int64_t>>>
+      model_steps_;  // by rank: the file, and the step that it records
 };
 
 }  // namespace

@@ -69,6 +69,7 @@ Result<LegacyFile> read_legacy_file(const Directory& directory, const std::strin
   const NodeId root = side.tree.root();
   const NodeId mapping = side.tree.kind(root) == NodeKind::kDict ? root : side.tree.contents(root);
   file.args = legacy_args(side.tree, side.tree.find(mapping, "args"));
+  file.iteration = side.tree.integer(side.tree.find(mapping, "iteration"));
   std::set<std::string> with_tensors;
   auto take_key = [&](const std::vector<PathPart>& key) {
     const auto* text = key.empty() ? nullptr : std::get_if<std::string>(&key.front());

@@ -31,6 +31,7 @@ struct LegacyValue {
 
 struct LegacyFile {
   LegacyArgs args = {};
+  std::optional<std::int64_t> iteration = {};
   std::vector<SideTensor> tensors = {};
   std::vector<SideUnreadable> unreadable = {};
   std::vector<LegacyValue> values = {};  // entries of the top that hold no tensor

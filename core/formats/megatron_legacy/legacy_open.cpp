@@ -7,6 +7,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/record_reader.h"
+#include "core/formats/common/steps_of_files.h"
 #include "core/formats/megatron_legacy/legacy_file.h"
 #include "core/formats/megatron_legacy/legacy_tensors.h"
 #include "core/model/builder.h"
@@ -48,6 +49,7 @@ class LegacyReading {
           {.fqn = std::move(value.name), .item = {}, .inlined = std::move(value.value)});
     add_missing();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
+    if (auto mixed = steps_.finding("iteration")) builder_.add_finding(std::move(*mixed));
     note_unreadable();
     return builder_.finish();
   }
@@ -64,6 +66,7 @@ class LegacyReading {
       if (!error_) error_ = std::move(file).error();
       return;
     }
+    steps_.add(path, file->iteration);
     for (const SideUnreadable& one : file->unreadable)
       unreadable_[one.error.message].push_back(path);
     if (is_legacy_model_file(name) && !has_args_) {
@@ -135,6 +138,7 @@ class LegacyReading {
   LegacyArgs args_;
   LegacySizes sizes_;
   PickleNotes notes_;
+  StepsOfFiles steps_;
   std::map<std::string, std::vector<std::string>> unreadable_;
   std::optional<Error> error_;
   bool has_args_ = false;

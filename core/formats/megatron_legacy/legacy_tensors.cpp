@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/model/state_path.h"
 
 namespace shw {
@@ -119,24 +119,22 @@ std::uint32_t LegacyTensors::rank_of(const LegacyPlace& place) const {
 
 void LegacyTensors::note_rules() {
   if (sizes_.tensor > 1 && joined_ != 0) {
-    Finding finding = bad_record(
+    Finding finding = read_note(
         files_.front().name,
         fmt::format("{} of {} tensor-parallel ranks were joined along the axis that Megatron cuts "
                     "their layers along, by their names: the files do not say it.",
                     plural(joined_, "tensor"), sizes_.tensor));
-    finding.severity = Severity::kInfo;
     finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
                         {"tensor_parallel", static_cast<std::int64_t>(sizes_.tensor)}};
     builder_.add_finding(std::move(finding));
   }
   if (unknown_.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = read_note(
       unknown_.front(),
       fmt::format("{} {} not joined: no rule for the name says along which axis the ranks hold {}. "
                   "Each rank's part is a tensor of its own here ({}.NAME): {}.",
                   plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
                   unknown_.size() == 1 ? "it" : "them", files_.front().name, some_of(unknown_)));
-  finding.severity = Severity::kInfo;
   finding.evidence = {{"count", static_cast<std::int64_t>(unknown_.size())}};
   builder_.add_finding(std::move(finding));
 }
@@ -146,11 +144,10 @@ void LegacyTensors::note_own() {
     return fqn.starts_with("mp_rank_") && fqn.find("exp_avg") != std::string::npos;
   });
   if (!has_optimizer) return;
-  Finding finding = bad_record(
+  Finding finding = read_note(
       files_.front().name,
       "The optimizer's states are numbered or flat in this form, and no file says which parameter "
       "each belongs to: they are tensors of the rank that saved them, and not joined.");
-  finding.severity = Severity::kInfo;
   builder_.add_finding(std::move(finding));
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/noted_side.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/rank_chunks.h"
@@ -206,8 +207,7 @@ class MetaReading {
   }
 
   void note(std::string subject, std::string cause) {
-    Finding finding = bad_record(std::move(subject), std::move(cause));
-    finding.severity = Severity::kInfo;
+    Finding finding = read_note(std::move(subject), std::move(cause));
     builder_.add_finding(std::move(finding));
   }
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/safetensors/safetensors_names.h"
 
 namespace shw {
@@ -49,13 +49,12 @@ std::vector<std::string> take_variants(std::vector<std::string>& paths,
 }
 
 Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened) {
-  Finding finding = bad_record(
+  Finding finding = read_note(
       variants.front(),
       fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not looked at: {}, "
                   "another form of the model. A path to {} opens {}.",
                   opened, some_of(variants), variants.size() == 1 ? "it" : "one of them",
                   variants.size() == 1 ? "it" : "that one"));
-  finding.severity = Severity::kInfo;
   finding.subjects = variants;
   finding.evidence = {{"opened", opened},
                       {"left_aside", static_cast<std::int64_t>(variants.size())}};
@@ -77,13 +76,12 @@ std::vector<std::string> take_adapters(std::vector<std::string>& paths) {
 }
 
 Finding beside_model(const std::vector<std::string>& adapters) {
-  Finding finding = bad_record(
+  Finding finding = read_note(
       adapters.front(),
       fmt::format(
           "{} {} beside the model of this folder and {} not looked at: open {} by its name.",
           some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
           adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
-  finding.severity = Severity::kInfo;
   finding.evidence = {{"adapters", adapters}};
   return finding;
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/common/tensor_subclass.h"
 #include "core/formats/torch_file/pickled_module.h"
 
@@ -19,12 +19,11 @@ std::vector<Finding> module_findings(const PickleTree& tree,
   for (const auto& [module, count] : modules) {
     if (findings.size() == kMostModules) break;
     const std::string type = class_of_pickled(tree, module);
-    Finding finding = bad_record(
+    Finding finding = read_note(
         path, fmt::format("{} holds a whole module of the class {}. Its {} are read by their "
                           "attribute path, as its state_dict() names them; the class is not "
                           "imported, and its other attributes are not read.",
                           path, type, plural(count, "tensor")));
-    finding.severity = Severity::kInfo;
     finding.evidence = {{"class", type}, {"tensors", static_cast<std::int64_t>(count)}};
     auto held = module_tensors(tree, module, path);
     if (held && !held->left_out.empty()) {
@@ -48,12 +47,11 @@ std::optional<Finding> subclass_finding(const PickleTree& tree,
     count += wrapped;
   }
   const std::vector<std::string> names(types.begin(), types.end());
-  Finding finding = bad_record(
+  Finding finding = read_note(
       path, fmt::format("{} holds {} of the class {}. Each is read as the tensors that it wraps, "
                         "by their attributes ({} in all); the class is not imported, and its "
                         "other attributes are not read.",
                         path, plural(subclasses.size(), "tensor"), some_of(names), count));
-  finding.severity = Severity::kInfo;
   finding.evidence = {{"classes", names},
                       {"tensors", static_cast<std::int64_t>(subclasses.size())},
                       {"wrapped", static_cast<std::int64_t>(count)}};

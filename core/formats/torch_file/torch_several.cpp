@@ -8,7 +8,7 @@
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/torch_file/open_state.h"
@@ -172,8 +172,7 @@ Finding told_several(const TorchSeveral& several) {
         "entry of one name. Without an index it is not known whether another file "
         "is missing.",
         several.paths.size());
-  Finding finding = bad_record(first, std::move(cause));
-  finding.severity = Severity::kInfo;
+  Finding finding = read_note(first, std::move(cause));
   finding.subjects = several.aside.empty() ? several.paths : several.aside;
   finding.evidence = {{"opened", static_cast<std::int64_t>(several.paths.size())},
                       {"left_aside", static_cast<std::int64_t>(several.aside.size())}};

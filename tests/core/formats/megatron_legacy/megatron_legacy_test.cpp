@@ -204,3 +204,22 @@ TEST_CASE("megatron torch format: folders are told apart by what args say of the
   for (const char* name : {"mp_rank_", "mp_rank_x", "mp_rank_1_", "mp_rank_1_2_3_4", "rank_1"})
     CHECK_FALSE(parse_legacy_folder(name).has_value());
 }
+
+TEST_CASE("megatron torch format: a rank's file of another iteration is named") {
+  MegatronFiles files = megatron_files();
+  auto& [path, bytes] = files.back();
+  // The key, its memo, and the number as BININT1.
+  const std::string key("X\t\0\0\0iterationq", 15);
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const std::size_t at = std::string_view(text, bytes.size()).find(key);
+  REQUIRE(at != std::string_view::npos);
+  REQUIRE(bytes[at + key.size() + 1] == std::byte{'K'});
+  bytes[at + key.size() + 2] = std::byte{90};
+  const std::string odd = path;
+  const auto told = megatron_findings(std::move(files));
+  const auto mixed = std::find_if(told.begin(), told.end(), [](const Finding& finding) {
+    return finding.rule == "mixed-saves";
+  });
+  REQUIRE(mixed != told.end());
+  CHECK(mixed->subjects == std::vector<std::string>{odd});
+}

@@ -1,0 +1,19 @@
+// A finding that tells how the files were read where they leave a choice; an info.
+#pragma once
+
+#include <string>
+
+#include "core/model/finding.h"
+
+namespace shw {
+
+inline Finding read_note(std::string subject, std::string cause) {
+  Finding finding;
+  finding.rule = "how-read";
+  finding.severity = Severity::kInfo;
+  finding.subjects = {std::move(subject)};
+  finding.cause = std::move(cause);
+  return finding;
+}
+
+}  // namespace shw

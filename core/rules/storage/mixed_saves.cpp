@@ -1,0 +1,105 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/words.h"
+#include "core/facts/evidence.h"
+#include "core/facts/facts.h"
+#include "core/facts/names/name_families.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+constexpr std::size_t kEnoughFamilies = 3;
+
+struct FileDtypes {
+  std::set<Dtype> floats;
+  std::set<std::string> families;  // names without numbers
+};
+
+bool is_plain_float(Dtype dtype) {
+  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
+}
+
+std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
+  const Checkpoint& c = facts.checkpoint;
+  std::map<FileId, FileDtypes> files;
+  for (TensorId tensor : each_tensor(facts)) {
+    if (!is_plain_float(c.dtype(tensor)) || c.chunks(tensor).empty()) continue;
+    const auto place = c.item(*c.chunks(tensor).begin());
+    if (!place || place->file == FileId::kNone) continue;
+    FileDtypes& file = files[place->file];
+    file.floats.insert(c.dtype(tensor));
+    file.families.insert(without_numbers(c.fqn(tensor)));
+  }
+  return files;
+}
+
+// Parts of one model in which one file has another dtype throughout. A model that keeps some
+// modules in more bits keeps the same ones in every layer.
+void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (!c.format().traits.one_piece) return;
+  const auto files = dtypes_of_files(facts);
+  std::map<Dtype, std::vector<FileId>> by_dtype;
+  for (const auto& [id, file] : files) {
+    if (file.floats.size() != 1) return;
+    by_dtype[*file.floats.begin()].push_back(id);
+  }
+  if (by_dtype.size() != 2) return;
+  auto odd = by_dtype.begin(), usual = std::next(odd);
+  if (odd->second.size() > usual->second.size()) std::swap(odd, usual);
+  if (odd->second.size() == usual->second.size()) return;
+  std::set<std::string> elsewhere;
+  for (FileId id : usual->second)
+    elsewhere.insert(files.at(id).families.begin(), files.at(id).families.end());
+  std::vector<std::string> shared, paths;
+  for (FileId id : odd->second) {
+    paths.push_back(c.file(id).path);
+    std::set_intersection(files.at(id).families.begin(), files.at(id).families.end(),
+                          elsewhere.begin(), elsewhere.end(), std::back_inserter(shared));
+  }
+  if (shared.size() < kEnoughFamilies) return;
+  Finding finding;
+  finding.rule = kMixedSaves.id;
+  finding.severity = Severity::kWarning;
+  finding.cause = fmt::format(
+      "{} {} {} throughout, and the other {} {}, though they hold the same tensors of other layers "
+      "({}). {} from another save of the model, or {} converted alone. Loaders take {} without an "
+      "error.",
+      some_of(paths), paths.size() == 1 ? "is" : "are", name(odd->first),
+      plural(usual->second.size(), "file"), name(usual->first), some_of(shared),
+      paths.size() == 1 ? "It comes" : "They come", paths.size() == 1 ? "was" : "were",
+      paths.size() == 1 ? "it" : "them");
+  finding.evidence = {{"families", capped(shared)}, {"count", count_of(paths.size())}};
+  finding.subjects = std::move(paths);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+const Rule kMixedSaves = {
+    .id = "mixed-saves",
+    .depth = Depth::kMetadata,
+    .title = "Files of several saves lie together",
+    .teaches =
+        "Megatron and DeepSpeed write one file per rank, and each file records the step that it "
+        "was saved at. Here they differ; or one part of a model has another dtype than the same "
+        "tensors in the other parts. A copy that took some files from another folder, or a save "
+        "that was killed while it wrote over an older one, are the usual reasons. Every file "
+        "loads, so the model becomes a mixture of two saves without an error.",
+    .lesson = {.drawing = R"(
+  mp_rank_00_000   iteration 100
+  mp_rank_01_000   iteration 100
+  mp_rank_01_001   iteration 90      of another save
+)",
+               .remedy = "Fetch the odd files again from where the others were saved, or go back "
+                         "to a step whose files agree."},
+    .words = {.text = "loads, silently wrong", .as_warning = "may be of another save"},
+    .run = find_mixed_saves,
+};
+
+}  // namespace shw

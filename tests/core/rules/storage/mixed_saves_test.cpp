@@ -1,0 +1,54 @@
+// Parts of one model that come from several saves.
+#include "core/rules/names/named_tensors.h"
+
+using namespace shw;
+using namespace shw::test;
+
+namespace {
+
+// Layer `n` of a small model in a part of its own.
+NamedTensors layer_tensors(int n, const std::string& dtype) {
+  NamedTensors tensors;
+  for (const char* name : {"q_proj", "k_proj", "up_proj", "down_proj"})
+    tensors[fmt::format("model.layers.{}.{}.weight", n, name)] = {dtype, {8, 8}};
+  return tensors;
+}
+
+CheckReport checked_parts(const std::vector<NamedTensors>& parts) {
+  std::vector<std::pair<std::string, Bytes>> files;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    files.emplace_back(fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, parts.size()),
+                       tensor_file(parts[i]));
+  auto opened = open_checkpoint(memory_directory("made", std::move(files)));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  return looked(**opened, {});
+}
+
+}  // namespace
+
+TEST_CASE("mixed saves: one part of another dtype is named") {
+  const CheckReport report =
+      checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "F32"), layer_tensors(2, "BF16")});
+  const Finding* finding = find(report, "mixed-saves");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(finding->subjects == std::vector<std::string>{"model-00002-of-00003.safetensors"});
+}
+
+TEST_CASE("mixed saves: modules that a model keeps in more bits raise nothing") {
+  CHECK(find(checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "BF16")}), "mixed-saves") ==
+        nullptr);
+  // Of modules that no other part has.
+  NamedTensors other;
+  for (const char* name : {"a", "b", "c", "d"}) other[name] = {"F32", {8, 8}};
+  CHECK(find(checked_parts({layer_tensors(0, "BF16"), other, layer_tensors(1, "BF16")}),
+             "mixed-saves") == nullptr);
+  // In each part some.
+  std::vector<NamedTensors> mixed = {layer_tensors(0, "BF16"), layer_tensors(1, "BF16"),
+                                     layer_tensors(2, "BF16")};
+  for (NamedTensors& part : mixed) part.begin()->second.dtype = "F32";
+  CHECK(find(checked_parts(mixed), "mixed-saves") == nullptr);
+  // Half of each: neither is the odd one.
+  CHECK(find(checked_parts({layer_tensors(0, "BF16"), layer_tensors(1, "F32")}), "mixed-saves") ==
+        nullptr);
+}
