@@ -30,10 +30,10 @@ std::set<std::string> words_of(std::string_view text) {
 // wins.
 std::vector<const MessageKind*> message_kinds() {
   std::vector<const MessageKind*> all;
-  for (auto part :
-       {file_messages(), byte_messages(), format_messages(), megatron_messages(), loader_messages(),
-        sharded_messages(), serving_messages(), hugging_face_messages(), trainer_messages(),
-        tensor_messages(), key_messages(), name_messages()}) {
+  for (auto part : {file_messages(), byte_messages(), format_messages(), megatron_messages(),
+                    loader_messages(), sharded_messages(), serving_messages(), diffusion_messages(),
+                    hugging_face_messages(), engine_messages(), gguf_messages(), trainer_messages(),
+                    tensor_messages(), key_messages(), name_messages()}) {
     for (const MessageKind& kind : part) all.push_back(&kind);
   }
   return all;

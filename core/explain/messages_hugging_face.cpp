@@ -1,4 +1,4 @@
-// Messages of Hugging Face's libraries (transformers, peft, diffusers, accelerate, the hub) and of
+// Messages of Hugging Face's libraries (transformers, peft, accelerate, the hub) and of
 // mergekit.
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kTransformers = "transformers", kPeft = "peft", kDiffusers = "diffusers",
+constexpr std::string_view kTransformers = "transformers", kPeft = "peft",
                            kAccelerate = "accelerate", kMergekit = "mergekit";
 
 constexpr Interpretation kAdapterOfOtherBase = {
@@ -55,14 +55,6 @@ constexpr Interpretation kUnfinishedExport = {
     .command = "shardwright check CHECKPOINT"};
 
 constexpr MessageKind kHuggingFaceMessages[] = {
-    {.id = kShapes,
-     .example = "Cannot load MODEL because NAME expected shape torch.Size([4]), but got "
-                "torch.Size([9])",
-     .patterns = {"because <name> expected shape <current>, but got <saved>",
-                  "cannot load <name> because it has shape <saved> in the checkpoint but shape "
-                  "<current>",
-                  "<before>expected shape <current>, but got <saved>"},
-     .loader = kDiffusers},
     {.id = "no-usable-checkpoint",
      .example = "ValueError: Can't find a valid checkpoint at FOLDER",
      .patterns = {"can't find a valid checkpoint at <name>",
@@ -260,21 +252,6 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                   "led to unexpected keys not found in the model:"},
      .meanings = {{kAdapterOfOtherBase, kAdapterEmpty}},
      .loader = kPeft},
-    {.id = "adapter-names",
-     .example = "ValueError: Invalid LoRA checkpoint. Make sure all LoRA param names contain "
-                "`'lora'` substring.",
-     .patterns = {"invalid lora checkpoint"},
-     .meanings = {{{.id = "adapter",
-                    .rule = &kUnexpectedKey,
-                    .wrong = kDisk,
-                    .weight = 0.7,
-                    .title = "the file holds more than low-rank factors",
-                    .text = "Each name must contain \"lora\". Whole weights, trained embeddings, "
-                            "names of another trainer (kohya, LyCORIS) or a full checkpoint are "
-                            "refused.",
-                    .decide = "The names in the file that do not contain it.",
-                    .command = "shardwright ls CHECKPOINT"}}},
-     .loader = kDiffusers},
     {.id = "fsdp-names",
      .example = "KeyError: Parameter 'NAME' found in sharded model state dict but missing from "
                 "full state dict.",

@@ -1,6 +1,5 @@
-// Messages of serving and conversion programs: vLLM, SGLang, llama.cpp, MLX. They look up the
-// checkpoint's tensors in their model, so a missing name is missing in the model, not in the
-// checkpoint.
+// Messages of servers: vLLM, SGLang. They look up the checkpoint's tensors in their model, so a
+// missing name is missing in the model, not in the checkpoint.
 #include "core/explain/message_kinds.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
@@ -9,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kVllm = "vLLM or SGLang", kLlama = "llama.cpp", kMlx = "MLX";
+constexpr std::string_view kVllm = "vLLM or SGLang";
 
 constexpr Interpretation kOtherConfig = {
     .id = "config-disagrees",
@@ -48,62 +47,6 @@ constexpr Interpretation kCutOverTp = {
         "checkpoint is good.",
     .decide = "Whether it loads with one rank.",
     .command = "shardwright check CHECKPOINT"};
-
-constexpr Interpretation kWrongGgufModel = {
-    .id = "config-disagrees",
-    .rule = &kShapeMismatch,
-    .wrong = kDisk,
-    .weight = 0.5,
-    .title = "the converter wrote other hyperparameters than the tensors have",
-    .text =
-        "llama.cpp computes the expected shape from the metadata in the GGUF file "
-        "(embedding_length, head_count_kv, vocabulary). config.json was of another model when "
-        "the file was converted, or the vocabulary was resized after it.",
-    .decide = "The two shapes: which axis differs, and which key of config.json sets it.",
-    .command = "shardwright info CHECKPOINT"};
-
-constexpr Interpretation kMlxConfig = {
-    .id = "config-disagrees",
-    .rule = &kConfigShape,
-    .wrong = kDisk,
-    .weight = 0.4,
-    .title = "config.json asks for another model, or the weights were not converted to MLX",
-    .text =
-        "MLX builds the model from config.json. Convolutions have their axes in another order "
-        "in MLX than in torch, and quantised weights are packed: a folder that was not "
-        "converted, was converted twice, or has other bits and group_size in its config, does "
-        "not fit.",
-    .decide = "Whether the header says format mlx, and quantization in config.json.",
-    .command = "shardwright info CHECKPOINT"};
-
-constexpr Interpretation kOlderLlama = {
-    .id = "older-program",
-    .wrong = kLoader,
-    .weight = 0.4,
-    .title = "this build of llama.cpp is older than the file, or the converter was",
-    .text =
-        "Tensors were added or fused for this architecture (rope_freqs, output, fused experts) "
-        "and one of the two programs does not know of it. Update llama.cpp and convert again.",
-    .decide = "The build of llama.cpp that runs and the one that converted.",
-    .command = "shardwright info CHECKPOINT"};
-
-constexpr Interpretation kBlocksCounted = {
-    .id = "gguf-keys",
-    .rule = &kGgufKeys,
-    .wrong = kDisk,
-    .weight = 0.55,
-    .title = "the header of the GGUF file announces what is not in it",
-    .text =
-        "llama.cpp asks for the tensors of every block up to block_count. A converter that counts "
-        "layers for multi-token prediction (MTP, nextn) and leaves out their tensors, or a merge "
-        "that lost a tensor, writes such a file.",
-    .decide = "Whether the block of the tensor is the first one behind those that are there.",
-    .command = "shardwright check CHECKPOINT"};
-
-// The first tensor of a block that llama.cpp asks for: all of the block is absent.
-bool begins_a_block(const ErrorMessage& message) {
-  return message.name.starts_with("blk.") && message.name.ends_with(".attn_norm.weight");
-}
 
 constexpr MessageKind kServingMessages[] = {
     {.id = kShapes,
@@ -166,36 +109,6 @@ constexpr MessageKind kServingMessages[] = {
                     .decide = "Whether the checkpoint has names of that layer.",
                     .command = "shardwright check CHECKPOINT"}}},
      .loader = kVllm},
-    {.id = "lora-not-loaded",
-     .example = "lora key not loaded: lora_unet_double_blocks_0_img_attn_proj.alpha",
-     .patterns = {"lora key not loaded: <name>", "lora key not loaded <name>"},
-     .meanings = {{{.id = "adapter-names",
-                    .rule = &kAdapterContradicts,
-                    .wrong = WrongSide::kEither,
-                    .weight = 0.5,
-                    .title = "the adapter was trained for another model, or its names are of "
-                             "another trainer",
-                    .text = "Each trainer of adapters names modules in its own way (kohya, "
-                            "diffusers, PEFT), and a program knows those of the models that it "
-                            "knows. Keys that it does not find are left out, and the adapter does "
-                            "less than it learned, or nothing.",
-                    .decide = "Whether some keys were loaded: none means names, some another "
-                              "model.",
-                    .command = "shardwright check CHECKPOINT"}}}},
-    {.id = "model-not-detected",
-     .example = "ERROR: Could not detect model type of: model.safetensors",
-     .patterns = {"could not detect model type of: <name>", "could not detect model type of"},
-     .meanings = {{{.id = "renamed",
-                    .rule = &kWrappedNames,
-                    .wrong = WrongSide::kEither,
-                    .weight = 0.5,
-                    .title = "the names in the file are of no model that the program knows",
-                    .text = "It tells models by the names and shapes of a few tensors. A prefix "
-                            "before them, an adapter or a part (VAE, text encoder) in the place of "
-                            "the model, a quantised file, or a model newer than the program are "
-                            "not told.",
-                    .decide = "The names in the file.",
-                    .command = "shardwright ls CHECKPOINT"}}}},
     {.id = "no-weights-file",
      .example = "RuntimeError: Cannot find any model weights with `FOLDER`",
      .patterns = {"cannot find any model weights with <name>", "no safetensors found in <name>",
@@ -308,169 +221,6 @@ constexpr MessageKind kServingMessages[] = {
                             "question. Update the program, or use one that has the model.",
                     .decide = "architectures and model_type in config.json; the program's version.",
                     .command = "shardwright info CHECKPOINT"}}}},
-    {.id = kShapes,
-     .example = "check_tensor_dims: tensor 'NAME' has wrong shape; expected 4096, 32001, got 4096, "
-                "32000, 1, 1",
-     .patterns = {"tensor <name> has wrong shape; expected <ggml_current>, got <ggml_saved>"},
-     .meanings = {{kWrongGgufModel, kOlderLlama}},
-     .loader = kLlama},
-    {.id = "gguf-no-block",
-     .example = "error loading model: missing tensor 'blk.32.attn_norm.weight'",
-     .patterns = {"missing tensor <name>", "create_tensor: tensor <name> not found",
-                  "check_tensor_dims: tensor <name> not found"},
-     .meanings = {{kBlocksCounted, kOlderLlama}},
-     .accepts = begins_a_block,
-     .loader = kLlama},
-    {.id = "gguf-no-tensor",
-     .example = "error loading model: missing tensor 'token_embd.weight'",
-     .patterns = {"missing tensor <name>", "create_tensor: tensor <name> not found",
-                  "check_tensor_dims: tensor <name> not found"},
-     .meanings = {{{.id = "config-disagrees",
-                    .rule = &kMissingKey,
-                    .wrong = kDisk,
-                    .weight = 0.45,
-                    .title = "the GGUF file lacks a tensor that its architecture needs",
-                    .text = "The file was converted from an adapter, from a model whose names have "
-                            "a prefix, or from part of the shards. It may also be another kind of "
-                            "GGUF file: an adapter, a vision projector or an imatrix.",
-                    .decide = "The names in the file, and general.architecture.",
-                    .command = "shardwright ls CHECKPOINT"},
-                   kOlderLlama}},
-     .loader = kLlama},
-    {.id = "gguf-tensor-count",
-     .example = "done_getting_tensors: wrong number of tensors; expected 292, got 291",
-     .patterns = {"wrong number of tensors; expected <#expected_tensors>, got <#found_tensors>"},
-     .meanings =
-         {{kOlderLlama,
-           {.id = "config-disagrees",
-            .rule = &kMissingKey,
-            .wrong = kDisk,
-            .weight = 0.35,
-            .title = "the file holds tensors that the program did not ask for, or lacks one",
-            .text = "\"expected\" is what the file holds, \"got\" is what the program asked "
-                    "for. A tensor that the program does not use (rope_freqs, a bias, an "
-                    "output layer of a tied model) makes the two differ.",
-            .decide = "The names in the file: which one has no place in the model.",
-            .command = "shardwright ls CHECKPOINT"}}},
-     .loader = kLlama},
-    {.id = "gguf-cut",
-     .example =
-         "tensor 'NAME' data is not within the file bounds, model is corrupted or incomplete",
-     .patterns = {"tensor <name> data is not within the file bounds",
-                  "data is not within the file bounds", "failed to read tensor info",
-                  "failed to read key-value pairs", "failed to read the magic",
-                  "read error: unexpectedly reached end of file"},
-     .meanings = {{{.rule = &kShortFile,
-                    .wrong = kDisk,
-                    .weight = 0.85,
-                    .title = "the GGUF file is cut off",
-                    .text = "The header says that a tensor ends beyond the end of the file: a "
-                            "download, a copy or a conversion that stopped, or one part of a file "
-                            "in several parts.",
-                    .decide = "The size of the file where it came from."}}},
-     .loader = kLlama},
-    {.id = "gguf-header",
-     .example = "key not found in model: llama.context_length",
-     .patterns = {"key not found in model: <name>", "has invalid ggml type <#type>",
-                  "has offset <#found_offset>, expected <#expected_offset>",
-                  "error loading model hyperparameters", "error loading model vocabulary",
-                  "not a multiple of block size", "wrong array length", "duplicate tensor name"},
-     .meanings = {{kOlderLlama,
-                   {.rule = &kBadRecord,
-                    .wrong = kDisk,
-                    .weight = 0.35,
-                    .title = "the header of the GGUF file contradicts itself or lacks a key",
-                    .text = "The file was edited, was written by a tool with a mistake, or is not "
-                            "a model (an adapter, a projector, an imatrix).",
-                    .decide = "What wrote the file, and general.architecture.",
-                    .command = "shardwright check CHECKPOINT"}}},
-     .loader = kLlama},
-    {.id = "gguf-parts",
-     .example = "invalid split file idx: 1 (file: FILE), model must be loaded with the first split",
-     .patterns = {"illegal split file idx", "invalid split file", "failed to load gguf split",
-                  "split file name: <name>", "n_split mismatch"},
-     .meanings = {{{.rule = &kMissingFile,
-                    .wrong = kDisk,
-                    .weight = 0.6,
-                    .title = "a part of a GGUF model in several files is missing or is not the "
-                             "first",
-                    .text = "The files are NAME-00001-of-0000N.gguf: all N lie in one folder under "
-                            "these names, and the first one is given to the program.",
-                    .decide = "Whether all N are there, with the names that the converter gave.",
-                    .command = "shardwright info CHECKPOINT"}}},
-     .loader = kLlama},
-    {.id = "gguf-magic",
-     .example = "gguf_init_from_file: invalid magic characters: 'PK', expected 'GGUF'",
-     .patterns = {"invalid magic characters <name>", "invalid magic characters: <name>",
-                  "invalid magic number <name>", "gguf magic invalid", "unknown (magic, version)",
-                  "bad gguf magic", "magic number mismatch"},
-     .meanings = {{{.id = "other-format",
-                    .wrong = kDisk,
-                    .weight = 0.75,
-                    .title = "the file is not a GGUF file",
-                    .text = "Its first four bytes are not \"GGUF\": it is a safetensors or a torch "
-                            "file with another ending, a Git LFS pointer, a download page, or a "
-                            "model of the older GGML form, which has to be converted anew.",
-                    .decide = "The first bytes of the file: `head -c 16 FILE`.",
-                    .command = "shardwright info CHECKPOINT"}}},
-     .loader = kLlama},
-    {.id = "gguf-convert",
-     .example = "ValueError: Can not map tensor 'NAME'",
-     .patterns = {"can not map tensor <name>", "cannot map tensor <name>",
-                  "unexpected tensor name: <name>", "unprocessed experts: <names>",
-                  "missing tensors: <names>", "unprocessed norms: <names>"},
-     .meanings = {{{.id = "renamed",
-                    .rule = &kUnexpectedKey,
-                    .wrong = kDisk,
-                    .weight = 0.5,
-                    .title = "the converter does not know this tensor of the checkpoint",
-                    .text = "Either its name has another prefix than the architecture's (a merge "
-                            "or a fine-tune wrote it without model. or with base_model.model.), or "
-                            "it is a scale of a quantised checkpoint (weight_scale_inv, SCB, "
-                            "qweight, absmax): the converter wants full precision.",
-                    .decide = "Whether all names differ or only the scales.",
-                    .command = "shardwright check CHECKPOINT"},
-                   {.id = "unfinished-save",
-                    .rule = &kMissingKey,
-                    .wrong = kDisk,
-                    .weight = 0.3,
-                    .title = "a shard or some experts are missing",
-                    .text = "Experts are stacked when all of a layer are there. Experts that stay "
-                            "over mean that others of the same layer are in no file.",
-                    .decide = "Whether every file of the index is there.",
-                    .command = "shardwright check CHECKPOINT"}}},
-     .loader = kLlama},
-    {.id = kShapes,
-     .example = "ValueError: Expected shape (4096, 4, 1) but received shape (4096, 1, 4) for "
-                "parameter NAME",
-     .patterns = {"expected shape <current> but received shape <saved> for parameter <name>",
-                  "expected shape <current> but received shape <saved>"},
-     .meanings = {{kMlxConfig}},
-     .loader = kMlx},
-    {.id = kUnexpectedKeyForm,
-     .example = "ValueError: Received 4 parameters not in model: NAME, ...",
-     .patterns = {"parameters not in model: <names>", "parameter not in model: <names>"},
-     .loader = kMlx},
-    {.id = kMissingKeyForm,
-     .example = "ValueError: Missing 1 parameters: NAME",
-     .patterns = {"missing <#parameters> parameters: <names>",
-                  "missing <#parameters> parameter: <names>"},
-     .loader = kMlx},
-    {.id = "mlx-quantised",
-     .example = "[quantized_matmul] The shapes of the weight and scales are incompatible",
-     .patterns = {"[quantized_matmul]", "[dequantize]", "[gather_qmm]",
-                  "unable to quantize model of type"},
-     .meanings = {{{.id = "quantised",
-                    .wrong = kDisk,
-                    .weight = 0.7,
-                    .title = "bits or group_size in config.json are not those of the weights",
-                    .text = "MLX packs 32 / bits elements in each number and keeps scales and "
-                            "biases per group. quantization in config.json names another number of "
-                            "bits or another group size than the file was written with, for this "
-                            "layer at least.",
-                    .decide = "The shapes of weight, scales and biases of one layer.",
-                    .command = "shardwright ls CHECKPOINT"}}},
-     .loader = kMlx},
 };
 
 }  // namespace
