@@ -32,6 +32,21 @@ bool names_half(std::string_view fqn, const std::optional<StatePath>& state) {
   return name.ends_with("weight_w") || name.ends_with("weight_v");
 }
 
+// "head.weight", "classifier.bias": the whole name, or its last parts.
+bool ends_like_head(std::string_view fqn) {
+  static constexpr std::array<std::string_view, 7> kHeads = {
+      "classifier", "head", "score", "cls_head", "class_embed", "fc", "logits"};
+  std::size_t dot = fqn.rfind('.');
+  if (dot == fqn.npos) return false;
+  std::string_view module = fqn.substr(0, dot);
+  if (fqn.find_first_of("0123456789") != fqn.npos) return false;  // in a layer
+  return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
+    if (!module.ends_with(head)) return false;
+    std::size_t before = module.size() - head.size();
+    return before == 0 || module[before - 1] == '.';
+  });
+}
+
 std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
   std::vector<std::size_t> dims;
   if (a.size() != b.size()) return dims;
@@ -46,6 +61,7 @@ std::vector<std::size_t> differing_dims(ExtentsView a, ExtentsView b) {
 void add_hypotheses_from_program(const ErrorMessage& message, std::vector<Hypothesis>& all) {
   for (Hypothesis& one : all) {
     if (one.id == "H-TP" || one.id == "H-L" || one.id == "H-U") one.confidence *= 0.5;
+    if (one.id == "H-F") one.confidence *= 0.2;  // FSDP1 does not wrap a served model
   }
   add_hypotheses_from_kind(message, all);
 }
@@ -59,6 +75,10 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
     add_hypothesis_extra_state(shapes, all);
     return;
   }
+  add_hypothesis_unit_axis(shapes, all);
+  add_hypothesis_position_table(shapes, all);
+  add_hypothesis_class_head(shapes, all);
+  add_hypothesis_ggml_block(shapes, all);
   add_hypothesis_placeholder(shapes, all);
   add_hypothesis_flat(shapes, all);
   add_hypothesis_packed(shapes, all);
@@ -104,9 +124,11 @@ std::vector<Hypothesis> suppose(const Group& group, std::optional<Worlds> worlds
     add_hypotheses_from_shapes(*group.messages.front(), worlds, all);
   } else if (is_names(group.id)) {
     KeyLists keys;
-    for (const ErrorMessage* message : group.messages)
-      (message->kind->id == kMissingKeyForm ? keys.missing : keys.unexpected)
-          .push_back(message->name);
+    for (const ErrorMessage* message : group.messages) {
+      const bool missing = message->kind->id == kMissingKeyForm;
+      (missing ? keys.missing : keys.unexpected).push_back(message->name);
+      (missing ? keys.missing_kind : keys.unexpected_kind) = message->kind;
+    }
     add_hypotheses_from_names(keys, all);
   } else {
     add_hypotheses_from_kind(*group.messages.front(), all);
@@ -178,6 +200,9 @@ NameTraits traits_of(std::string_view fqn) {
       "embed", "_embd", "wte", "lm_head", "output_layer", "output.weight", "tok_emb"};
   static constexpr std::array<std::string_view, 6> kReplicated = {
       "norm", "router", "moe.gate.", "ln_", "shared_expert_gate", "layernorm"};
+  static constexpr std::array<std::string_view, 6> kPosition = {
+      "pos_embed",  "position_embed",    "positional_embed",
+      "wpe.weight", "relative_position", "pos_emb."};
   NameTraits traits;
   traits.known = !fqn.empty();
   auto state = parse_state_fqn(fqn);
@@ -192,6 +217,8 @@ NameTraits traits_of(std::string_view fqn) {
   traits.adapter = has_word(fqn, "lora_");
   traits.flat = has_word(fqn, "flat_param");
   traits.bias = fqn.ends_with(".bias");
+  traits.position = has_any(fqn, kPosition);
+  traits.head = !traits.state && ends_like_head(fqn);
   return traits;
 }
 

@@ -23,6 +23,8 @@ struct NameTraits {
   bool adapter = false;      // one of two LoRA matrices
   bool flat = false;         // FSDP1's flat parameter
   bool bias = false;         // replicated by row-parallel layers
+  bool position = false;     // a learned table of positions
+  bool head = false;         // the last layer of a classifier
 };
 NameTraits traits_of(std::string_view fqn);
 
@@ -48,11 +50,19 @@ void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all);
 void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-Q
 void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all);         // H-K
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
+void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);        // H-1
+void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all);   // H-P
+void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-C
+void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
 void add_hypothesis_other_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-M
 
 // Missing and unexpected names, without shapes.
+struct MessageKind;  // message_kinds.h
 struct KeyLists {
   std::vector<std::string> missing, unexpected;
+  // The rows that were matched; if they have meanings, these replace the general ones.
+  const MessageKind* missing_kind = nullptr;
+  const MessageKind* unexpected_kind = nullptr;
 };
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
 

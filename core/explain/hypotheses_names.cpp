@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <set>
 
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
 #include "core/explain/name_clues.h"
 #include "core/rules/rules.h"
 
@@ -33,8 +35,9 @@ constexpr std::array<Wrapper, 12> kWrappers = {{
     {"module.", "DistributedDataParallel or DeepSpeed", false, 0.75},
     {"state_dict.", "a state dict saved one level deeper", false},
     {"model_state.", "a state dict saved one level deeper", false},
-    {"model.", "a state dict saved one level deeper, or another class of the model", false, 0.35},
-    {"transformer.", "another class of the model", false, 0.3},
+    // As a rule the model's own: they say nothing unless the other list lacks them.
+    {"model.", "a state dict saved one level deeper, or another class of the model", false, 0},
+    {"transformer.", "another class of the model", false, 0},
 }};
 
 // The name without wrappers.
@@ -134,6 +137,7 @@ std::size_t count_with(const std::vector<std::string>& names, std::string_view p
 void add_wrapper(const std::vector<std::string>& names, bool missing,
                  std::vector<Hypothesis>& all) {
   for (const Wrapper& wrapper : kWrappers) {
+    if (wrapper.weight == 0) continue;
     std::size_t count = count_with(names, wrapper.part, wrapper.anywhere);
     if (count * 2 <= names.size()) continue;
     std::string part = "\"" + std::string(wrapper.part) + "\"";
@@ -168,6 +172,46 @@ const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
     if (static_cast<std::size_t>(count) * 10 > names.size() * 8) return &clue;
   }
   return nullptr;
+}
+
+// The number behind "layers.", "blocks." or "h."; nullopt if there is none.
+std::optional<std::int64_t> layer_of(std::string_view name) {
+  for (std::string_view part : {"layers.", "blocks.", "blk.", "h."}) {
+    std::size_t at = name.find(part);
+    if (at == name.npos || (at != 0 && name[at - 1] != '.')) continue;
+    std::string_view rest = name.substr(at + part.size());
+    std::int64_t layer = 0;
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
+    if (error == std::errc() && end != rest.data() + rest.size() && *end == '.') return layer;
+  }
+  return std::nullopt;
+}
+
+// Whole layers are missing from a number on: every name is in one of them, in several modules.
+void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypothesis>& all) {
+  std::set<std::int64_t> layers;
+  std::set<std::string> modules;
+  for (const std::string& name : names) {
+    auto layer = layer_of(name);
+    if (!layer) return;
+    layers.insert(*layer);
+    const std::string part = "." + std::to_string(*layer) + ".";
+    modules.insert(name.substr(name.find(part) + part.size()));
+  }
+  const std::int64_t first = *layers.begin(), last = *layers.rbegin();
+  const bool runs = last - first + 1 == static_cast<std::int64_t>(layers.size());
+  if (first == 0 || layers.size() < 2 || modules.size() < 3 || !runs) return;
+  Hypothesis one{"layers-missing", &kMissingFile, WrongSide::kCheckpoint, 0.8};
+  one.title = fmt::format("layers {} to {} are missing as a whole", first, last);
+  one.text =
+      "All names are of these layers and none is of an earlier one: the file with the later layers "
+      "is not there or was not downloaded, a pipeline stage did not save, or the configuration "
+      "asks for more layers than the model has.";
+  one.decide = "Whether every file that the index names is there, and num_hidden_layers.";
+  one.command = check_command();
+  one.evidence.emplace_back("first_layer", first);
+  one.evidence.emplace_back("last_layer", last);
+  all.push_back(std::move(one));
 }
 
 constexpr Interpretation kOtherName = {
@@ -212,15 +256,30 @@ constexpr Interpretation kFewerInModel = {
     .decide = "The configurations of both runs.",
     .command = kSpec};
 
-void add_list(const std::vector<std::string>& names, bool missing, std::vector<Hypothesis>& all) {
+using Meanings = std::vector<const Interpretation*>;
+
+// What the program that speaks means by such names, or else what any program does.
+Meanings meanings_of(const MessageKind* kind, bool missing) {
+  if (kind == nullptr || kind->meanings[0].title.empty())
+    return missing ? Meanings{&kOtherName, &kNotSaved}
+                   : Meanings{&kOtherNameInModel, &kFewerInModel};
+  Meanings own;
+  for (const Interpretation& meaning : kind->meanings) {
+    if (!meaning.title.empty()) own.push_back(&meaning);
+  }
+  return own;
+}
+
+void add_list(const std::vector<std::string>& names, const MessageKind* kind, bool missing,
+              std::vector<Hypothesis>& all) {
   if (names.empty()) return;
   std::size_t before = all.size();
   if (const NameClue* clue = clue_for(names, missing ? NameList::kMissing : NameList::kUnexpected))
     all.push_back(hypothesis_of(clue->meaning));
   add_wrapper(names, missing, all);
+  if (missing) add_missing_layers(names, all);
   bool clear = all.size() != before;
-  for (const Interpretation* meaning :
-       {missing ? &kOtherName : &kOtherNameInModel, missing ? &kNotSaved : &kFewerInModel}) {
+  for (const Interpretation* meaning : meanings_of(kind, missing)) {
     if (clear && meaning->id == "renamed") continue;  // reported more precisely, or not the cause
     Hypothesis one = hypothesis_of(*meaning);
     if (clear) one.confidence /= 2;
@@ -235,8 +294,8 @@ void add_list(const std::vector<std::string>& names, bool missing, std::vector<H
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   add_pairs(keys, all);
   if (!all.empty()) return;
-  add_list(keys.missing, true, all);
-  add_list(keys.unexpected, false, all);
+  add_list(keys.missing, keys.missing_kind, true, all);
+  add_list(keys.unexpected, keys.unexpected_kind, false, all);
 }
 
 }  // namespace shw

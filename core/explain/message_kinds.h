@@ -57,6 +57,9 @@ struct MessageKind {
 // refusals.
 std::vector<const MessageKind*> message_kinds();
 
+// "….weight_scale", "….qzeros": a tensor that decodes a quantised weight.
+bool is_scale_name(std::string_view name);
+
 // Ids of rows without meanings: shapes and names decide.
 inline constexpr std::string_view kShapes = "shapes";
 inline constexpr std::string_view kMissingKeyForm = "missing-key";        // not in the checkpoint
@@ -71,6 +74,7 @@ std::span<const MessageKind> megatron_messages();
 std::span<const MessageKind> loader_messages();
 std::span<const MessageKind> sharded_messages();
 std::span<const MessageKind> serving_messages();
+std::span<const MessageKind> framework_messages();
 std::span<const MessageKind> gguf_messages();
 std::span<const MessageKind> engine_messages();
 std::span<const MessageKind> diffusion_messages();

@@ -88,14 +88,25 @@ std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
   return extents;
 }
 
+// The size in "tensor(..., device='meta', size=(320, 320))"; `at` for anything else.
+std::size_t after_tensor_repr(std::string_view text, std::size_t at) {
+  constexpr std::string_view kRepr = "(..., device=", kSize = "size=";
+  if (!starts_at(text, at, kRepr)) return at;
+  std::size_t size = text.substr(at, 4 * kGap).find(kSize);
+  return size == text.npos ? at : at + size + kSize.size();
+}
+
 // The next shape within kGap characters, without other digits or letters of a list before it.
 std::optional<Extents> seek_shape(std::string_view text, std::size_t& at) {
   std::size_t end = std::min(text.size(), at + kGap);
   for (std::size_t here = at; here < end; ++here) {
     char c = text[here];
     if (c == '(' || c == '[') {
-      at = here;
-      return read_shape(text, at);
+      at = after_tensor_repr(text, here);
+      const bool is_repr = at != here;
+      auto shape = read_shape(text, at);
+      if (shape && is_repr && starts_at(text, at, ")")) ++at;
+      return shape;
     }
     if (is_digit(c) || c == ')' || c == ']') return std::nullopt;
   }
@@ -202,6 +213,18 @@ void skip_openers(std::string_view text, std::size_t& at) {
   while (at < text.size() && (text[at] == '[' || text[at] == '{' || text[at] == '(')) ++at;
 }
 
+// "a.weight b.weight": names of tensors without commas between them.
+bool is_next_tensor(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && !is_gap(text[end])) ++end;
+  std::string_view word = text.substr(at, end - at);
+  while (!word.empty() && word.back() == '.') word.remove_suffix(1);
+  for (std::string_view last : {".weight", ".bias", ".scales", ".biases"}) {
+    if (word.ends_with(last)) return true;
+  }
+  return false;
+}
+
 bool is_bullet(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] == '-' || text[at] == '*');
 }
@@ -225,7 +248,7 @@ std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
     std::size_t next = at;
     skip_gaps(text, next);
     bool comma = next < text.size() && text[next] == ',';
-    if (!comma && !is_bullet(text, next)) return names;
+    if (!comma && !is_bullet(text, next) && !is_next_tensor(text, next)) return names;
     at = next + (comma ? 1 : 0);
   }
 }

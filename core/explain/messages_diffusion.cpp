@@ -7,7 +7,55 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kDiffusers = "diffusers";
+constexpr std::string_view kDiffusers = "diffusers", kComfy = "ComfyUI";
+
+constexpr Interpretation kAdapterOtherModel = {
+    .id = "adapter",
+    .wrong = kLoader,
+    .weight = 0.85,
+    .title = "the adapter was trained on a model where this tensor has another size",
+    .text =
+        "The first shape is what the adapter makes, the second is the model's. The names agree and "
+        "the sizes do not: it is an adapter for a variant (more input channels, a pruned or fused "
+        "model, another version). This tensor is left out, so the adapter does not do what it "
+        "learned.",
+    .decide = "The model that the adapter was trained on.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Interpretation kOtherTrainersNames = {
+    .id = "adapter-names",
+    .rule = &kAdapterContradicts,
+    .wrong = kLoader,
+    .weight = 0.7,
+    .title = "the converter does not know these names or this kind of adapter",
+    .text =
+        "diffusers translates the names of other trainers (kohya, xlabs, ai-toolkit), and these "
+        "keys stayed over or were looked for in vain. lokr_, hada_ and lora_mid are LyCORIS kinds "
+        "that need a program which knows them; other names mean a trainer or a model newer than "
+        "this version of diffusers.",
+    .decide = "The suffixes of the adapter's names.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Interpretation kNoComponent = {
+    .id = "component-missing",
+    .wrong = kLoader,
+    .weight = 0.85,
+    .title = "the file does not hold this part of the pipeline",
+    .text =
+        "A checkpoint file can hold the diffusion model alone; the VAE and the text encoders are "
+        "then files of their own. Load them with nodes or arguments of their own (VAELoader, "
+        "CLIPLoader; vae=, text_encoder=), or take a file that holds all. Nothing is damaged.",
+    .decide = "Whether the file has names of a VAE (first_stage_model., vae.) or a text encoder.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Interpretation kComfyLeftOut = {
+    .id = "other-variant",
+    .rule = &kMissingKey,
+    .weight = 0.6,
+    .title = "a part of the pipeline was loaded without some of its tensors",
+    .text =
+        "ComfyUI goes on and leaves these at their start. A single projection, logit_scale or the "
+        "encoder of a VAE that only decodes is as a rule not needed; many names mean another "
+        "variant of this part, or names in another layout.",
+    .decide = "How many names are listed, of how many.",
+    .command = "shardwright ls CHECKPOINT"};
 
 constexpr MessageKind kDiffusionMessages[] = {
     {.id = kShapes,
@@ -16,8 +64,69 @@ constexpr MessageKind kDiffusionMessages[] = {
      .patterns = {"because <name> expected shape <current>, but got <saved>",
                   "cannot load <name> because it has shape <saved> in the checkpoint but shape "
                   "<current>",
-                  "<before>expected shape <current>, but got <saved>"},
+                  "<before>expected shape <current>, but got <saved>",
+                  "<before>has an expected shape of: <current>, but the loaded gguf weight decodes "
+                  "to shape: <saved>"},
      .loader = kDiffusers},
+    {.id = kShapes,
+     .example = "WARNING SHAPE MISMATCH NAME WEIGHT NOT MERGED torch.Size([3072, 64]) != "
+                "torch.Size([3072, 384])",
+     .patterns = {"shape mismatch <name> weight not merged <saved> != <current>",
+                  "error lora <name> shape '<current>' is invalid for input of size <numel>"},
+     .meanings = {{kAdapterOtherModel}},
+     .loader = kComfy},
+    {.id = kShapes,
+     .example = "Expected the flattened shape of the current param (NAME) to be torch.Size([8, 1]) "
+                "but is torch.Size([16, 1]).",
+     .patterns = {"expected the flattened shape of the current param (<name> to be <saved> but is "
+                  "<current>"},
+     .meanings = {{{.id = "quantised",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "a packed weight is of a layer with another number of elements",
+                    .text = "Both are lengths of bitsandbytes' packed bytes, two 4-bit values in "
+                            "each: the first is the file's, the second follows from the model. "
+                            "config.json is of another variant of the model than the file.",
+                    .decide = "Whether both lengths, times two, are products of known sizes.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .loader = kDiffusers},
+    {.id = "adapter-leftovers",
+     .example = "ValueError: The following keys have not been correctly renamed: NAME, NAME",
+     .patterns = {"have not been correctly renamed: <name>",
+                  "have not been correctly be renamed: <name>",
+                  "should be empty at this point but has", "should be at this point but has"},
+     .meanings = {{kOtherTrainersNames}},
+     .loader = kDiffusers},
+    {.id = "adapter-leftovers",
+     .example = "KeyError: 'blocks.0.ffn.2.lora_down.weight'",
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
+     .meanings = {{kOtherTrainersNames}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find("lora_down") != message.name.npos ||
+                  message.name.find("lora_up") != message.name.npos ||
+                  message.name.find("lokr_") != message.name.npos ||
+                  message.name.ends_with(".alpha");
+         }},
+    {.id = "component-missing",
+     .example = "ERROR: VAE is invalid: None",
+     .patterns = {"vae is invalid: none", "clip input is invalid: none", "no vae weights detected",
+                  "no clip/text encoder weights in checkpoint",
+                  "failed to load <name> weights for this component appear to be missing",
+                  "does not contain controlnet or t2i adapter data"},
+     .meanings = {{kNoComponent}}},
+    {.id = kMissingKeyForm,
+     .example = "clip missing: ['text_projection.weight']",
+     .patterns = {"clip missing: <names>", "missing vae keys <names>", "unet missing: <names>",
+                  "missing controlnet keys: <names>"},
+     .meanings = {{kComfyLeftOut}},
+     .loader = kComfy},
+    {.id = kUnexpectedKeyForm,
+     .example = "unet unexpected: ['NAME']",
+     .patterns = {"unet unexpected: <names>", "left over keys in diffusion model: <names>",
+                  "leftover keys: <names>", "leftover vae keys <names>"},
+     .loader = kComfy},
     {.id = "adapter-names",
      .example = "ValueError: Invalid LoRA checkpoint. Make sure all LoRA param names contain "
                 "`'lora'` substring.",

@@ -1,4 +1,7 @@
 // Messages of programs that read a form of their own: MLX, CTranslate2, ONNX, TensorRT-LLM.
+#include <algorithm>
+#include <initializer_list>
+
 #include "core/explain/message_kinds.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
@@ -7,7 +10,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kMlx = "MLX";
+constexpr std::string_view kMlx = "MLX", kCtranslate = "CTranslate2", kOnnx = "ONNX Runtime";
 
 constexpr Interpretation kMlxConfig = {
     .id = "config-disagrees",
@@ -23,6 +26,34 @@ constexpr Interpretation kMlxConfig = {
     .decide = "Whether the header says format mlx, and quantization in config.json.",
     .command = "shardwright info CHECKPOINT"};
 
+constexpr Interpretation kMlxNoPlace = {
+    .id = "config-disagrees",
+    .rule = &kUnexpectedKey,
+    .weight = 0.5,
+    .title = "the checkpoint has tensors that MLX's class of this model does not",
+    .text =
+        "MLX picks its class by model_type and renames or drops tensors first (sanitize); these "
+        "stayed over. The version of mlx-lm (or mlx-vlm) is older than the model, the class is for "
+        "text alone, or the folder was converted by another version.",
+    .decide = "What the names have in common, and the version of mlx-lm.",
+    .command = "shardwright ls CHECKPOINT"};
+constexpr Interpretation kMlxLacks = {
+    .id = "config-disagrees",
+    .rule = &kMissingKey,
+    .weight = 0.5,
+    .title = "MLX's class of this model has parameters that the checkpoint does not",
+    .text =
+        "A setting of config.json (or its default in this version) builds a part that the file "
+        "does not have, a file of the checkpoint is missing, or quantization in config.json names "
+        "layers that are not quantised.",
+    .decide = "Which part the names have in common, and which setting builds it.",
+    .command = "shardwright check CHECKPOINT"};
+
+bool is_version(const ErrorMessage& message, std::initializer_list<std::int64_t> versions) {
+  return !message.numbers.empty() &&
+         std::find(versions.begin(), versions.end(), message.numbers[0].second) != versions.end();
+}
+
 constexpr MessageKind kEngineMessages[] = {
     {.id = kShapes,
      .example = "ValueError: Expected shape (4096, 4, 1) but received shape (4096, 1, 4) for "
@@ -34,11 +65,13 @@ constexpr MessageKind kEngineMessages[] = {
     {.id = kUnexpectedKeyForm,
      .example = "ValueError: Received 4 parameters not in model: NAME, ...",
      .patterns = {"parameters not in model: <names>", "parameter not in model: <names>"},
+     .meanings = {{kMlxNoPlace}},
      .loader = kMlx},
     {.id = kMissingKeyForm,
      .example = "ValueError: Missing 1 parameters: NAME",
      .patterns = {"missing <#parameters> parameters: <names>",
-                  "missing <#parameters> parameter: <names>"},
+                  "missing <#parameters> parameter: <names>", "error: missing parameters: <names>"},
+     .meanings = {{kMlxLacks}},
      .loader = kMlx},
     {.id = "mlx-quantised",
      .example = "[quantized_matmul] The shapes of the weight and scales are incompatible",
@@ -55,6 +88,111 @@ constexpr MessageKind kEngineMessages[] = {
                     .decide = "The shapes of weight, scales and biases of one layer.",
                     .command = "shardwright ls CHECKPOINT"}}},
      .loader = kMlx},
+    // CTranslate2 takes the first four bytes for a number: "vers", "PK\3\4", "<!do", "<htm".
+    {.id = "ctranslate-lfs",
+     .example = "Unsupported model binary version ... but the model has binary version v1936876918",
+     .patterns = {"but the model has binary version v<#version>"},
+     .meanings = {{{.id = "git-lfs-pointer",
+                    .wrong = kDisk,
+                    .weight = 0.97,
+                    .title = "model.bin is a Git LFS pointer, not the model",
+                    .text = "1936876918 is the text \"vers\", with which a pointer begins: the "
+                            "repository was cloned without git-lfs. Run `git lfs pull`, or "
+                            "download the file itself.",
+                    .decide = "The size of model.bin: a pointer has 130 bytes.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = [](const ErrorMessage& message) { return is_version(message, {1936876918}); },
+     .loader = kCtranslate},
+    {.id = "ctranslate-form",
+     .example = "Unsupported model binary version ... but the model has binary version v67324752",
+     .patterns = {"but the model has binary version v<#version>"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kDisk,
+                    .weight = 0.95,
+                    .title = "model.bin is not CTranslate2's: its first bytes are another form's",
+                    .text = "The number is the first four bytes of the file: 67324752 is \"PK\", a "
+                            "zip that torch.save wrote; 1868833084 and 1836345404 are \"<!do\" "
+                            "and \"<htm\", a web page. Convert the model with "
+                            "ct2-transformers-converter, or download it anew.",
+                    .decide = "The first bytes of the file: `head -c 16 model.bin`.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return is_version(message, {67324752, 1868833084, 1836345404});
+         },
+     .loader = kCtranslate},
+    {.id = "ctranslate-version",
+     .example = "Unsupported model binary version ... but the model has binary version v7",
+     .patterns = {"but the model has binary version v<#version>"},
+     .meanings = {{{.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the model was converted by a later CTranslate2",
+                    .text = "Update CTranslate2 (or faster-whisper). A number of eight digits or "
+                            "more is no version: then the file is not a model of CTranslate2.",
+                    .decide = "The number: versions are small.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kCtranslate},
+    {.id = "ctranslate-files",
+     .example = "Unable to open file 'model.bin' in model 'FOLDER'",
+     .patterns = {"unable to open file 'model.bin' in model <name>",
+                  "unable to open file <name> in model"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the folder is not a model in CTranslate2's form",
+                    .text = "faster-whisper reads model.bin of CTranslate2, not safetensors or "
+                            "pytorch_model.bin of transformers. Convert the model with "
+                            "ct2-transformers-converter, or take a converted one. If it was "
+                            "converted, the path is a level too high, or the download stopped.",
+                    .decide = "Which files are in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kCtranslate},
+    {.id = "onnx-data",
+     .example = "Data of TensorProto ( tensor name: NAME) should be stored in FILE, but it doesn't "
+                "exist",
+     .patterns = {"data of tensorproto ( tensor name: <name>", "getfilelength for <name>",
+                  "external data path does not exist", "external initializer: <name>",
+                  "external data file <name>"},
+     .meanings = {{{.rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "the file with the weights is not beside the .onnx file",
+                    .text = "Models above 2 GB keep their weights in files of their own "
+                            "(.onnx_data, .onnx.data), and the .onnx file names them. They have to "
+                            "lie in its folder under the names that it gives: copy them too, and "
+                            "do not rename one of the two alone.",
+                    .decide = "Which files the .onnx file names, and whether they are there.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOnnx},
+    {.id = "onnx-version",
+     .example = "Unsupported model IR version: 11, max supported IR version: 10",
+     .patterns = {"unsupported model ir version: <#file_version>, max supported ir version: "
+                  "<#loader_version>",
+                  "opset <#file_version> is under development", "is not a registered function/op"},
+     .meanings = {{{.id = "older-program",
+                    .wrong = kLoader,
+                    .weight = 0.93,
+                    .title = "the model was exported for a later ONNX Runtime",
+                    .text = "The first number is the file's, the second the highest that this "
+                            "runtime reads. Update onnxruntime, or export with an older onnx. The "
+                            "weights are sound.",
+                    .decide = "Nothing: the message has both numbers.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOnnx},
+    {.id = "onnx-not-protobuf",
+     .example = "INVALID_PROTOBUF : Load model from FILE failed:Protobuf parsing failed.",
+     .patterns = {"protobuf parsing failed", "unable to parse proto from file: <name>",
+                  "error parsing message with type 'onnx.modelproto'"},
+     .meanings = {{{.rule = &kShortFile,
+                    .wrong = kDisk,
+                    .weight = 0.55,
+                    .title = "the .onnx file is cut off, or is not an ONNX model",
+                    .text = "A download that stopped, a Git LFS pointer, a web page in its place, "
+                            "or a file of another form with this ending.",
+                    .decide = "The size, and the first bytes: `head -c 100 FILE`.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOnnx},
 };
 
 }  // namespace

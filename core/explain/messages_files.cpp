@@ -84,6 +84,74 @@ constexpr Interpretation kNoIndex = {
     .decide = "What is in the folder; and whether an earlier step has the file."};
 
 constexpr MessageKind kFileMessages[] = {
+    {.id = "no-variant",
+     .example = "does not appear to have a file named FILE but there is a file without the variant",
+     .patterns = {"does not appear to have a file named <name> but there is a file without the "
+                  "variant"},
+     .meanings = {{{.id = "wrong-option",
+                    .wrong = kLoader,
+                    .weight = 0.97,
+                    .title = "the weights are there, under the name without the variant",
+                    .text = "variant=\"fp16\" asks for files with fp16 in their name. Leave the "
+                            "option away; torch_dtype (or dtype) sets the precision.",
+                    .decide = "Nothing: the message says it.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "no-fsdp-config",
+     .example = "Config file not found: .../actor/fsdp_config.json",
+     .patterns = {"no such file or directory: <name>", "config file not found: <name>",
+                  "file not found: <name>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "the folder is not one rank folder of verl, or an older verl wrote it",
+                    .text = "verl's merger wants the folder with model_world_size_N_rank_R.pt "
+                            "(global_step_N/actor, or critic) and fsdp_config.json in it. Versions "
+                            "that did not write the file, and copies that left it out, keep N in "
+                            "the names of the rank files: {\"FSDP_version\": 2, \"world_size\": N} "
+                            "is all it holds. `shardwright convert` reads the rank files without "
+                            "it.",
+                    .decide = "Whether model_world_size_N_rank_R.pt are in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) { return message.name.ends_with("fsdp_config.json"); },
+     .loader = "verl"},
+    {.id = "no-tokenizer",
+     .example = "FileNotFoundError: File not found: .../tokenizer.model",
+     .patterns = {"no such file or directory: <name>", "file not found: <name>",
+                  "can't load tokenizer for <name>"},
+     .meanings = {{{.id = "tokenizer",
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "the tokenizer's files are not beside the weights",
+                    .text = "Trainers that save weights alone, and copies of *.safetensors, leave "
+                            "tokenizer.json, tokenizer.model and tokenizer_config.json out. Copy "
+                            "them from the base model, if no tokens were added. The weights are "
+                            "not in question.",
+                    .decide = "Which tokenizer files are in the folder, and in the base model's.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find("token") != message.name.npos ||
+                  message.name.ends_with("vocab.json") || message.name.ends_with("merges.txt");
+         }},
+    {.id = "per-rank-object",
+     .example = "Object shard .../rng_state/shard_0_8.pt not found",
+     .patterns = {"object shard <name> not found", "missing dataloader state for <name>",
+                  "dataloader state directory <name>"},
+     .meanings = {{{.id = "per-rank-object",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "an object that each rank keeps for itself is not there for this rank",
+                    .text = "Random numbers, data loaders and the like are saved per rank. A run "
+                            "with more data-parallel ranks than the save (or a save without them) "
+                            "finds none for some ranks. The weights are not in question: leave "
+                            "the object out of the load (--no-load-rng, a fresh data loader).",
+                    .decide = "The data-parallel ranks of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return message.name.find("_extra_state") == message.name.npos;
+         }},
     {.id = "no-metadata",
      .example = "No such file or directory: '.../.metadata'",
      .patterns = {"no such file or directory: <name>", "filenotfounderror: <name>",
@@ -173,7 +241,17 @@ constexpr MessageKind kFileMessages[] = {
                     .weight = 0.35,
                     .title = "the weights were not copied or the export did not end",
                     .text = "config.json and the tokenizer are written first, the weights last.",
-                    .decide = "Whether files of weights are where the checkpoint was written."}}}},
+                    .decide = "Whether files of weights are where the checkpoint was written."},
+                   {.id = "other-name",
+                    .wrong = kLoader,
+                    .weight = 0.3,
+                    .title = "the weights are there under another name",
+                    .text = "The loader looks for one name: *.bin where the files are "
+                            "*.safetensors (use_safetensors), a name with or without a variant "
+                            "(fp16), one file where an index lists several, or the other way "
+                            "round.",
+                    .decide = "Which files are in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}}},
     {.id = "weights-file-unreadable",
      .example = "Unable to load weights from pytorch checkpoint file for 'FILE'",
      .patterns = {"unable to load weights from pytorch checkpoint file for <name>",
@@ -199,7 +277,7 @@ constexpr MessageKind kFileMessages[] = {
     {.id = "not-json",
      .example = "OSError: It looks like the config file at 'config.json' is not a valid JSON file.",
      .patterns = {"config file at <name> is not a valid json file", "json.decoder.jsondecodeerror",
-                  "jsondecodeerror: expecting value",
+                  "looking for beginning of value", "jsondecodeerror: expecting value",
                   "expecting value: line <#line> column <#column>",
                   "expecting property name enclosed in double quotes: line <#line>",
                   "extra data: line <#line> column <#column>"},

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kLlama = "llama.cpp";
+constexpr std::string_view kLlama = "llama.cpp", kOllama = "Ollama";
 
 constexpr Interpretation kWrongGgufModel = {
     .id = "config-disagrees",
@@ -52,6 +52,97 @@ bool begins_a_block(const ErrorMessage& message) {
 }
 
 constexpr MessageKind kGgufMessages[] = {
+    {.id = "gguf-tokenizer",
+     .example = "NotImplementedError: BPE pre-tokenizer was not recognized",
+     .patterns = {"bpe pre-tokenizer was not recognized", "cannot find tokenizer merges",
+                  "unknown pre-tokenizer type: <name>", "error loading model vocabulary"},
+     .meanings = {{{.id = "tokenizer",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the tokenizer is the trouble, not the tensors",
+                    .text = "The converter tells tokenizers by a hash of what they do, and GGUF "
+                            "files carry tokenizer.ggml keys. A fine-tune that changed "
+                            "tokenizer.json, a model newer than the converter, or a missing "
+                            "merges or vocabulary file is not known. Update llama.cpp and convert "
+                            "again, or put the tokenizer files of the base model beside the "
+                            "weights.",
+                    .decide = "Whether the base model itself converts.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLlama},
+    {.id = "gguf-cannot-open",
+     .example = "gguf_init_from_file: failed to open GGUF file 'FILE'",
+     .patterns = {"failed to open gguf file <name>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the GGUF file cannot be opened",
+                    .text = "There is no file under this path, or it may not be read. Nothing was "
+                            "looked at yet: a relative path counts from where the program runs, "
+                            "and a container sees its mounted folders only.",
+                    .decide = "`ls -l` of the path, where the program runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLlama},
+    {.id = "gguf-load-failed",
+     .example = "unable to load model: /root/.ollama/models/blobs/sha256-...",
+     .patterns = {"unable to load model: <name>",
+                  "llama_model_loader: failed to load model from <name>",
+                  "llama_load_model_from_file: failed to load model",
+                  "llama_model_load_from_file_impl: failed to load model",
+                  "llama runner process has terminated"},
+     .meanings = {{{.id = "details-missing",
+                    .rule = &kBadRecord,
+                    .weight = 0.3,
+                    .title = "the model did not load, and this line does not say why",
+                    .text = "The reason stands in the program's log above this line (\"error "
+                            "loading model: ...\"; for Ollama in the server's log). Paste that "
+                            "line. A blob of Ollama is a GGUF file: it can be checked as one.",
+                    .decide = "The first line of the log that says error.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .certainty = MessageCertainty::kThatItFailed,
+     .loader = kLlama},
+    {.id = "tensor-twice",
+     .example = "ValueError: Duplicated tensor name 'blk.0.attn_norm.weight'",
+     .patterns = {"duplicated tensor name <name>", "duplicate tensor name <name> was found for",
+                  "key <name> was found in multiple files"},
+     .meanings = {{{.id = "two-copies",
+                    .rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.75,
+                    .title = "the folder holds a tensor twice",
+                    .text = "Programs that read every *.safetensors (or *.bin) of a folder meet "
+                            "the name again: two saves lie in it (another number of shards, a "
+                            "consolidated.safetensors beside the shards, an adapter), or two "
+                            "names of the checkpoint become one. Keep the files that the index "
+                            "names.",
+                    .decide = "Which files the index names, and which others are there.",
+                    .command = "shardwright check CHECKPOINT"}}}},
+    {.id = "ollama-content",
+     .example = "Error: unsupported content type: unknown",
+     .patterns = {"unsupported content type", "unknown tensor format"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "FROM does not name something that Ollama imports",
+                    .text = "It takes a GGUF file, or a folder of safetensors with config.json and "
+                            "the tokenizer, whose files are called model*.safetensors. One "
+                            "safetensors file, another name, or a file of another form is "
+                            "refused.",
+                    .decide = "What the tool takes the path for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOllama},
+    {.id = "download-checksum",
+     .example = "digest mismatch, file must be downloaded again",
+     .patterns = {"digest mismatch", "sha256 checksum does not", "checksum does not match",
+                  "checksums do not match", "invalid hash value"},
+     .meanings = {{{.rule = &kBadRecord,
+                    .wrong = kDisk,
+                    .weight = 0.9,
+                    .title = "the bytes that arrived are not those that were published",
+                    .text = "The download stopped, a proxy changed it, or the disk or memory of "
+                            "this machine damages data. Delete the file and download it anew; if "
+                            "it fails again, try another machine or network.",
+                    .decide = "The size of the file against the published one.",
+                    .command = "shardwright check CHECKPOINT"}}}},
     {.id = kShapes,
      .example = "check_tensor_dims: tensor 'NAME' has wrong shape; expected 4096, 32001, got 4096, "
                 "32000, 1, 1",
@@ -117,8 +208,9 @@ constexpr MessageKind kGgufMessages[] = {
      .example = "key not found in model: llama.context_length",
      .patterns = {"key not found in model: <name>", "has invalid ggml type <#type>",
                   "has offset <#found_offset>, expected <#expected_offset>",
-                  "error loading model hyperparameters", "error loading model vocabulary",
-                  "not a multiple of block size", "wrong array length", "duplicate tensor name"},
+                  "error loading model hyperparameters",
+                  "interface conversion: interface {} is nil", "not a multiple of block size",
+                  "wrong array length", "duplicate tensor name"},
      .meanings = {{kOlderLlama,
                    {.rule = &kBadRecord,
                     .wrong = kDisk,
@@ -147,7 +239,7 @@ constexpr MessageKind kGgufMessages[] = {
      .example = "gguf_init_from_file: invalid magic characters: 'PK', expected 'GGUF'",
      .patterns = {"invalid magic characters <name>", "invalid magic characters: <name>",
                   "invalid magic number <name>", "gguf magic invalid", "unknown (magic, version)",
-                  "bad gguf magic", "magic number mismatch"},
+                  "bad gguf magic", "magic number mismatch", "invalid file magic"},
      .meanings = {{{.id = "other-format",
                     .wrong = kDisk,
                     .weight = 0.75,

@@ -62,6 +62,7 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                   "neither a state dict nor checkpoint files were found",
                   "failed to resume from checkpoint <name>",
                   "is not a folder containing a `.index.json` file",
+                  "can't find a checkpoint index",
                   "`checkpoint` should be the path to a file containing a whole state dict"},
      .meanings = {{kOtherFolder, kUnfinishedExport}}},
     {.id = "device-map",
@@ -283,6 +284,7 @@ constexpr MessageKind kHuggingFaceMessages[] = {
      .example = "RuntimeError: Tensor size mismatch for NAME, sizes: [torch.Size([8192, 24576]), "
                 "torch.Size([8192, 28672])]",
      .patterns = {"tensor size mismatch for <name>~sizes: [<saved>, <current>",
+                  "tensor size mismatch for <name>: [<saved>, <current>",
                   "tensor size mismatch for <name>"},
      .meanings = {{{.id = "merge-of-other-models",
                     .rule = &kShapeMismatch,
@@ -299,7 +301,9 @@ constexpr MessageKind kHuggingFaceMessages[] = {
      .loader = kMergekit},
     {.id = "merge-missing",
      .example = "RuntimeError: Tensor NAME required but not present in model MODEL",
-     .patterns = {"tensor <name> required but not present in model"},
+     .patterns = {"tensor <name> required but not present in model",
+                  "missing tensor <name> in model",
+                  "state dictionaries have different tensor keys: <names>"},
      .meanings = {{{.id = "renamed",
                     .rule = &kMissingKey,
                     .weight = 0.5,
@@ -310,6 +314,64 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                     .decide = "The names of the model that the message names.",
                     .command = "shardwright ls CHECKPOINT"}}},
      .loader = kMergekit},
+    {.id = "not-a-path",
+     .example = "Repo id must be in the form 'repo_name' or 'namespace/repo_name': 'FOLDER'",
+     .patterns = {"repo id must be in the form 'repo_name' or 'namespace/repo_name': <name>",
+                  "repo id must use alphanumeric chars",
+                  "is not a local folder and is not a valid model identifier",
+                  "<before>is neither a valid local path nor a model repo"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.92,
+                    .title = "there is no such folder, so the path was taken for a name on the hub",
+                    .text =
+                        "Nothing of a checkpoint was looked at. The folder does not exist where "
+                        "the program runs, or it lacks the file that makes the library take it "
+                        "for a model (config.json) or an adapter (adapter_config.json): a "
+                        "trainer keeps those one level deeper, in checkpoint-N.",
+                    .decide = "`ls` of the path, where the program runs.",
+                    .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "other-framework",
+     .example = "The checkpoint passed was saved with tf, we need a the pt format.",
+     .patterns = {"the checkpoint passed was saved with <name>, we need"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the header says that the file is another framework's",
+                    .text = "TensorFlow, Flax and MLX lay some weights out with other axes than "
+                            "torch. Load with the framework that the header names and save anew.",
+                    .decide = "\"format\" in the header.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kAccelerate},
+    {.id = "adapter-parameters",
+     .example = "The following `target_parameters` were set but no matching parameter was found",
+     .patterns = {"were set but no matching parameter was found: <names>",
+                  "target modules <names> not found", "adapter config has no <name>",
+                  "config that is trying to be loaded is missing required keys: <names>"},
+     .meanings = {{{.id = "adapter",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "adapter_config.json does not fit the model it is put on",
+                    .text = "It names modules or parameters that this class of the model does not "
+                            "have (another version stacks or names experts otherwise), or lacks a "
+                            "key that the library needs (peft_type): another tool wrote it.",
+                    .decide = "target_modules and peft_type in adapter_config.json.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kPeft},
+    {.id = "library-missing",
+     .example = "Failed to import transformers.models.NAME because of the following error: No "
+                "module named 'flash_attn'",
+     .patterns = {"(look up to see its traceback): no module named <name>",
+                  "failed to import <name> because of the following error"},
+     .meanings = {{{.id = "not-about-a-checkpoint",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "a library is missing here, or two do not fit each other",
+                    .text = "The model's code could not be imported, so no checkpoint was opened. "
+                            "Install the module that the message names, or the versions that the "
+                            "model's page asks for.",
+                    .decide = "The last error of the traceback.",
+                    .command = "shardwright info CHECKPOINT"}}}},
 };
 
 }  // namespace

@@ -83,14 +83,6 @@ constexpr std::string_view kConfigParts[] = {"model_type",
 bool is_number(std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
 }
-bool ends_like_scale(std::string_view name) {
-  for (std::string_view end : {"scale", "scale_inv", "scales", "qweight", "qzeros", "g_idx",
-                               "absmax", "quant_map", "SCB", "weight_scale_2", "zero_point",
-                               "k_scale", "v_scale", "input_scale", "weight_packed", "_blocks"}) {
-    if (name.ends_with(end)) return true;
-  }
-  return name.find("quant_state") != name.npos;
-}
 // "model.layers.0.mlp.down_proj.weight": at least two dots, not a file path.
 bool is_tensor_name(std::string_view name) {
   std::size_t dot = name.find('.');
@@ -121,6 +113,25 @@ constexpr Interpretation kLookedUpInFile = {
         "fused or a split form), is tied to another one, or a shard is missing.",
     .decide = "Whether the checkpoint lists the name, or one that ends alike.",
     .command = "shardwright ls CHECKPOINT NAME"};
+
+// vLLM and SGLang give fused experts these names; no checkpoint has them.
+bool is_fused_by_server(std::string_view name) {
+  return is_tensor_name(name) &&
+         (name.find(".w13_") != name.npos || name.find(".w2_") != name.npos);
+}
+
+constexpr Interpretation kNoPlaceInServer = {
+    .id = "quantised",
+    .wrong = kLoader,
+    .weight = 0.6,
+    .title = "the server built these experts without a tensor that the checkpoint has",
+    .text =
+        "The name is the server's own for the fused experts: it mapped a tensor of the checkpoint "
+        "to it and has no such parameter. The experts were built for another quantisation (or "
+        "without a bias) than the file has: quantization_config lacks these layers, names another "
+        "scheme, or this version of the server does not know the model's form of them.",
+    .decide = "The tensors of one expert in the file against quantization_config.",
+    .command = "shardwright ls CHECKPOINT experts"};
 
 constexpr MessageKind kKeyMessages[] = {
     {.id = "adam-state",
@@ -232,7 +243,9 @@ constexpr MessageKind kKeyMessages[] = {
     {.id = "quantisation-key",
      .example = "KeyError: 'layers.0.mlp.down_proj.weight_scale'",
      .patterns = {"keyerror: <name>", "keyerror(<name>",
-                  "scale tensor <name> not found in weight_map"},
+                  "scale tensor <name> not found in weight_map",
+                  "there is no module or parameter named <name>",
+                  "parameter <name> not found in params_dict"},
      .meanings = {{{.id = "quantised",
                     .wrong = kLoader,
                     .weight = 0.55,
@@ -254,7 +267,7 @@ constexpr MessageKind kKeyMessages[] = {
                             "leaves two of them.",
                     .decide = "Whether every quantised weight has its scale, under one suffix.",
                     .command = "shardwright check CHECKPOINT"}}},
-     .accepts = [](const ErrorMessage& message) { return ends_like_scale(message.name); }},
+     .accepts = [](const ErrorMessage& message) { return is_scale_name(message.name); }},
     {.id = "config-key",
      .example = "KeyError: 'rope_scaling'",
      .patterns = {"keyerror: <name>", "keyerror(<name>"},
@@ -268,6 +281,31 @@ constexpr MessageKind kKeyMessages[] = {
                     .decide = "The file that the traceback reads, and transformers_version in it.",
                     .command = "shardwright info CHECKPOINT"}}},
      .accepts = [](const ErrorMessage& message) { return is_one_of(message.name, kConfigParts); }},
+    {.id = "optimizer-tensor-key",
+     .example = "KeyError: 'optimizer.state.exp_avg.decoder.layers.mlp.linear_fc1.weight'",
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
+     .meanings = {{{.id = "no-optimizer-state",
+                    .rule = &kHalfPair,
+                    .weight = 0.65,
+                    .title = "the optimizer state of this parameter is not there under this name",
+                    .text = "The run that loads builds its optimizer names from its own model and "
+                            "options. The save had no optimizer, another form of it (sharded by "
+                            "another option, experts one by one or stacked), or another prefix "
+                            "(chained_0.). The weights are not in question.",
+                    .decide = "Which optimizer names the checkpoint has.",
+                    .command = "shardwright ls CHECKPOINT exp_avg"}}},
+     .accepts =
+         [](const ErrorMessage& message) {
+           return is_tensor_name(message.name) &&
+                  (message.name.starts_with("optim") ||
+                   message.name.find("exp_avg") != message.name.npos);
+         }},
+    {.id = "server-key",
+     .example = "KeyError: 'layers.0.mlp.experts.w13_bias'",
+     .patterns = {"keyerror: <name>", "keyerror(<name>"},
+     .meanings = {{kNoPlaceInServer}},
+     .accepts = [](const ErrorMessage& message) { return is_fused_by_server(message.name); },
+     .loader = "vLLM or SGLang"},
     {.id = "tensor-key",
      .example = "KeyError: 'model.layers.0.mlp.experts.w13_weight'",
      .patterns = {"keyerror: <name>", "keyerror(<name>"},

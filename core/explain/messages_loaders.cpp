@@ -63,7 +63,8 @@ constexpr MessageKind kLoaderMessages[] = {
     {.id = "not-zero-file",
      .example = "FILE is not a zero checkpoint",
      .patterns = {"<before>is not a zero checkpoint", "<before>is not a model state checkpoint",
-                  "unknown zero stage <#stage>"},
+                  "unknown zero stage <#stage>", "empty ds_version in checkpoint",
+                  "contains neither 'model' or 'module' keys"},
      .meanings = {{{.id = "other-format",
                     .wrong = kLoader,
                     .weight = 0.6,
@@ -125,7 +126,8 @@ constexpr MessageKind kLoaderMessages[] = {
     {.id = "optimizer-groups",
      .example = "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group",
-     .patterns = {"parameter group that doesn't match the size of optimizer's group",
+     .patterns = {"there are param groups that have zero parameters",
+                  "parameter group that doesn't match the size of optimizer's group",
                   "loaded state dict has a different number of parameter groups"},
      .meanings = {{{.id = "optimizer-groups",
                     .rule = &kOptimizerGroups,
@@ -188,6 +190,112 @@ constexpr MessageKind kLoaderMessages[] = {
                     .decide = "The lines that follow \"(RANK 0)\".",
                     .command = "shardwright check CHECKPOINT"}}},
      .certainty = MessageCertainty::kThatItFailed},
+    {.id = "group-values-differ",
+     .example = "All the parameters in the same parameter group should have the same saved "
+                "param_group value. But NAME is 0.001 while other(s) is 0.0003.",
+     .patterns = {"should have the same saved param_group value. but <name>",
+                  "should have the same saved param_group value",
+                  "optimizer param group key <name> not found in checkpoint"},
+     .meanings = {{{.id = "optimizer-groups",
+                    .rule = &kOptimizerGroups,
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "parameters that are one group now were in groups with other settings",
+                    .text = "torch.distributed.checkpoint saves lr, weight_decay and the like per "
+                            "parameter. The run that loads puts parameters together that the save "
+                            "kept apart, or knows a setting that the save had not. The moments are "
+                            "good: build the groups as the save did, then change their settings.",
+                    .decide = "The groups of both runs, and torch's versions.",
+                    .command = "shardwright ls CHECKPOINT param_groups"}}}},
+    {.id = "universal-not-made",
+     .example = "Invalid for universal checkpoint: /ckpt/latest_universal does not exist",
+     .patterns = {"invalid for universal checkpoint: <name>", "use universal checkpointing",
+                  "elastic checkpointing is deprecated",
+                  "parameter-alignment layout does not match"},
+     .meanings = {{{.id = "not-converted",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "this form can be loaded only after a conversion to a universal "
+                             "checkpoint, or with the options of the save",
+                    .text = "Run ds_to_universal.py on the global_stepN folder with "
+                            "global_stepN_universal as its output; it writes latest_universal "
+                            "beside that. Then load with load_universal. Or resume with the "
+                            "configuration that saved. Nothing is damaged.",
+                    .decide = "Whether a folder with _universal is there.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = "DeepSpeed"},
+    {.id = "rank-count",
+     .example = "checkpoint count 4 is different from saved mp_world_size 8",
+     .patterns = {"checkpoint count <#found_files> is different from saved mp_world_size "
+                  "<#saved_ranks>"},
+     .meanings = {{{.rule = &kMissingFile,
+                    .wrong = kDisk,
+                    .weight = 0.85,
+                    .title = "there are not as many files as the save had tensor-parallel ranks",
+                    .text = "The first number counts the files that were given, the second is what "
+                            "they say of themselves. Files of some ranks are missing, or the list "
+                            "of files is not whole.",
+                    .decide = "Which mp_rank_NN files are there.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = "DeepSpeed"},
+    {.id = "expert-file-broken",
+     .example = "Expert checkpoint file is corrupt: key 'NAME' not found in FILE",
+     .patterns = {"expert checkpoint file is corrupt: key <name> not found in",
+                  "expert checkpoint file is corrupt"},
+     .meanings = {{{.id = "expert-layout",
+                    .rule = &kMissingKey,
+                    .wrong = kDisk,
+                    .weight = 0.7,
+                    .title = "an expert's file holds another expert or another form of it",
+                    .text = "DeepSpeed writes one file per expert and looks for names with the "
+                            "expert's number. A file was renamed or copied from another run, or "
+                            "the experts were saved under the local numbers of their ranks.",
+                    .decide = "The names in the file against its own number.",
+                    .command = "shardwright ls CHECKPOINT experts"}}},
+     .loader = "DeepSpeed"},
+    {.id = "partition-elements",
+     .example = "AssertionError: Number of elements do not match: 1024 != 4096",
+     .patterns = {"number of elements do not match: <#given_elements> != <#model_elements>"},
+     .meanings = {{{.id = "one-ranks-part",
+                    .rule = &kShapeMismatch,
+                    .wrong = kLoader,
+                    .weight = 0.6,
+                    .title = "a tensor given to ZeRO-3 has another size than the parameter or its "
+                             "partition",
+                    .text = "The first number is what was given, the second what ZeRO-3 holds: the "
+                            "whole parameter or one rank's partition. A whole tensor was given "
+                            "where a partition is expected (or the other way round), or it is of "
+                            "another model.",
+                    .decide = "The ratio of the two numbers: the number of ranks speaks for it.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = "DeepSpeed"},
+    {.id = "empty-state-dict",
+     .example = "The option indicates that model state_dict is required to save or load, but model "
+                "state_dict is empty.",
+     .patterns = {"model state_dict is empty", "optim state_dict is empty"},
+     .meanings = {{{.id = "empty-state-dict",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the state dict that the program passed is empty",
+                    .text = "Nothing was read from the checkpoint into it: the file was loaded on "
+                            "rank 0 alone without broadcast_from_rank0, the weights lie one level "
+                            "deeper (under model, state_dict), or a pipeline stage has no layers.",
+                    .decide = "The keys that torch.load gave on this rank.",
+                    .command = "shardwright ls CHECKPOINT"}}}},
+    {.id = "name-not-in-model",
+     .example = "An unexpected key, NAME, exists. FQN is NAME",
+     .patterns = {"an unexpected key, <name>, exists"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the same parameter has another prefix in the state dict than in the "
+                             "model",
+                    .text = "The first name is the state dict's, the one behind FQN is the model's "
+                            "with wrappers taken out. A wrapper (DDP, torch.compile, a class of "
+                            "your own) is on one side only: pass the inner module, or rename.",
+                    .decide = "The difference of the two names.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}}},
 };
 
 }  // namespace

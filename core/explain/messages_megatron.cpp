@@ -5,6 +5,8 @@
 namespace shw {
 namespace {
 
+constexpr std::string_view kMegatronItself = "Megatron";
+
 constexpr Interpretation kFlattened = {
     .id = "flattened-optimizer",
     .wrong = kLoader,
@@ -72,8 +74,7 @@ constexpr MessageKind kMegatronMessages[] = {
      .example = "(TP, PP) mismatch after resume ...: not supported for DistributedOptimizer with "
                 "sharding type fully_sharded_model_space",
      .patterns = {"not supported for distributedoptimizer with sharding type",
-                  "is not supported for dp_zero_gather_scatter checkpoints",
-                  "unable to load optimizer from checkpoint <name>"},
+                  "is not supported for dp_zero_gather_scatter checkpoints"},
      .meanings = {{{.id = "optimizer-sharding",
                     .wrong = kLoader,
                     .weight = 0.8,
@@ -116,7 +117,8 @@ constexpr MessageKind kMegatronMessages[] = {
     {.id = "local-shape",
      .example =
          "Data shape should match `local_shape` attribute for ShardedTensor(key='NAME', ...)",
-     .patterns = {"data shape should match `local_shape` attribute for shardedtensor(key=<name>",
+     .patterns = {"mismatch between param shape <current> and local tensor shape <saved>",
+                  "data shape should match `local_shape` attribute for shardedtensor(key=<name>",
                   "data shape should match `local_shape` attribute",
                   "data dtype should match `dtype` attribute"},
      .meanings = {{{.id = "local-shape",
@@ -180,6 +182,91 @@ constexpr MessageKind kMegatronMessages[] = {
                             "other way round. Nothing was written.",
                     .decide = "The ratio of the two numbers: the tensor-parallel size speaks for "
                               "it."}}}},
+    {.id = "no-optimizer-in-file",
+     .example = "Unable to load optimizer from checkpoint FILE. Specify --no-load-optim",
+     .patterns = {"unable to load optimizer from checkpoint <name>",
+                  "unable to load rng state from checkpoint <name>"},
+     .meanings = {{{.id = "no-optimizer-state",
+                    .rule = &kHalfPair,
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the checkpoint does not hold what the run wants to resume with",
+                    .text = "A key of the optimizer or of the random numbers is not in the file: "
+                            "it was saved with --no-save-optim or --no-save-rng, converted from "
+                            "another form, or is a release of weights. Start with --finetune (or "
+                            "--no-load-optim --no-load-rng); the moments then begin anew.",
+                    .decide = "Whether the checkpoint has optimizer entries.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kMegatronItself},
+    {.id = "schedule-differs",
+     .example = "OptimizerParamScheduler: class input value 1e-05 and checkpointvalue 3e-05 for "
+                "learning rate do not match",
+     .patterns = {"optimizerparamscheduler: class input value"},
+     .meanings = {{{.id = "schedule-differs",
+                    .wrong = kLoader,
+                    .weight = 0.95,
+                    .title = "the run was started with another schedule than the checkpoint's",
+                    .text = "The first value is the run's argument, the second the checkpoint's. "
+                            "Choose: --override-opt-param-scheduler takes the arguments, "
+                            "--use-checkpoint-opt-param-scheduler the checkpoint. Nothing is "
+                            "damaged.",
+                    .decide = "Which of the two values is meant.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kMegatronItself},
+    {.id = "format-option",
+     .example = "Checkpoint format 'torch_dist' from config differs from inferred format "
+                "'fsdp_dtensor' for FOLDER.",
+     .patterns = {"from config differs from inferred format <name>",
+                  "does not support huggingface-format directories",
+                  "legacy checkpoint missing 'args' field",
+                  "from distributed checkpoint using legacy", "checkpoint versions do not match"},
+     .meanings = {{{.id = "other-format",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the folder is of another form than the run was told",
+                    .text = "Megatron has a legacy form (mp_rank_NN with args in each file), "
+                            "torch_dist, fsdp_dtensor, and bridges read Hugging Face folders: each "
+                            "has its option. The checkpoint is not in question; set the format "
+                            "that it has, or convert it.",
+                    .decide = "What the tool takes the folder for.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kMegatronItself},
+    {.id = "unknown-module-names",
+     .example = "Unexpected expert key format: NAME",
+     .patterns = {"unexpected expert key format: <name>",
+                  "failed to parse expert index from key: <name>",
+                  "invalid key <name> in megatron state_dict",
+                  "failed to convert layer name [<name>", "no mapping found for <name>"},
+     .meanings = {{{.id = "renamed",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the converter does not know this form of the names",
+                    .text = "Megatron names the same layers in several ways (experts one by one, "
+                            "grouped or stacked; a vision tower beside the decoder), by the layer "
+                            "spec of the run. This code expects another one. The tensors are not "
+                            "in question.",
+                    .decide = "Which names of one layer the checkpoint has.",
+                    .command = "shardwright ls CHECKPOINT NAME"}}},
+     .loader = kMegatronItself},
+    {.id = "list-lengths",
+     .example = "Cannot merge two lists with different lengths (2 and 1, encountered at level "
+                "optimizer)",
+     .patterns = {"cannot merge two lists with different lengths (<#first> and <#second>, "
+                  "encountered at level <name>",
+                  "cannot merge two lists with different lengths"},
+     .meanings = {{{.id = "optimizer-groups",
+                    .rule = &kOptimizerGroups,
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "a list of the checkpoint has another length than the run's",
+                    .text = "Parameter groups, chained optimizers (dense and experts) and model "
+                            "chunks of a virtual pipeline are lists. The run builds another number "
+                            "of them than the save did. Use the options of the save, or load the "
+                            "weights alone (--no-load-optim).",
+                    .decide = "The level that the message names, and the options of both runs.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kMegatronItself},
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kVllm = "vLLM or SGLang";
+constexpr std::string_view kVllm = "vLLM or SGLang", kEngines = "an inference server";
 
 constexpr Interpretation kOtherConfig = {
     .id = "config-disagrees",
@@ -47,6 +47,46 @@ constexpr Interpretation kCutOverTp = {
         "checkpoint is good.",
     .decide = "Whether it loads with one rank.",
     .command = "shardwright check CHECKPOINT"};
+
+constexpr Interpretation kNotFilled = {
+    .id = "config-disagrees",
+    .rule = &kMissingKey,
+    .wrong = kDisk,
+    .weight = 0.45,
+    .title = "config.json announces tensors that the server did not find in the files",
+    .text =
+        "The names are the server's own, with fused layers (qkv_proj, gate_up_proj), so they need "
+        "not be in the file as they stand. A file of the checkpoint is missing, the export left a "
+        "part out, config.json is of another model, or the checkpoint's names have a prefix that "
+        "the server does not map.",
+    .decide =
+        "Which part the names have in common, and whether the checkpoint has its tensors under "
+        "any prefix.",
+    .command = "shardwright check CHECKPOINT"};
+
+constexpr Interpretation kScaleMissing = {
+    .id = "quantised",
+    .rule = &kMissingKey,
+    .wrong = kDisk,
+    .weight = 0.65,
+    .title = "a quantised weight has no scale or state beside it",
+    .text =
+        "The weight is packed, and what decodes it (absmax, quant_state, "
+        "scales, zero points, the entry in the header or in config.json) was "
+        "not saved with it, or was saved under another name. Save with the "
+        "library that quantised, or load a copy in full precision.",
+    .decide = "Whether every packed weight has its companions.",
+    .command = "shardwright check CHECKPOINT"};
+
+// The tensors that a linear layer has, plain or quantised.
+bool names_a_weight(std::string_view name) {
+  for (std::string_view one :
+       {"weight", "qweight", "weight_packed", "scales", "qzeros", "weight_scale",
+        "weight_scale_inv", "w13_weight", "w2_weight", "input_scale", "bias"}) {
+    if (name == one) return true;
+  }
+  return false;
+}
 
 constexpr MessageKind kServingMessages[] = {
     {.id = kShapes,
@@ -87,13 +127,138 @@ constexpr MessageKind kServingMessages[] = {
                               "config.json.",
                     .command = "shardwright check CHECKPOINT"},
                    kPackedWeights}},
+     .accepts = [](const ErrorMessage& message) { return !is_scale_name(message.name); },
      .loader = kVllm},
     {.id = kMissingKeyForm,
      .example = "ValueError: Following weights were not initialized from checkpoint: {'NAME'}",
      .patterns = {"weights were not initialized from checkpoint: <names>",
                   "weights are not initialized from checkpoints: <names>",
                   "<before>not initialized from checkpoint"},
+     .meanings = {{kNotFilled, kPackedWeights}},
      .loader = kVllm},
+    {.id = kMissingKeyForm,
+     .example = "RuntimeError: weight NAME does not exist",
+     .patterns = {"error: weight <name> does not exist",
+                  "required but not provided tensors: <names>",
+                  "required but not provided tensors:<names>",
+                  "expected but not provided tensors: <names>", "could not find <name> in model"},
+     .meanings = {{kNotFilled, kPackedWeights}},
+     .loader = kEngines},
+    {.id = kUnexpectedKeyForm,
+     .example = "Provided but not expected tensors: {'NAME'}",
+     .patterns = {"provided but not expected tensors: <names>",
+                  "provided but not required tensors: <names>"},
+     .loader = kEngines},
+    {.id = "other-names",
+     .example = "Provided tensor names are different from those expected by the engine.",
+     .patterns = {"provided tensor names are different from those expected"},
+     .meanings = {{kNotFilled, kPackedWeights}},
+     .certainty = MessageCertainty::kThatItFailed,
+     .loader = kEngines},
+    {.id = "layer-without-data",
+     .example = "ValueError: Layer NAME has no data",
+     .patterns = {"layer <name> has no data"},
+     .meanings = {{kNotFilled, kPackedWeights}},
+     .loader = kEngines},
+    {.id = "quantised-shards-differ",
+     .example = "Detected some but not all shards of NAME are quantized. All shards of fused "
+                "layers to have the same precision.",
+     .patterns = {"detected some but not all shards of <name> are quantized",
+                  "found a different quantization schemes for <name>",
+                  "found different quantization schemes for <names>", "partially quantized"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "layers that the server fuses are quantised in part",
+                    .text = "Servers join q, k and v (or gate and up) into one tensor, so all of "
+                            "them must be quantised alike. The quantiser left one of them out, or "
+                            "modules_to_not_convert (ignore) names one of them, or names them as "
+                            "another version of the model calls them.",
+                    .decide = "The ignore list in quantization_config against the scales in the "
+                              "files.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kVllm},
+    {.id = "layer-without-weight",
+     .example = "AttributeError: 'MergedColumnParallelLinear' object has no attribute 'weight'",
+     .patterns = {"linear' object has no attribute <name>",
+                  "linear4bit' object has no attribute <name>",
+                  "embedding' object has no attribute <name>",
+                  "experts' object has no attribute <name>", "moe' object has no attribute <name>"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.7,
+                    .title = "the code asks a layer for a tensor that its quantisation does not "
+                             "have",
+                    .text = "A quantised layer holds qweight, weight_packed or w13_weight with "
+                            "scales in the place of weight, and a plain layer has no scales. The "
+                            "code path (a LoRA merge, MLA's absorbed weights, a fused kernel) "
+                            "expects the other form. The file is not in question: use a version "
+                            "or an option that knows this quantisation, or a copy in full "
+                            "precision (`shardwright convert --dequantise`).",
+                    .decide = "quantization_config in config.json, and the suffixes of this "
+                              "layer's tensors.",
+                    .command = "shardwright ls CHECKPOINT"},
+                   {.id = "other-version",
+                    .wrong = kLoader,
+                    .weight = 0.25,
+                    .title = "the library's layer has other parts than the code expects",
+                    .text = "Another version of the library renamed or removed the attribute.",
+                    .decide = "Versions of both libraries.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = [](const ErrorMessage& message) { return names_a_weight(message.name); }},
+    {.id = "kernel-sizes",
+     .example = "Failed to find a kernel that can implement the WNA16 linear layer.",
+     .patterns = {"failed to find a kernel that can implement", "`infeatures` must be divisible by",
+                  "does not have a valid thread configuration", "as marlin is not supported",
+                  "is not divisible by min_thread_"},
+     .meanings = {{{.id = "kernel-sizes",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "no kernel of this program takes a layer of these sizes",
+                    .text = "Kernels for quantised layers take sizes in multiples of 64, 128 or "
+                            "the group size, and tensor parallelism divides the layer first. The "
+                            "checkpoint is good. Use fewer tensor-parallel ranks, or another "
+                            "kernel for the same scheme (--quantization gptq or awq in the place "
+                            "of marlin).",
+                    .decide = "The sizes in the message times the tensor-parallel size: do they "
+                              "divide without it?",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kEngines},
+    {.id = "not-quantised",
+     .example = "Cannot load `gptq` weight, make sure the model is already quantized",
+     .patterns = {"make sure the model is already quantized",
+                  "did not found a `quantization_config` in <name>",
+                  "prequantized weight. expected", "model does not appear to be quantized",
+                  "does not have compressed-tensors configuration",
+                  "model quantization was not finished",
+                  "cannot find compressed-tensors target for prefix: <name>",
+                  "does not contain a quantization config"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the program was told of a quantisation that the file does not have",
+                    .text = "The option or quantization_config names a scheme, and the tensors of "
+                            "that scheme (qweight, weight_packed, scales) are not there, or are "
+                            "of another dtype. The model is in full precision, quantised in "
+                            "another way, or its config was copied from a quantised one. Leave "
+                            "the option away, or take the quantised checkpoint.",
+                    .decide = "The dtypes and suffixes in the files against quantization_config.",
+                    .command = "shardwright check CHECKPOINT"}}}},
+    {.id = "quantisation-unsupported",
+     .example = "Quant method is not yet supported: 'bitsandbytes'",
+     .patterns = {"quant method is not yet supported: <name>",
+                  "quantization with tp or pp is not supported", "base model should be a 16bit",
+                  "unsupported gguf quantization type",
+                  "quantization method <name> is not supported"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "this program does not take a checkpoint in this quantisation",
+                    .text = "The file is not damaged. Take the original in 16 bits, or decode it "
+                            "first: `shardwright convert --dequantise` writes a copy in full "
+                            "precision where it knows the scheme.",
+                    .decide = "quant_method in config.json.",
+                    .command = "shardwright info CHECKPOINT"}}}},
     {.id = "no-mtp-weights",
      .example = "ValueError: MTP speculative decoding layer 78 weights missing from checkpoint",
      .patterns = {"mtp speculative decoding layer <#layer> weights missing from checkpoint"},
@@ -112,8 +277,9 @@ constexpr MessageKind kServingMessages[] = {
     {.id = "no-weights-file",
      .example = "RuntimeError: Cannot find any model weights with `FOLDER`",
      .patterns = {"cannot find any model weights with <name>", "no safetensors found in <name>",
-                  "no safetensors weights found in <name>", "[load_safetensors] failed to open",
-                  "no checkpoint found at <name>", "directory does not contain checkpoint"},
+                  "no .safetensors files found in <name>", "no safetensors weights found in <name>",
+                  "[load_safetensors] failed to open", "no checkpoint found at <name>",
+                  "directory does not contain checkpoint"},
      .meanings = {{{.id = "other-format",
                     .wrong = kLoader,
                     .weight = 0.55,
@@ -138,7 +304,7 @@ constexpr MessageKind kServingMessages[] = {
                   "is not divisible by weight quantization block",
                   "input size is not aligned with the quantized weight shape",
                   "output size is not aligned with the quantized weight shape",
-                  "is not divisible by min_thread_"},
+                  "is not compatible with sharding on <#ranks> shards"},
      .meanings = {{{.id = "tensor-parallel",
                     .wrong = kLoader,
                     .weight = 0.9,
@@ -167,6 +333,13 @@ constexpr MessageKind kServingMessages[] = {
                               "in the files.",
                     .command = "shardwright check CHECKPOINT"}}}},
     {.id = "quantised-state-missing",
+     .example = "missing fp8 scale companion for tensor NAME",
+     .patterns = {"missing fp8 scale companion for tensor <name>",
+                  "<before>has no companion weight_scale", "missing quantization component <name>",
+                  "has no `weight_scale` tensors", "has no weight_global_scale",
+                  "has `weight_scale_2` but no `input_scale`"},
+     .meanings = {{kScaleMissing}}},
+    {.id = "quantised-state-missing",
      .example =
          "ValueError: Supplied state dict for layers.0 does not contain `bitsandbytes__*` and "
          "possibly other `quantized_stats` components.",
@@ -176,17 +349,7 @@ constexpr MessageKind kServingMessages[] = {
                   "invalid torchao safetensors metadata",
                   "blocks.shape=<saved>~scales.shape=<current>",
                   "must be divisible by <#bytes> to view"},
-     .meanings = {{{.id = "quantised",
-                    .rule = &kMissingKey,
-                    .wrong = kDisk,
-                    .weight = 0.65,
-                    .title = "a quantised weight has no scale or state beside it",
-                    .text = "The weight is packed, and what decodes it (absmax, quant_state, "
-                            "scales, zero points, the entry in the header or in config.json) was "
-                            "not saved with it, or was saved under another name. Save with the "
-                            "library that quantised, or load a copy in full precision.",
-                    .decide = "Whether every packed weight has its companions.",
-                    .command = "shardwright check CHECKPOINT"}}}},
+     .meanings = {{kScaleMissing}}},
     {.id = "lora-not-supported",
      .example = "ValueError: NAME is unsupported LoRA weight",
      .patterns = {"<before>is unsupported lora weight",
@@ -207,11 +370,12 @@ constexpr MessageKind kServingMessages[] = {
     {.id = "unknown-architecture",
      .example = "unknown model architecture: 'NAME'",
      .patterns = {"unknown model architecture: <name>",
-                  "model architectures <names> are not "
+                  "model architectures <names>~are not "
                   "supported",
-                  "model architectures <names> failed to be inspected",
+                  "model architectures <names>~failed to be inspected",
                   "model type <name> not supported", "architecture <name> not supported",
-                  "does not recognize this architecture", "model type <name> is not supported"},
+                  "does not recognize this architecture", "model type <name> is not supported",
+                  "unsupported architecture <name>"},
      .meanings = {{{.id = "older-program",
                     .wrong = kLoader,
                     .weight = 0.85,

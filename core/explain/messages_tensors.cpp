@@ -1,6 +1,7 @@
 // Messages of torch about incompatible tensors, and of models about weights that are uninitialised
 // or invalid.
 #include "core/explain/message_kinds.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
@@ -164,7 +165,7 @@ constexpr MessageKind kTensorMessages[] = {
     {.id = "not-finite",
      .example = "probability tensor contains either `inf`, `nan` or element < 0",
      .patterns = {"probability tensor contains either", "loss is nan", "found nan in",
-                  "nan detected in", "found inf in", "model output is nan"},
+                  "nans detected in", "nan detected in", "found inf in", "model output is nan"},
      .meanings = {{{.id = "not-finite",
                     .rule = &kValueStatistics,
                     .wrong = kDisk,
@@ -233,6 +234,38 @@ constexpr MessageKind kTensorMessages[] = {
                     .decide = "The name in the message.",
                     .command = "shardwright info CHECKPOINT"}}},
      .loader = "safetensors"},
+    {.id = kShapes,
+     .example = "Bad in-place call: input tensor size [2097152, 1] and output tensor size [1024, "
+                "4096] should match",
+     .patterns = {"bad in-place call: input tensor size <saved> and output tensor size <current>"},
+     .loader = kTorchItself},
+    {.id = "reshape-fails",
+     .example = "shape '[-1, 32]' is invalid for input of size 1",
+     .patterns = {"' is invalid for input of size <#elements>"},
+     .meanings = {{{.id = "wrong-weight",
+                    .rule = &kShapeMismatch,
+                    .weight = 0.5,
+                    .title = "a tensor has another number of elements than the code divides into "
+                             "that shape",
+                    .text = "The number is what the tensor holds. In a load it is as a rule a "
+                            "scale: one per tensor where one per group or per channel is expected, "
+                            "or a packed weight that is taken for a plain one.",
+                    .decide = "Which tensor the traceback reshapes, and its shape in the file.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kTorchItself},
+    {.id = "weight-dimensions",
+     .example = "RuntimeError: 'weight' must be 2-D",
+     .patterns = {"'weight' must be 2-d"},
+     .meanings = {{{.id = "not-filled",
+                    .rule = &kEmptyTensors,
+                    .weight = 0.75,
+                    .title = "the embedding is empty or flat: ZeRO-3 or FSDP holds it in parts",
+                    .text = "Under ZeRO-3 a parameter outside its module is a tensor of shape [0]. "
+                            "The model was saved without a gather (the file holds [0]), or is "
+                            "called without the engine that puts the parts together.",
+                    .decide = "The shape of the embedding in the file.",
+                    .command = "shardwright ls CHECKPOINT embed"}}},
+     .loader = kTorchItself},
 };
 
 }  // namespace

@@ -53,6 +53,20 @@ constexpr Interpretation kOrbaxPath = {
     .decide = "In which folder manifest.ocdbt, _METADATA or .zarray files lie.",
     .command = "shardwright info CHECKPOINT"};
 
+constexpr Interpretation kOrbaxOtherTree = {
+    .id = "renamed",
+    .rule = &kMissingKey,
+    .wrong = kLoader,
+    .weight = 0.7,
+    .title = "the tree that the program asks for is not the tree on disk",
+    .text =
+        "\"Template\" is the program's tree, \"structure\" the checkpoint's. Keys that are "
+        "missing, "
+        "or a list against a dict, mean a level more or less, another optimizer (optax chains are "
+        "tuples), or another version of the model's code. Restore without a template and map it.",
+    .decide = "The names of the checkpoint against the tree of the program.",
+    .command = "shardwright ls CHECKPOINT"};
+
 constexpr MessageKind kTrainerMessages[] = {
     {.id = "weights-only-checkpoint",
      .example = "Trying to restore training state but checkpoint contains only the model.",
@@ -87,6 +101,20 @@ constexpr MessageKind kTrainerMessages[] = {
                     .decide = "What the tool takes it for.",
                     .command = "shardwright info CHECKPOINT"}}},
      .loader = kLightning},
+    {.id = "lightning-deepspeed",
+     .example = "The provided path is not a valid DeepSpeed checkpoint: FILE",
+     .patterns = {"is not a valid deepspeed checkpoint: <name>"},
+     .meanings = {{{.id = "wrong-path",
+                    .wrong = kLoader,
+                    .weight = 0.85,
+                    .title = "the DeepSpeed strategy was given something that is not its folder",
+                    .text = "Under this strategy a .ckpt is a folder with latest and checkpoint/ "
+                            "in it, and that folder is ckpt_path. A file of this name was saved by "
+                            "another strategy: load it with load_state_dict, or resume with the "
+                            "strategy that saved. A path below the folder is too deep.",
+                    .decide = "Whether the path is a file or a folder, and what is in it.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLightning},
     {.id = "keras-variables",
      .example = "Layer 'NAME' expected 2 variables, but received 0 variables during loading.",
      .patterns = {"layer <name> expected <#expected_variables> variables, but received "
@@ -106,7 +134,8 @@ constexpr MessageKind kTrainerMessages[] = {
      .patterns = {"weight file containing <#saved_layers> layers into a model with "
                   "<#current_layers> layers",
                   "model expected <#current_layers> layers, found <#saved_layers> saved layers",
-                  "layer count mismatch when loading weights"},
+                  "layer count mismatch when loading weights",
+                  "into a model that has not yet been built"},
      .meanings = {{kOtherLayers, kOtherKerasForm}},
      .loader = kKeras},
     {.id = "keras-objects",
@@ -200,7 +229,7 @@ constexpr MessageKind kTrainerMessages[] = {
                   "checkpoint at <name>",
                   "error opening \"zarr\" driver", "error opening \"zarr3\" driver",
                   "manifest.ocdbt", "checkpoint structure file does not exist at <name>",
-                  "item \"<name>\" was not found in the checkpoint"},
+                  "no valid checkpoints found in <name>"},
      .meanings = {{kOrbaxUnfinished, kOrbaxPath}},
      .loader = kOrbax},
     {.id = "orbax-unfinished",
@@ -211,9 +240,12 @@ constexpr MessageKind kTrainerMessages[] = {
      .loader = kOrbax},
     {.id = "orbax-mesh",
      .example = "ValueError: cannot reshape array of size 2 into shape (1,64)",
-     .patterns = {"cannot reshape array of size <#devices> into shape",
-                  "sharding passed to jax.array~devices", "topologies do not match",
-                  "device ids <name> not found", "sharding of ~ is not compatible"},
+     .patterns = {"number of devices passed to pmapsharding",
+                  "available devices are different from the devices used to save",
+                  "topology mismatch detected",
+                  "cannot reshape array of size <#devices> into shape",
+                  "sharding passed to jax.array~devices", "device ids <name> not found",
+                  "sharding of ~ is not compatible"},
      .meanings = {{{.id = "other-world-size",
                     .wrong = kLoader,
                     .weight = 0.7,
@@ -224,6 +256,60 @@ constexpr MessageKind kTrainerMessages[] = {
                     .decide = "The number of devices of both runs.",
                     .command = "shardwright info CHECKPOINT"}}},
      .loader = kOrbax},
+    {.id = "orbax-keys",
+     .example = "ValueError: Missing 12 keys in structure path (), including: ['opt_state']",
+     .patterns = {"structure that does not match the caller template",
+                  "structure mismatch: target path",
+                  "missing <#keys> keys in structure path~including: <names>",
+                  "type mismatch at key path", "length mismatch at key path"},
+     .meanings = {{kOrbaxOtherTree}},
+     .loader = kOrbax},
+    {.id = "orbax-item",
+     .example = "Item \"params\" was not found in the checkpoint. Available items: ['default']",
+     .patterns = {"item \"<name>\" was not found in the checkpoint",
+                  "item <name> was found in the checkpoint, but could not be restored"},
+     .meanings = {{{.id = "wrong-item",
+                    .wrong = kLoader,
+                    .weight = 0.92,
+                    .title = "the program asks for another item than was saved",
+                    .text =
+                        "An Orbax step holds items by name, and the message lists those that "
+                        "are there. A save without names is the item \"default\". Ask for one "
+                        "of these (args of Composite), or without a name. Nothing is missing on "
+                        "disk.",
+                    .decide = "The list of available items.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kOrbax},
+    {.id = "orbax-no-sharding",
+     .example = "sharding passed to deserialization should be specified, concrete. Got None",
+     .patterns = {"sharding passed to deserialization should be specified"},
+     .meanings = {{{.id = "no-sharding",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the restore was not told where the arrays go",
+                    .text = "The abstract tree has no sharding (None) for an array. Give it "
+                            "shardings (construct_restore_args, sharding in ShapeDtypeStruct), or "
+                            "restore as numpy arrays. The checkpoint is not in question.",
+                    .decide = "The shardings in the tree that is passed.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kOrbax},
+    {.id = "keras-no-config",
+     .example = "Checkpoint does not contain model configuration.",
+     .patterns = {"checkpoint does not contain model configuration"},
+     .meanings = {{{.id = "weights-alone",
+                    .wrong = kLoader,
+                    .weight = 0.9,
+                    .title = "the checkpoint has weights and no architecture",
+                    .text = "It was saved with save_weights_only=True. Build the model in code and "
+                            "call load_weights.",
+                    .decide = "How it was saved.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kKeras},
+    {.id = "keras-shards",
+     .example = "KeyError: \"Key 'NAME' not found in any of the shards: [...]\"",
+     .patterns = {"key <name> not found in any of the shards"},
+     .meanings = {{kOtherLayers, kOtherKerasForm}},
+     .loader = kKeras},
 };
 
 }  // namespace

@@ -1,10 +1,23 @@
 #include "core/explain/name_clues.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
 constexpr WrongSide kUnclear = WrongSide::kEither;
+
+constexpr ClueWords kScaleWords = {"absmax",        "quant_map",    "quant_state", ".SCB",
+                                   "qweight",       "weight_scale", "_scale_inv",  ".scales",
+                                   ".biases",       ".qzeros",      "g_idx",       "weight_packed",
+                                   "channel_scale", "input_scale"};
+constexpr ClueWords kAdapterWords = {"lora_A",    "lora_B",  "lora_embedding", "lora_a.", "lora_b.",
+                                     "lora_down", "lora_up", "lokr_",          "hada_"};
+constexpr ClueWords kMtpWords = {"mtp", "nextn", ".eh_proj", ".enorm", ".hnorm"};
+constexpr ClueWords kModalityWords = {
+    "visual.", "vision_", "multi_modal_", "mm_projector", "audio_tower",
+    "image_",  "img_",    "vision.",      "audio_model",  "speech_encoder"};
+constexpr ClueWords kHeadWords = {"lm_head.", "output_layer.weight", "embed_out.weight"};
 
 constexpr NameClue kClues[] = {
     {NameList::kAny,
@@ -19,7 +32,7 @@ constexpr NameClue kClues[] = {
       .decide = "Whether any name on the list is not an _extra_state.",
       .command = "shardwright ls CHECKPOINT _extra_state"}},
     {NameList::kUnexpected,
-     {"lora_A", "lora_B", "lora_embedding"},
+     kAdapterWords,
      {.id = "adapter",
       .wrong = kLoader,
       .weight = 0.9,
@@ -28,7 +41,7 @@ constexpr NameClue kClues[] = {
       .decide = "Whether an adapter_config.json is beside it.",
       .command = "shardwright ls CHECKPOINT lora_"}},
     {NameList::kMissing,
-     {"lora_A", "lora_B", "lora_embedding"},
+     kAdapterWords,
      {.id = "adapter",
       .wrong = kLoader,
       .weight = 0.9,
@@ -38,17 +51,17 @@ constexpr NameClue kClues[] = {
       .decide = "Whether the checkpoint has any lora_ name.",
       .command = "shardwright ls CHECKPOINT lora_"}},
     {NameList::kUnexpected,
-     {"absmax", "quant_map", "quant_state", ".SCB", "qweight", "weight_scale"},
+     kScaleWords,
      {.id = "quantised",
       .wrong = kLoader,
       .weight = 0.88,
-      .title = "the checkpoint is quantised, the model is not",
-      .text = "Scales and codes are beside the weights. Load with the quantisation of the save, or "
-              "dequantise first.",
+      .title = "these layers are quantised in the checkpoint and not in the model",
+      .text = "Scales and codes are beside the weights. Load with the quantisation of the save "
+              "(for these layers too, where only some are named), or dequantise first.",
       .decide = "quantization_config in config.json.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
-     {"absmax", "quant_map", "quant_state", ".SCB", "qweight", "weight_scale"},
+     kScaleWords,
      {.id = "quantised",
       .wrong = kLoader,
       .weight = 0.88,
@@ -57,6 +70,65 @@ constexpr NameClue kClues[] = {
               "have. Load first and quantise then.",
       .decide = "quantization_config in config.json, and the dtypes of the checkpoint.",
       .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     kMtpWords,
+     {.id = "mtp-lost",
+      .rule = &kConfigAnnounces,
+      .wrong = WrongSide::kCheckpoint,
+      .weight = 0.9,
+      .title = "the layers for multi-token prediction are not in the checkpoint",
+      .text = "config.json announces them (num_nextn_predict_layers, mtp_num_hidden_layers), and "
+              "many exports and quantisers leave their tensors out. The model itself is whole: run "
+              "it without speculative decoding, or take the layers from the original.",
+      .decide = "Whether the checkpoint has names of that layer.",
+      .command = "shardwright check CHECKPOINT"}},
+    {NameList::kUnexpected,
+     kMtpWords,
+     {.id = "mtp-extra",
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "the model that loads does not build the layers for multi-token prediction",
+      .text = "The checkpoint has them, and this program (or this class) has no use for them. They "
+              "serve speculative decoding alone: the model is whole without them.",
+      .decide = "Whether every name on the list is of those layers.",
+      .command = "shardwright ls CHECKPOINT mtp"}},
+    {NameList::kMissing,
+     kModalityWords,
+     {.id = "part-missing",
+      .rule = &kMissingKey,
+      .wrong = kUnclear,
+      .weight = 0.8,
+      .title = "the part of the model for images or sound is not found in the checkpoint",
+      .text =
+          "A text-only export or fine-tune saved the language model alone, or the part is there "
+          "under another prefix: transformers moved it (visual., model.visual., vision_tower.) "
+          "between versions. If only a few of its tensors are named, a setting of config.json "
+          "builds these and the model was trained without.",
+      .decide = "Whether the checkpoint has names with the same ending: then it is the prefix.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kUnexpected,
+     kModalityWords,
+     {.id = "part-extra",
+      .wrong = kLoader,
+      .weight = 0.8,
+      .title = "the checkpoint has a part for images or sound, and the model that loads has none",
+      .text = "A program for text alone, or a class of the language model, is given a multimodal "
+              "checkpoint. Nothing is wrong on disk: use the program or the class of the whole "
+              "model. If it has the part, its names have another prefix there.",
+      .decide = "architectures in config.json against the class that loads.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kUnexpected,
+     kHeadWords,
+     {.id = "tied",
+      .rule = &kTiedWeights,
+      .wrong = kUnclear,
+      .weight = 0.8,
+      .title = "the checkpoint stores an output layer that the model ties to its embedding",
+      .text = "config.json (tie_word_embeddings, or its default) says that embedding and output "
+              "layer are one tensor, so the model has no place for a second one. If both are "
+              "equal, leave it out; if they differ, the setting is wrong.",
+      .decide = "Whether the two tensors are equal, and tie_word_embeddings.",
+      .command = "shardwright check CHECKPOINT"}},
     {NameList::kMissing,
      {"decoupled_weight_decay"},
      {.id = "older-optimizer",
@@ -120,7 +192,7 @@ constexpr NameClue kClues[] = {
       .decide = "Whether names of the model are on the list.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kAny,
-     {"experts.gate_up_proj", "experts.down_proj", "experts.gate_and_up_projs", "experts.w13"},
+     {".experts.gate_up_proj", ".experts.down_proj", ".experts.gate_and_up_projs", ".experts.w13"},
      {.id = "fused-experts",
       .wrong = kUnclear,
       .weight = 0.8,

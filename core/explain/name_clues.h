@@ -11,9 +11,10 @@
 namespace shw {
 
 enum class NameList : std::uint8_t { kMissing, kUnexpected, kAny };
+using ClueWords = std::array<std::string_view, 14>;
 struct NameClue {
   NameList list;
-  std::array<std::string_view, 6> words;  // nearly every name in the list contains one
+  ClueWords words;  // nearly every name in the list contains one
   Interpretation meaning;
 };
 // The first match is the most specific.

@@ -11,35 +11,6 @@
 using namespace shw;
 using namespace shw::test;
 
-namespace {
-
-struct Sentence {
-  std::string text, loader, form, first;
-};
-
-void check_sentences(const std::vector<Sentence>& sentences) {
-  for (const Sentence& sentence : sentences) {
-    CAPTURE(sentence.text);
-    Explanation explanation = explain(sentence.text);
-    REQUIRE_FALSE(explanation.parsed.messages.empty());
-    const MessageKind& kind = *explanation.parsed.messages[0].kind;
-    CHECK(std::string(kind.id) == sentence.form);
-    CHECK(std::string(kind.loader) == sentence.loader);
-    REQUIRE_FALSE(explanation.hypotheses.empty());
-    const Hypothesis& likeliest = explanation.hypotheses[0];
-    CHECK(likeliest.id == sentence.first);
-    CHECK_FALSE(likeliest.decide.empty());
-    CHECK(likeliest.command.rfind("shardwright ", 0) == 0);
-  }
-}
-
-struct TwoShapes {
-  std::string text, loader;
-  Extents saved, current;
-};
-
-}  // namespace
-
 TEST_CASE("explain: sentences of loaders of shards are known") {
   check_sentences({
       {"AssertionError: metadata is None", "torch.distributed.checkpoint", "no-metadata-object",
@@ -209,10 +180,10 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
       {"    assert param_data.shape == loaded_weight.shape\nAssertionError", "vLLM or SGLang",
        "weight-shape-assert", "config-disagrees"},
       {"ValueError: There is no module or parameter named 'fc.weight_scale' in LlamaForCausalLM",
-       "vLLM or SGLang", "not-in-served-model", "renamed"},
+       "", "quantisation-key", "quantised"},
       {"ValueError: Following weights were not initialized from checkpoint: "
        "{'model.layers.0.self_attn.qkv_proj.weight', 'model.norm.weight'}",
-       "vLLM or SGLang", "missing-key", "renamed"},
+       "vLLM or SGLang", "missing-key", "config-disagrees"},
       {"ValueError: Total number of attention heads (28) must be divisible by tensor parallel size "
        "(8).",
        "vLLM or SGLang", "heads-over-ranks", "tensor-parallel"},
@@ -240,7 +211,7 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
        "renamed"},
       {"ValueError: Received 2 parameters not in model: "
        "\nlanguage_model.lm_head.biases,\nlanguage_model.lm_head.scales.",
-       "MLX", "unexpected-key", "renamed"},
+       "MLX", "unexpected-key", "quantised"},
       {"ValueError: Missing 1 parameters: \nlm_head.weight.", "MLX", "missing-key", "tied"},
       {"llama_model_load: error loading model: error loading model hyperparameters: key not found "
        "in model: llama.context_length",

@@ -54,4 +54,30 @@ inline void check_cases(const std::vector<MessageCase>& cases) {
   }
 }
 
+// What a program prints: who says it, the kind of the message, and what it means first.
+struct Sentence {
+  std::string text, loader, form, first;
+};
+
+inline void check_sentences(const std::vector<Sentence>& sentences) {
+  for (const Sentence& sentence : sentences) {
+    CAPTURE(sentence.text);
+    Explanation explanation = explain(sentence.text);
+    REQUIRE_FALSE(explanation.parsed.messages.empty());
+    const MessageKind& kind = *explanation.parsed.messages[0].kind;
+    CHECK(std::string(kind.id) == sentence.form);
+    CHECK(std::string(kind.loader) == sentence.loader);
+    REQUIRE_FALSE(explanation.hypotheses.empty());
+    const Hypothesis& likeliest = explanation.hypotheses[0];
+    CHECK(likeliest.id == sentence.first);
+    CHECK_FALSE(likeliest.decide.empty());
+    CHECK(likeliest.command.rfind("shardwright ", 0) == 0);
+  }
+}
+
+struct TwoShapes {
+  std::string text, loader;
+  Extents saved, current;
+};
+
 }  // namespace shw::test

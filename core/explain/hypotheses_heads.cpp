@@ -1,0 +1,134 @@
+// Hypotheses that a tensor's name and two sizes decide: heads, position tables, an axis of length
+// one, blocks of GGUF that were not decoded.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "core/base/checked.h"
+#include "core/explain/hypotheses.h"
+#include "core/rules/rules.h"
+
+namespace shw {
+namespace {
+
+Extents without_ones(const Extents& shape) {
+  Extents rest;
+  for (std::int64_t extent : shape) {
+    if (extent != 1) rest.push_back(extent);
+  }
+  return rest;
+}
+
+// "1 + 14 x 14", "24 x 24"; empty if `rows` is neither a square nor one or two above it.
+std::string grid_text(std::int64_t rows) {
+  for (std::int64_t extra : {0, 1, 2, 5}) {
+    if (rows - extra < 4) continue;
+    const auto side =
+        static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(rows - extra))));
+    if (side * side != rows - extra) continue;
+    return (extra == 0 ? "" : fmt::format("{} + ", extra)) + fmt::format("{} x {}", side, side);
+  }
+  return "";
+}
+
+// Bytes and elements of ggml's blocks: Q4_0 to Q8_0, and the K quantisations.
+struct GgmlBlock {
+  std::int64_t elements, bytes;
+  std::string_view name;
+};
+constexpr std::array<GgmlBlock, 9> kGgmlBlocks = {{{32, 18, "Q4_0 or Q4_K"},
+                                                   {32, 20, "Q4_1"},
+                                                   {32, 22, "Q5_0 or Q5_K"},
+                                                   {32, 24, "Q5_1"},
+                                                   {32, 34, "Q8_0"},
+                                                   {256, 84, "Q2_K"},
+                                                   {256, 110, "Q3_K"},
+                                                   {256, 210, "Q6_K"},
+                                                   {32, 17, "MXFP4"}}};
+
+const GgmlBlock* block_of(const Extents& bytes, const Extents& elements) {
+  if (bytes.size() != elements.size() || bytes.empty() || bytes.back() == 0) return nullptr;
+  if (!std::equal(bytes.begin(), bytes.end() - 1, elements.begin())) return nullptr;
+  for (const GgmlBlock& block : kGgmlBlocks) {
+    if (elements.back() % block.elements != 0) continue;
+    if (elements.back() / block.elements * block.bytes == bytes.back()) return &block;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  const Extents bare = without_ones(saved);
+  if (saved.size() == current.size() || bare.empty() || bare != without_ones(current)) return;
+  Hypothesis one{"H-1", &kShapeMismatch, WrongSide::kEither, 0.92};
+  one.title = "the same elements in the same order; an axis of length 1 is on one side only";
+  one.text =
+      to_text(saved) + " and " + to_text(current) +
+      " differ in axes of length 1 alone: a scale per row with or without a second axis, a "
+      "convolution of width 1 against a linear layer, a batch axis. No element is lost or moved; "
+      "the tensor has to be reshaped at the load, or saved anew with the other shape.";
+  one.decide = "Which form the loader's own files have.";
+  one.command = "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
+}
+
+void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.position || shapes.differing.size() != 1) return;
+  const std::size_t dim = shapes.differing[0];
+  const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  Hypothesis one{"H-P", &kShapeMismatch, WrongSide::kRequest, 0.9};
+  one.title = "the table of positions is for another input size";
+  const std::string from = grid_text(saved), to = grid_text(current);
+  one.text = fmt::format("{} positions were saved and {} are asked for", saved, current);
+  if (!from.empty() && !to.empty())
+    one.text += " (" + from + " and " + to + ": another image or patch size)";
+  one.text +=
+      ". The model that loads has another image size, patch size or context length. The checkpoint "
+      "is good: build the model for the saved size, or interpolate the table.";
+  one.decide = "Image size, patch size or context length of both models.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("saved_positions", saved);
+  one.evidence.emplace_back("current_positions", current);
+  all.push_back(std::move(one));
+}
+
+void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  if (!shapes.traits.head || shapes.differing != std::vector<std::size_t>{0}) return;
+  const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  Hypothesis one{"H-C", &kShapeMismatch, WrongSide::kRequest, 0.88};
+  one.title = "the head is for another number of classes";
+  one.text = fmt::format(
+      "The checkpoint's head has {} rows, one per class, and the model that loads has {}. The "
+      "checkpoint is good. For another task leave the head out of the load and train it; for the "
+      "same task build the model with {} classes (num_labels, num_classes).",
+      saved, current, saved);
+  one.decide = "Whether the head is the only tensor that differs.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("saved_classes", saved);
+  one.evidence.emplace_back("current_classes", current);
+  all.push_back(std::move(one));
+}
+
+void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const GgmlBlock* block = block_of(shapes.message.saved, shapes.message.current);
+  if (block == nullptr) return;
+  Hypothesis one{"H-G", nullptr, WrongSide::kRequest, 0.9};
+  one.title = "the bytes of quantised blocks were taken for elements";
+  one.text = fmt::format(
+      "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is good; the loader did not "
+      "decode this tensor, because it does not know the type or was not told that the file is "
+      "GGUF.",
+      shapes.message.saved.back(), shapes.message.current.back(), block->bytes, block->elements,
+      block->name, block->elements, block->bytes);
+  one.decide = "The type that the GGUF file gives the tensor.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("type", std::string(block->name));
+  all.push_back(std::move(one));
+}
+
+}  // namespace shw
