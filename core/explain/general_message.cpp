@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/checked.h"
+#include "core/explain/general_kinds.h"
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -22,14 +23,25 @@ using WordList = std::span<const std::string_view>;
 constexpr std::string_view kFileWords[] = {"saved",    "stored",   "checkpoint", "ckpt", "in file",
                                            "got",      "loaded",   "source",     "disk", "found",
                                            "received", "provided", "actual"};
-constexpr std::string_view kLoaderWords[] = {"expect", "model",   "current",  "target", "param",
-                                             "module", "request", "required", "config", "wants"};
-constexpr std::string_view kMissingWords[] = {"missing",        "not found",      "cannot find",
-                                              "could not find", "unable to find", "not present",
-                                              "absent",         "lacks"};
-constexpr std::string_view kExtraWords[] = {"unexpected",     "unused",    "not used",
-                                            "extra ",         "unknown",   "no matching",
-                                            "matching param", "unmatched", "not in the model"};
+constexpr std::string_view kLoaderWords[] = {"expect",  "model ",   "the model", "model's",
+                                             "current", "target",   "param",     "module",
+                                             "request", "required", "config",    "wants"};
+constexpr std::string_view kMissingWords[] = {
+    "missing", "not found", "cannot find",  "could not find", "unable to find",  "not present",
+    "absent",  "lacks",     "not exist in", "missing from",   "missing examples"};
+constexpr std::string_view kExtraWords[] = {"unexpected",
+                                            "unused",
+                                            "not used",
+                                            "extra ",
+                                            "unknown",
+                                            "no matching",
+                                            "matching param",
+                                            "unmatched",
+                                            "not in the model",
+                                            "absent from the",
+                                            "not found in the model",
+                                            "not in model",
+                                            "contains none of"};
 constexpr std::string_view kAgainst[] = {
     " but ",  "mismatch",  "!=",         " vs ",     "not match",
     " into ", "different", "instead of", "divisible"};
@@ -48,9 +60,11 @@ constexpr std::string_view kWorldWords[] = {"world size",
                                             "ep_size"};
 constexpr std::string_view kPlaceWords[] = {"no checkpoint", "checkpoint",  "step path",
                                             "weights",       "global_step", "iter_"};
-constexpr std::string_view kGoneWords[] = {"not found",   "does not exist", "could not find",
-                                           "cannot find", "no such",        "no checkpoint",
-                                           "no step"};
+constexpr std::string_view kShapeWords[] = {"shape", "size", "dimension"};
+constexpr std::string_view kGoneWords[] = {
+    "not found",   "does not exist",          "could not find", "couldn't find", "can't find",
+    "cannot read", "expected sub-checkpoint", "cannot find",    "no such",       "no checkpoint",
+    "no step"};
 
 // Position of the first of the words.
 std::size_t general_find(std::string_view text, WordList words) {
@@ -240,23 +254,42 @@ constexpr MessageKind kGeneralPlace = {
                    .decide = "Whether an earlier step opens.",
                    .command = "shardwright check CHECKPOINT"}}}};
 
+// From the last "...Error:" on, or else the last lines: words of a log before it mean nothing.
+std::string_view error_sentence(std::string_view text) {
+  constexpr std::size_t kLongestSentence = 600;
+  std::size_t begin = 0;
+  for (std::string_view word : {"error: ", "exception: "}) {
+    if (std::size_t at = text.rfind(word); at != text.npos) begin = std::max(begin, at);
+  }
+  if (begin == 0 && text.size() > kLongestSentence) begin = text.size() - kLongestSentence / 2;
+  return text.substr(begin, kLongestSentence);
+}
+
 std::string first_name(std::string_view text) {
   auto names = names_in(text);
   return names.empty() ? std::string() : names.front().name;
 }
 
+// Of two shapes with one known side, the other is of the other side.
+void complete(Side& one, Side& two) {
+  auto other = [](Side side) { return side == Side::kFile ? Side::kLoader : Side::kFile; };
+  if (one == Side::kUnknown) {
+    one = other(two);
+  } else if (two == Side::kUnknown) {
+    two = other(one);
+  }
+}
+
 std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   auto shapes = shapes_in(pasted.lower);
-  // "(8)" alone is only a number in brackets.
+  // "(8)" alone is a number in brackets, and "[0, 1]" can be a list of anything.
   const bool speaks_of_shapes =
-      pasted.lower.find("shape") != std::string::npos ||
-      pasted.lower.find("size(") != std::string::npos ||
-      std::any_of(shapes.begin(), shapes.end(),
-                  [](const GeneralShape& shape) { return shape.extents.size() > 1; });
+      general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
   if (!speaks_of_shapes) return std::nullopt;
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
-    const Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
-    const Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
+    Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
+    Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
+    if (shapes.size() == 2 && one != two) complete(one, two);
     if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
     const bool file_first = one == Side::kFile;
     return ErrorMessage{&kGeneralShapes, first_name(pasted.text),
@@ -275,7 +308,7 @@ std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t mo
   const std::size_t missing = general_find(pasted.lower, kMissingWords);
   const std::size_t extra = general_find(pasted.lower, kExtraWords);
   if (missing == std::string::npos && extra == std::string::npos) return messages;
-  const MessageKind* kind = missing <= extra ? &kGeneralMissing : &kGeneralExtra;
+  const MessageKind* kind = missing < extra ? &kGeneralMissing : &kGeneralExtra;
   for (GeneralName& name : names_in(pasted.text)) {
     if (messages.size() == most) break;
     messages.push_back({kind, std::move(name.name), {}, {}});
@@ -306,8 +339,11 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
-  const bool is_gone = general_find(end.lower, kGoneWords) != std::string::npos;
-  if (is_gone && general_find(end.lower, kPlaceWords) != std::string::npos)
+  if (const MessageKind* kind = general_kind(error_sentence(end.lower)))
+    return {ErrorMessage{kind, first_name(end.text), {}, {}}};
+  const std::string_view sentence = error_sentence(end.lower);
+  const bool is_gone = general_find(sentence, kGoneWords) != sentence.npos;
+  if (is_gone && general_find(sentence, kPlaceWords) != sentence.npos)
     return {ErrorMessage{&kGeneralPlace, {}, {}, {}}};
   return {};
 }

@@ -1,6 +1,7 @@
 // Messages of training frameworks and their converters: verl, torchtune, torchtitan, axolotl,
 // unsloth.
 #include "core/explain/message_kinds.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -40,6 +41,17 @@ constexpr MessageKind kFrameworkMessages[] = {
      .example = "Shape mismatch for key 'NAME': original torch.Size([4]) vs collected "
                 "torch.Size([8])",
      .patterns = {"shape mismatch for key <name>: original <current> vs collected <saved>"},
+     .meanings = {{{.id = "replicated-concatenated",
+                    .rule = &kAxisGrown,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the merger joined the rank files otherwise than they were cut",
+                    .text = "\"Original\" is the model's shape, \"collected\" what the merger made "
+                            "of the rank files. A whole multiple means that equal copies (a tied "
+                            "or replicated tensor) were put end to end; other sizes mean padding, "
+                            "or a folder with rank files of two runs. The rank files may be good.",
+                    .decide = "The ratio of the two sizes against the number of rank files.",
+                    .command = "shardwright check CHECKPOINT"}}},
      .loader = kVerl},
     {.id = kShapes,
      .example = "rank #3 tensor NAME shape torch.Size([4096, 4096]) != torch.Size([2048, 4096])",
@@ -118,11 +130,24 @@ constexpr MessageKind kFrameworkMessages[] = {
                             "metadata do not count), or the path is a level too high or too low.",
                     .decide = "Which steps are there, and whether they are whole.",
                     .command = "shardwright info CHECKPOINT"}}}},
+    {.id = "merge-leftovers",
+     .example = "Unsloth: Extracted keys = {'NAME'} do not match!",
+     .patterns = {"unsloth: extracted keys = <names>"},
+     .meanings = {{{.id = "adapter-names",
+                    .rule = &kUnexpectedKey,
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the merge found no place for some tensors of the adapter",
+                    .text = "Nothing was merged. The adapter covers layers (routers, fused "
+                            "experts, embeddings) that this version does not merge, or its names "
+                            "have another prefix than the model's.",
+                    .decide = "What the names have in common.",
+                    .command = "shardwright ls CHECKPOINT lora"}}},
+     .loader = kUnsloth},
     {.id = "merge-counts",
      .example = "Unsloth: Saving LoRA finetune failed since # of LoRAs = 210 does not match # of "
                 "saved modules = 0.",
-     .patterns = {"# of loras = <#factors> does not match # of saved modules = <#merged>",
-                  "unsloth: extracted keys = <names>"},
+     .patterns = {"# of loras = <#factors> does not match # of saved modules = <#merged>"},
      .meanings = {{{.id = "adapter-names",
                     .rule = &kMissingKey,
                     .wrong = kLoader,

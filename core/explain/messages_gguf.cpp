@@ -46,6 +46,29 @@ constexpr Interpretation kBlocksCounted = {
     .decide = "Whether the block of the tensor is the first one behind those that are there.",
     .command = "shardwright check CHECKPOINT"};
 
+constexpr Interpretation kMtpBlock = {
+    .id = "mtp-block",
+    .wrong = kLoader,
+    .weight = 0.35,
+    .title = "the block is one for multi-token prediction, and this build takes it for another",
+    .text =
+        "Files of models with MTP layers count them in block_count and store them as the last "
+        "blocks, with other tensors than the rest. A build that does not know them asks for those "
+        "of an ordinary block.",
+    .decide = "Whether the number is the last block's, block_count - 1.",
+    .command = "shardwright ls CHECKPOINT blk"};
+constexpr Interpretation kLostInBlock = {
+    .id = "config-disagrees",
+    .rule = &kMissingKey,
+    .wrong = kDisk,
+    .weight = 0.3,
+    .title = "the file lacks one tensor of a block",
+    .text =
+        "A merge, a quantiser or an editor left it out, or the converter was made for another "
+        "form of this architecture.",
+    .decide = "Whether the blocks beside it have this tensor.",
+    .command = "shardwright ls CHECKPOINT blk"};
+
 // The first tensor of a block that llama.cpp asks for: all of the block is absent.
 bool begins_a_block(const ErrorMessage& message) {
   return message.name.starts_with("blk.") && message.name.ends_with(".attn_norm.weight");
@@ -156,6 +179,33 @@ constexpr MessageKind kGgufMessages[] = {
      .meanings = {{kBlocksCounted, kOlderLlama}},
      .accepts = begins_a_block,
      .loader = kLlama},
+    {.id = "gguf-block-tensor",
+     .example = "error loading model: missing tensor 'blk.40.ssm_conv1d.weight'",
+     .patterns = {"missing tensor <name>", "create_tensor: tensor <name> not found",
+                  "check_tensor_dims: tensor <name> not found"},
+     .meanings = {{kOlderLlama, kMtpBlock, kLostInBlock}},
+     .accepts = [](const ErrorMessage& message) { return message.name.starts_with("blk."); },
+     .loader = kLlama},
+    {.id = "gguf-adapter",
+     .example = "llama_adapter_lora_init_impl: tensor 'blk.0.attn_q.weight' has incorrect shape "
+                "(hint: maybe wrong base model?)",
+     .patterns = {"tensor <name> has incorrect shape (hint: maybe wrong base model",
+                  "tensor <name> does not exist in base model",
+                  "lora tensor <name> has unexpected suffix",
+                  "lora tensor pair for <name> is missing one component",
+                  "failed to apply lora adapter"},
+     .meanings = {{{.id = "adapter",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the adapter does not fit this GGUF model, or is not one",
+                    .text = "llama.cpp takes pairs NAME.lora_a and NAME.lora_b whose sizes are the "
+                            "base's. The adapter is for another base or another size of it, was "
+                            "trained with embeddings or whole layers (modules_to_save), or a "
+                            "model was given in the place of an adapter. Convert it with "
+                            "convert_lora_to_gguf.py against its own base.",
+                    .decide = "base_model_name_or_path in adapter_config.json.",
+                    .command = "shardwright ls CHECKPOINT"}}},
+     .loader = kLlama},
     {.id = "gguf-no-tensor",
      .example = "error loading model: missing tensor 'token_embd.weight'",
      .patterns = {"missing tensor <name>", "create_tensor: tensor <name> not found",
@@ -249,6 +299,21 @@ constexpr MessageKind kGgufMessages[] = {
                             "model of the older GGML form, which has to be converted anew.",
                     .decide = "The first bytes of the file: `head -c 16 FILE`.",
                     .command = "shardwright info CHECKPOINT"}}},
+     .loader = kLlama},
+    {.id = "gguf-convert-scale",
+     .example = "ValueError: Can not map tensor 'model.layers.0.mlp.down_proj.weight_scale_inv'",
+     .patterns = {"can not map tensor <name>", "cannot map tensor <name>",
+                  "unexpected tensor name: <name>"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kLoader,
+                    .weight = 0.88,
+                    .title = "the converter wants full precision, and this tensor is a scale",
+                    .text = "The checkpoint is quantised in a way that this version of the "
+                            "converter does not decode. Take the original in 16 bits, a later "
+                            "converter, or decode it first: `shardwright convert --dequantise`.",
+                    .decide = "quantization_config in config.json.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .accepts = [](const ErrorMessage& message) { return is_scale_name(message.name); },
      .loader = kLlama},
     {.id = "gguf-convert",
      .example = "ValueError: Can not map tensor 'NAME'",

@@ -314,6 +314,20 @@ constexpr MessageKind kHuggingFaceMessages[] = {
                     .decide = "The names of the model that the message names.",
                     .command = "shardwright ls CHECKPOINT"}}},
      .loader = kMergekit},
+    {.id = "fsdp-folder",
+     .example = "Checkpoint found at FOLDER is only supported when using PyTorch FSDP",
+     .patterns = {"checkpoint found at <name> is only supported when using pytorch fsdp"},
+     .meanings = {{{.id = "other-strategy",
+                    .wrong = kLoader,
+                    .weight = 0.93,
+                    .title = "the step was saved as FSDP shards, and this run does not use FSDP",
+                    .text = "pytorch_model_fsdp_0 holds the weights in shards. Resume with the "
+                            "FSDP configuration of the save, or join them first: `accelerate "
+                            "merge-weights`, or `shardwright convert`, which needs no Python. The "
+                            "optimizer's shards stay with FSDP.",
+                    .decide = "Whether pytorch_model_fsdp_0 is in the folder.",
+                    .command = "shardwright info CHECKPOINT"}}},
+     .loader = kTransformers},
     {.id = "not-a-path",
      .example = "Repo id must be in the form 'repo_name' or 'namespace/repo_name': 'FOLDER'",
      .patterns = {"repo id must be in the form 'repo_name' or 'namespace/repo_name': <name>",

@@ -254,7 +254,8 @@ constexpr MessageKind kMegatronMessages[] = {
                 "optimizer)",
      .patterns = {"cannot merge two lists with different lengths (<#first> and <#second>, "
                   "encountered at level <name>",
-                  "cannot merge two lists with different lengths"},
+                  "cannot merge two lists with different lengths",
+                  "expected <#run_entries> entries in state dict, but got <#saved_entries>"},
      .meanings = {{{.id = "optimizer-groups",
                     .rule = &kOptimizerGroups,
                     .wrong = kLoader,

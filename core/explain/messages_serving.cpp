@@ -78,6 +78,18 @@ constexpr Interpretation kScaleMissing = {
     .decide = "Whether every packed weight has its companions.",
     .command = "shardwright check CHECKPOINT"};
 
+constexpr Interpretation kUnknownModel = {
+    .id = "older-program",
+    .wrong = kLoader,
+    .weight = 0.85,
+    .title = "the program does not know this kind of model",
+    .text =
+        "config.json (or general.architecture in a GGUF file) names an "
+        "architecture that this version cannot build. The tensors are not in "
+        "question. Update the program, or use one that has the model.",
+    .decide = "architectures and model_type in config.json; the program's version.",
+    .command = "shardwright info CHECKPOINT"};
+
 // The tensors that a linear layer has, plain or quantised.
 bool names_a_weight(std::string_view name) {
   for (std::string_view one :
@@ -224,15 +236,62 @@ constexpr MessageKind kServingMessages[] = {
                               "divide without it?",
                     .command = "shardwright info CHECKPOINT"}}},
      .loader = kEngines},
+    {.id = "no-scheme-for-layer",
+     .example = "Unable to find matching target for NAME in the compressed-tensors config.",
+     .patterns = {"cannot find compressed-tensors target for prefix: <name>",
+                  "unable to find matching target for <name> in the compressed-tensors"},
+     .meanings = {{{.id = "quantised",
+                    .wrong = kDisk,
+                    .weight = 0.8,
+                    .title = "quantization_config says nothing of this layer",
+                    .text = "Every layer has to be under a target of a group or on the ignore "
+                            "list. The name is neither: the lists were written for the names of "
+                            "another version of the model (another prefix, layers not fused), or "
+                            "the layer was added later.",
+                    .decide = "targets and ignore in config.json against the name.",
+                    .command = "shardwright check CHECKPOINT"}}},
+     .loader = kEngines},
+    {.id = kShapes,
+     .example = "LoRA buffer shape torch.Size([16, 4096]) does not match weight shape "
+                "torch.Size([64, 4096]).",
+     .patterns = {"lora buffer shape <current> does not match weight shape <saved>"},
+     .meanings = {{{.id = "adapter",
+                    .wrong = kLoader,
+                    .weight = 0.8,
+                    .title = "the adapter's factor does not fit the buffer that the server made",
+                    .text = "The buffer has the rank (--max-lora-rank) and the sizes of the served "
+                            "model over its tensor-parallel ranks. The adapter has another rank "
+                            "than the others, or was trained on another base.",
+                    .decide = "r in adapter_config.json against the server's option.",
+                    .command = "shardwright ls CHECKPOINT lora_"}}},
+     .loader = kVllm},
+    {.id = kShapes,
+     .example = "The value updated is not the same shape as the original. Updated: (6144, 4096), "
+                "original: (3072, 4096)",
+     .patterns = {"not the same shape as the original. updated: <saved>, original: <current>"},
+     .meanings = {{kOtherConfig, kCutOverTp}},
+     .loader = kEngines},
+    {.id = "adapter-not-supported",
+     .example = "## Error: incompatible tensor shape in FOLDER: NAME",
+     .patterns = {"error: incompatible tensor shape in", "error: unsupported layer in",
+                  "error: unsupported bias target"},
+     .meanings = {{{.id = "adapter",
+                    .wrong = kLoader,
+                    .weight = 0.75,
+                    .title = "the adapter does not fit the model that is served",
+                    .text = "A factor is for a layer that this model does not have, or of another "
+                            "size: it was trained on another base, or adapts layers (embeddings, "
+                            "the head, experts) that the program does not adapt.",
+                    .decide = "base_model_name_or_path and target_modules in adapter_config.json.",
+                    .command = "shardwright ls CHECKPOINT lora_"}}},
+     .loader = kEngines},
     {.id = "not-quantised",
      .example = "Cannot load `gptq` weight, make sure the model is already quantized",
      .patterns = {"make sure the model is already quantized",
                   "did not found a `quantization_config` in <name>",
                   "prequantized weight. expected", "model does not appear to be quantized",
                   "does not have compressed-tensors configuration",
-                  "model quantization was not finished",
-                  "cannot find compressed-tensors target for prefix: <name>",
-                  "does not contain a quantization config"},
+                  "model quantization was not finished", "does not contain a quantization config"},
      .meanings = {{{.id = "quantised",
                     .wrong = kLoader,
                     .weight = 0.8,
@@ -368,6 +427,10 @@ constexpr MessageKind kServingMessages[] = {
                     .command = "shardwright ls CHECKPOINT"}}},
      .loader = kVllm},
     {.id = "unknown-architecture",
+     .example = "ERROR:hf-to-gguf:Model NAME is not supported",
+     .patterns = {"hf-to-gguf:model <name> is not supported"},
+     .meanings = {{kUnknownModel}}},
+    {.id = "unknown-architecture",
      .example = "unknown model architecture: 'NAME'",
      .patterns = {"unknown model architecture: <name>",
                   "model architectures <names>~are not "
@@ -376,15 +439,7 @@ constexpr MessageKind kServingMessages[] = {
                   "model type <name> not supported", "architecture <name> not supported",
                   "does not recognize this architecture", "model type <name> is not supported",
                   "unsupported architecture <name>"},
-     .meanings = {{{.id = "older-program",
-                    .wrong = kLoader,
-                    .weight = 0.85,
-                    .title = "the program does not know this kind of model",
-                    .text = "config.json (or general.architecture in a GGUF file) names an "
-                            "architecture that this version cannot build. The tensors are not in "
-                            "question. Update the program, or use one that has the model.",
-                    .decide = "architectures and model_type in config.json; the program's version.",
-                    .command = "shardwright info CHECKPOINT"}}}},
+     .meanings = {{kUnknownModel}}},
 };
 
 }  // namespace

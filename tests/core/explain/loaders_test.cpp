@@ -195,7 +195,7 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
        "expected 292, got 291",
        "llama.cpp", "gguf-tensor-count", "older-program"},
       {"llama_model_load: error loading model: missing tensor 'blk.0.attn_q.weight'", "llama.cpp",
-       "gguf-no-tensor", "config-disagrees"},
+       "gguf-block-tensor", "older-program"},
       {"error loading model: create_tensor: tensor 'token_embd.weight' not found", "llama.cpp",
        "gguf-no-tensor", "config-disagrees"},
       {"llama_model_load: error loading model: tensor 'blk.30.ffn_down.weight' data is not within "
@@ -204,7 +204,7 @@ TEST_CASE("explain: sentences of programs that serve a model are known") {
       {"gguf_init_from_file_impl: invalid magic characters: 'PK', expected 'GGUF'", "llama.cpp",
        "gguf-magic", "other-format"},
       {"ValueError: Can not map tensor 'model.layers.0.mlp.down_proj.weight_scale_inv'",
-       "llama.cpp", "gguf-convert", "renamed"},
+       "llama.cpp", "gguf-convert-scale", "quantised"},
       {"ValueError: Unprocessed experts: ['model.layers.0.mlp.experts.3.down_proj.weight']",
        "llama.cpp", "gguf-convert", "renamed"},
       {"ValueError: Missing tensors: ['blk.0.attn_q.weight']", "llama.cpp", "gguf-convert",

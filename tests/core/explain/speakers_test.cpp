@@ -184,3 +184,32 @@ TEST_CASE("explain: sizes that a name decides are not read as ranks") {
   CHECK(first(explain(sentence({2048}, {2048, 1}, "a.weight_scale"))) == "H-1 either");
   CHECK(first(explain(sentence({64, 36}, {64, 64}, "blk.0.attn_q.weight"))) == "H-G request");
 }
+
+TEST_CASE("explain: a sentence of an unknown program is told by its words") {
+  check_sentences({
+      {"FileExistsError: Checkpoint directory /c/1 already holds a published checkpoint.", "",
+       "already-there", "already-there"},
+      {"RuntimeError: restore resolves to /c/1, which an interrupted save left incomplete: not a "
+       "whole checkpoint",
+       "", "unfinished", "unfinished-save"},
+      {"RuntimeError: Optimizer checkpoint missing param_state for this sharding", "",
+       "optimizer-differs", "optimizer-groups"},
+      {"ValueError: Expected '/m/x' to contain .bin or .safetensors files", "", "no-weights",
+       "other-format"},
+      {"ValueError: Model is sharded, but checkpoint is not sharded.", "", "sharded-or-whole",
+       "sharded-state-dict"},
+      {"ValueError: Checkpoint shard must stay inside the model directory: ../x", "",
+       "path-outside", "path-escape"},
+      {"AssertionError: mismatch keys {'lm_head.weight'} of the state dict", "", "names-differ",
+       "renamed"},
+      {"RuntimeError: Checkpoint /m has 12 keys absent from the built model (['a.b.0.weight'])", "",
+       "unexpected-key", "renamed"},
+  });
+  // Words of a log before the error mean nothing, and neither do words of another matter.
+  CHECK(parse_error_text("optimizer missing, checkpoint not found in cache\n" +
+                         std::string(700, 'x') + "\nValueError: batch must divide by 3")
+            .messages.empty());
+  CHECK(parse_error_text("ValueError: the recipe is missing an ingredient").messages.empty());
+  CHECK(parse_error_text("ValueError: parts of the checkpoint [0, 1] are expected to be [0]")
+            .messages.empty());
+}
