@@ -83,7 +83,8 @@ std::string known_messages(bool json) {
   std::string text;
   for (auto part :
        {name_messages(), format_messages(), byte_messages(), file_messages(), megatron_messages(),
-        loader_messages(), serving_messages(), hugging_face_messages(), trainer_messages()}) {
+        loader_messages(), serving_messages(), gguf_messages(), engine_messages(),
+        diffusion_messages(), hugging_face_messages(), framework_messages(), trainer_messages()}) {
     for (const MessageKind& kind : part.first(kShown))
       text += (json ? " | " : "\n  ") + std::string(kind.example);
   }

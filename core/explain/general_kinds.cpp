@@ -24,7 +24,8 @@ struct GeneralKind {
 };
 
 constexpr GeneralKind kGeneralKinds[] = {
-    {{"must stay inside", "outside the", "escapes", "path traversal", "unsafe path"},
+    {{"must stay inside", "outside the", "escapes", "path traversal", "unsafe path",
+      "absolute path"},
      {"shard", "index", "checkpoint", "weight_map"},
      {.id = "path-outside",
       .example = "a path that leaves the folder",
@@ -80,6 +81,21 @@ constexpr GeneralKind kGeneralKinds[] = {
                              "apart.",
                      .decide = "Which tensors of the checkpoint have that name, or end alike.",
                      .command = "shardwright ls CHECKPOINT"}}}}},
+    {{"tie_word_embeddings", "tied weights", "tied embedding", "weight tying"},
+     {"but ", "not ", "mismatch", "cannot"},
+     {.id = "tie-differs",
+      .example = "a setting of tied weights that differs",
+      .meanings =
+          {{{.id = "tied",
+             .rule = &kTiedWeights,
+             .wrong = WrongSide::kEither,
+             .weight = 0.7,
+             .title = "checkpoint and program do not agree whether the output layer is tied",
+             .text = "With tie_word_embeddings embedding and output layer are one tensor, "
+                     "stored once. Set it as the checkpoint has it; if the checkpoint holds "
+                     "both and they differ, it is not tied.",
+             .decide = "Whether lm_head is in the checkpoint, and equal to the embedding.",
+             .command = "shardwright check CHECKPOINT"}}}}},
     {{"optimizer"},
      kRefusal,
      {.id = "optimizer-differs",

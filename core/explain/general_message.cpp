@@ -27,8 +27,8 @@ constexpr std::string_view kLoaderWords[] = {"expect",  "model ",   "the model",
                                              "current", "target",   "param",     "module",
                                              "request", "required", "config",    "wants"};
 constexpr std::string_view kMissingWords[] = {
-    "missing", "not found", "cannot find",  "could not find", "unable to find",  "not present",
-    "absent",  "lacks",     "not exist in", "missing from",   "missing examples"};
+    "missing", "not found", "cannot find",  "could not find", "unable to find",   "not present",
+    "absent",  "lacks",     "not exist in", "missing from",   "missing examples", "omitted"};
 constexpr std::string_view kExtraWords[] = {"unexpected",
                                             "unused",
                                             "not used",

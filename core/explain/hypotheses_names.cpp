@@ -204,9 +204,11 @@ void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypot
   Hypothesis one{"layers-missing", &kMissingFile, WrongSide::kCheckpoint, 0.8};
   one.title = fmt::format("layers {} to {} are missing as a whole", first, last);
   one.text =
-      "All names are of these layers and none is of an earlier one: the file with the later layers "
-      "is not there or was not downloaded, a pipeline stage did not save, or the configuration "
-      "asks for more layers than the model has.";
+      "All names are of these layers and none is of an earlier one. The file with the later layers "
+      "is "
+      "not there, a pipeline stage did not save, or the configuration asks for more layers than "
+      "the "
+      "model has.";
   one.decide = "Whether every file that the index names is there, and num_hidden_layers.";
   one.command = check_command();
   one.evidence.emplace_back("first_layer", first);

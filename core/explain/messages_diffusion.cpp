@@ -57,6 +57,18 @@ constexpr Interpretation kComfyLeftOut = {
     .decide = "How many names are listed, of how many.",
     .command = "shardwright ls CHECKPOINT"};
 
+constexpr Interpretation kOtherVariant = {
+    .id = "other-model",
+    .rule = &kShapeMismatch,
+    .wrong = kLoader,
+    .weight = 0.55,
+    .title = "the file is of another variant of the model than the config",
+    .text =
+        "config.json of the component gives the sizes, the file the tensors. Another number of "
+        "channels or blocks, an inpainting variant, or a file of another model was given with it.",
+    .decide = "The config of the component against the file's own model.",
+    .command = "shardwright ls CHECKPOINT NAME"};
+
 constexpr MessageKind kDiffusionMessages[] = {
     {.id = kShapes,
      .example = "Cannot load MODEL because NAME expected shape torch.Size([4]), but got "
@@ -67,6 +79,7 @@ constexpr MessageKind kDiffusionMessages[] = {
                   "<before>expected shape <current>, but got <saved>",
                   "<before>has an expected shape of: <current>, but the loaded gguf weight decodes "
                   "to shape: <saved>"},
+     .meanings = {{kOtherVariant}},
      .loader = kDiffusers},
     {.id = kShapes,
      .example = "WARNING SHAPE MISMATCH NAME WEIGHT NOT MERGED torch.Size([3072, 64]) != "
@@ -114,14 +127,13 @@ constexpr MessageKind kDiffusionMessages[] = {
      .patterns = {"vae is invalid: none", "clip input is invalid: none", "no vae weights detected",
                   "no clip/text encoder weights in checkpoint",
                   "failed to load <name> weights for this component appear to be missing",
-                  "does not contain controlnet or t2i adapter data"},
+                  "does not contain controlnet or t2i adapter data",
+                  "- tensor <name> not in model file"},
      .meanings = {{kNoComponent}}},
     {.id = kMissingKeyForm,
      .example = "clip missing: ['text_projection.weight']",
      .patterns = {"clip missing: <names>", "missing vae keys <names>", "unet missing: <names>",
-                  "missing controlnet keys: <names>",
-                  "model.cpp:<#line> - tensor <name> not in model file",
-                  "error: tensor <name> not in model file"},
+                  "missing controlnet keys: <names>"},
      .meanings = {{kComfyLeftOut}},
      .loader = kComfy},
     {.id = kUnexpectedKeyForm,

@@ -209,7 +209,15 @@ TEST_CASE("explain: a sentence of an unknown program is told by its words") {
   CHECK(parse_error_text("optimizer missing, checkpoint not found in cache\n" +
                          std::string(700, 'x') + "\nValueError: batch must divide by 3")
             .messages.empty());
-  CHECK(parse_error_text("ValueError: the recipe is missing an ingredient").messages.empty());
+  for (const char* text :
+       {"ValueError: the recipe is missing an ingredient",
+        "ValueError: weight_decay must be positive", "ValueError: optimizer must be adamw or sgd",
+        "TypeError: 'key' is not present in the batch",
+        "ValueError: The tokenizer does not support this",
+        "RuntimeError: size of the input must not be empty for this tensor"}) {
+    CAPTURE(text);
+    CHECK(parse_error_text(text).messages.empty());
+  }
   CHECK(parse_error_text("ValueError: parts of the checkpoint [0, 1] are expected to be [0]")
             .messages.empty());
 }
