@@ -10,6 +10,8 @@ using GgufDecode = void(const std::byte* block, float* elements);
 
 GgufDecode decode_gguf_q4_0, decode_gguf_q4_1, decode_gguf_q5_0, decode_gguf_q5_1, decode_gguf_q8_0,
     decode_gguf_iq4_nl, decode_gguf_mxfp4;
+// 64 elements in a block, or 128 of Q1_0.
+GgufDecode decode_gguf_nvfp4, decode_gguf_q1_0, decode_gguf_q2_0;
 // 256 elements in a block, with scales of their own for 16 or 32 of them.
 GgufDecode decode_gguf_q2_k, decode_gguf_q3_k, decode_gguf_q4_k, decode_gguf_q5_k, decode_gguf_q6_k,
     decode_gguf_q8_k, decode_gguf_iq4_xs;

@@ -69,10 +69,9 @@ void decode_gguf_iq4_nl(const std::byte* block, float* elements) {
 }
 
 void decode_gguf_mxfp4(const std::byte* block, float* elements) {
-  constexpr std::int8_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const float scale = half_of_e8m0(gguf_byte(block));
   for (unsigned i = 0; i < kElements32; ++i)
-    elements[i] = scale * static_cast<float>(kDoubled[nibble(block + 1, i)]);
+    elements[i] = scale * static_cast<float>(kGgufFp4Doubled[nibble(block + 1, i)]);
 }
 
 }  // namespace shw

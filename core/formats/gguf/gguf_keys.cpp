@@ -36,6 +36,8 @@ void add_block(std::string_view name, NamesByBlock& blocks) {
   std::uint64_t number = 0;
   const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (code != std::errc{} || end == name.data() + name.size() || *end != '.') return;
+  // Scales of NVFP4: llama.cpp loads a block without them too, as its weights are not quantised.
+  if (name.ends_with(".scale") || name.ends_with(".input_scale")) return;
   blocks[number].emplace(name.substr(static_cast<std::size_t>(end - name.data()) + 1));
 }
 

@@ -29,5 +29,8 @@ inline unsigned gguf_bit(const std::byte* mask, unsigned bit) {
 // The 16 numbers of a code of four bits (llama.cpp, kvalues_iq4nl).
 inline constexpr std::int8_t kGgufNonLinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                    1,    13,   25,  38,  53,  69,  89,  113};
+// Twice the 16 numbers of FP4 (e2m1).
+inline constexpr std::int8_t kGgufFp4Doubled[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                                    0, -1, -2, -3, -4, -6, -8, -12};
 
 }  // namespace shw

@@ -107,6 +107,8 @@ constexpr Codec kDecodedBlocks[] = {
     {"GGUF Q5_K", &kBlockReader<13>},   {"GGUF Q6_K", &kBlockReader<14>},
     {"GGUF Q8_K", &kBlockReader<15>},   {"GGUF IQ4_NL", &kBlockReader<20>},
     {"GGUF IQ4_XS", &kBlockReader<23>}, {"GGUF MXFP4", &kBlockReader<39>},
+    {"GGUF NVFP4", &kBlockReader<40>},  {"GGUF Q1_0", &kBlockReader<41>},
+    {"GGUF Q2_0", &kBlockReader<42>},
 };
 
 constexpr Codec kUnreadBlocks[] = {{"GGUF IQ2_XXS"}, {"GGUF IQ2_XS"}, {"GGUF IQ3_XXS"},
@@ -158,6 +160,9 @@ constexpr GgufType kTypes[] = {
     unread(34, "TQ1_0", 54, 7),
     unread(35, "TQ2_0", 66, 8),
     decoded(39, "MXFP4", 32, 17, decode_gguf_mxfp4, 13),
+    decoded(40, "NVFP4", 64, 36, decode_gguf_nvfp4, 14),
+    decoded(41, "Q1_0", 128, 18, decode_gguf_q1_0, 15),
+    decoded(42, "Q2_0", 64, 18, decode_gguf_q2_0, 16),
 };
 
 }  // namespace

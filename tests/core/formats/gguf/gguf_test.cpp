@@ -76,6 +76,18 @@ TEST_CASE("gguf: plain elements and blocks of every kind read as gguf-py decodes
         said.end());
 }
 
+// Made by llama-cpp-python 0.3.36: the truth is what its ggml-quants.c makes of the blocks.
+TEST_CASE("gguf: blocks of NVFP4, Q1_0 and Q2_0 read as ggml decodes them") {
+  check_truth("low_bits");
+  auto opened = open_checkpoint(kGgufData + "low_bits/ckpt");
+  CHECK(findings_above_info(**opened).empty());
+  for (const std::string type : {"NVFP4", "Q1_0", "Q2_0"}) {
+    auto tensor = (*opened)->find("blocks." + type);
+    REQUIRE(tensor.has_value());
+    CHECK((*opened)->codec((*opened)->chunks(*tensor)[0]).name == "GGUF " + type);
+  }
+}
+
 TEST_CASE("gguf: a few elements in the middle of blocks read as they do in the whole") {
   auto opened = open_checkpoint(kGgufData + "kinds/ckpt");
   REQUIRE(opened.has_value());
@@ -224,6 +236,11 @@ TEST_CASE("gguf keys: what the header announces and the file lacks is told") {
   NamedExtents less = whole;
   std::erase_if(less, [](const auto& one) { return one.first == "blk.1.ffn_up.weight"; });
   CHECK(said_of_keys(less).find("blk.1.ffn_up.weight is not there") != std::string::npos);
+  // Only weights in NVFP4 have a scale beside them.
+  NamedExtents scaled = whole;
+  scaled.push_back({"blk.0.ffn_up.scale", {1}});
+  scaled.push_back({"blk.0.ffn_up.input_scale", {1}});
+  CHECK(said_of_keys(scaled).empty());
   std::erase_if(less, [](const auto& one) { return one.first == "token_embd.weight"; });
   CHECK(said_of_keys(less).find("token_embd.weight, the table") != std::string::npos);
   // Blocks of two kinds: one has names that the other has not.
