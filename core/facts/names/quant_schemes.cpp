@@ -16,6 +16,9 @@ bool is_float8(Dtype dtype) {
          dtype == Dtype::kFloat8E4m3fnuz || dtype == Dtype::kFloat8E5m2fnuz;
 }
 
+bool is_float8(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && is_float8(dtype);
+}
 bool is_float8_or_int8(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && (is_float8(dtype) || dtype == Dtype::kInt8);
 }
@@ -127,6 +130,60 @@ Shape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion)
   return volume(companion) == weight[0] ? std::nullopt : Shape(Extents{weight[0]});
 }
 
+// Kernels pad rows to 128 and groups to 4.
+bool is_padded(ExtentsView companion, ExtentsView exact) {
+  if (companion.size() != exact.size() || exact.size() < 2) return false;
+  Extents padded(exact.begin(), exact.end());
+  std::int64_t &rows = padded[padded.size() - 2], &groups = padded.back();
+  rows = ceil_div(rows, 128) * 128;
+  groups = ceil_div(groups, 4) * 4;
+  return same(companion, padded);
+}
+Shape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
+  Extents exact = shape_of_groups(elements, group);
+  return is_padded(companion, exact) ? std::nullopt : Shape(std::move(exact));
+}
+// Two elements share a byte.
+Extents elements_of_fp4(ExtentsView weight) {
+  Extents elements(weight.begin(), weight.end());
+  elements.back() = checked_mul(elements.back(), std::int64_t{2}).value_or(0);
+  return elements;
+}
+Shape scale_of_mxfp8(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return exact_or_padded(weight, kMxGroup, companion);
+}
+Shape scale_of_mxfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
+}
+Shape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+  return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
+}
+
+bool is_mxfp8(const Checkpoint& c, TensorId weight, TensorId scale) {
+  if (c.dtype(scale) == Dtype::kUint8) return true;
+  // float8_e8m0fnu is a scale of blocks of 128 x 128 too.
+  return c.dtype(scale) == Dtype::kFloat8E8m0fnu &&
+         same(c.shape(scale), shape_of_groups(c.shape(weight), kMxGroup));
+}
+bool is_mxfp4(const Checkpoint& c, TensorId weight, TensorId scale) {
+  if (c.dtype(scale) != Dtype::kUint8 && c.dtype(scale) != Dtype::kFloat8E8m0fnu) return false;
+  const ExtentsView bytes = c.shape(weight), shape = c.shape(scale);
+  const Extents elements = elements_of_fp4(bytes);
+  if (same(shape, shape_of_groups(elements, kMxGroup))) return true;
+  // MXFP8 whose elements are stored as bytes, and NVFP4 whose scales are, are neither.
+  return !same(shape, shape_of_groups(bytes, kMxGroup)) &&
+         !same(shape, shape_of_groups(elements, kNvGroup));
+}
+bool is_nvfp4(const Checkpoint& c, TensorId weight, TensorId scale) {
+  if (is_float8(c.dtype(scale))) return true;
+  const Extents fitting = shape_of_groups(elements_of_fp4(c.shape(weight)), kNvGroup);
+  return fitting.back() > 1 && same(c.shape(scale), fitting);
+}
+bool is_float_scale(const Checkpoint& c, TensorId, TensorId scale) {
+  const Dtype dtype = c.dtype(scale);
+  return dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16;
+}
+
 using enum CompanionNeed;
 constexpr QuantCompanion kScaled[] = {
     {".weight_scale_inv|.weight_scale|.scale_weight", kAlways, true, scale_of_blocks},
@@ -143,7 +200,7 @@ constexpr QuantCompanion kPacked[] = {
     {".weight_g_idx", kAsOthers, false, nullptr},
 };
 constexpr QuantCompanion kPackedBytes[] = {
-    {".weight_scale", kAlways, true, nullptr},
+    {".weight_scale", kAlways, true, scale_of_nvfp4},
     {".weight_global_scale", kAsOthers, true, nullptr},
     {".input_global_scale", kAsOthers, true, nullptr},
 };
@@ -165,8 +222,15 @@ constexpr QuantCompanion kInt8Rows[] = {
     {".weight_format", kAsOthers, false, nullptr},
 };
 constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_blocks}};
+constexpr QuantCompanion kMxFp8[] = {
+    {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8},
+};
+// torchao takes a weight apart: NAME.weight is NAME._weight_qdata and NAME._weight_scale.
+constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale", kAlways, false, scale_of_mxfp8}};
+constexpr QuantCompanion kTorchaoScaled[] = {{"_scale", kAlways, true, scale_of_blocks}};
+constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
 constexpr QuantCompanion kTwoLevels[] = {
-    {".weight_scale", kAlways, true, nullptr},
+    {".weight_scale", kAlways, true, scale_of_nvfp4},
     {".weight_scale_2", kAlways, true, single_number},
     {".input_scale", kAsOthers, true, nullptr},
 };
@@ -180,8 +244,27 @@ constexpr QuantScheme kSchemes[] = {
      QuantForm::kNf},
     {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",
      QuantForm::kInt8Rows},
-    {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2",
-     QuantForm::kTwoLevels},
+    {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2", QuantForm::kTwoLevels,
+     is_nvfp4},
+    {"MXFP4", "modelopt", ".weight", is_bytes, kMxFp4, {}, QuantForm::kMxRows, is_mxfp4},
+    {"8-bit",
+     "fp8|compressed-tensors|modelopt|fbgemm_fp8",
+     ".weight",
+     is_bytes,
+     kScaled,
+     {},
+     QuantForm::kScaledBytes,
+     is_float_scale},
+    {"MXFP8",
+     "compressed-tensors|modelopt",
+     ".weight",
+     is_float8,
+     kMxFp8,
+     {},
+     QuantForm::kMx8,
+     is_mxfp8},
+    {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
+    {"8-bit", "torchao", "_qdata", is_float8, kTorchaoScaled, {}},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",
@@ -190,6 +273,14 @@ constexpr QuantScheme kSchemes[] = {
      {}},
     {"8-bit", "fp8|compressed-tensors", "", is_float8_or_int8, kScaledParameter, {}},
     {"packed", "compressed-tensors", ".weight_packed", is_int32, kPacked, {}, QuantForm::kPacked},
+    {"packed MXFP4",
+     "compressed-tensors",
+     ".weight_packed",
+     is_bytes,
+     kMxFp4,
+     {},
+     QuantForm::kMxRows,
+     is_mxfp4},
     {"packed FP4",
      "compressed-tensors",
      ".weight_packed",
@@ -235,27 +326,45 @@ QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weigh
   return pair;
 }
 
-// A scheme is in use if a weight has its marker, or if the config names it.
+bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId tensor) {
+  const Checkpoint& c = input.checkpoint;
+  const std::string_view fqn = c.fqn(tensor);
+  const bool has_ending =
+      fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
+  return has_ending && !parse_state_fqn(fqn) &&
+         scheme.is_weight(c.dtype(tensor), c.shape(tensor)) && !is_companion_ending(scheme, fqn);
+}
+
+// A scheme is in use if a weight has its marker, or if the config names it. A weight that only its
+// scale tells from those of another scheme counts with its own scheme; without companions, with the
+// first one that is in use.
 QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
                       const std::set<TensorId>& taken) {
   const Checkpoint& c = input.checkpoint;
   QuantFamily family{&scheme, is_said, {}, {}};
-  std::size_t marked = 0;
+  std::vector<QuantPair> without_any;
+  std::size_t marked = 0, of_others = 0;
   for (TensorId tensor : each_tensor(input)) {
-    const std::string_view fqn = c.fqn(tensor);
-    const bool has_ending =
-        fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
-    if (!has_ending || taken.contains(tensor) || parse_state_fqn(fqn) ||
-        !scheme.is_weight(c.dtype(tensor), c.shape(tensor)) || is_companion_ending(scheme, fqn))
-      continue;
-    family.pairs.push_back(pair_of(c, scheme, tensor));
-    const QuantPair& pair = family.pairs.back();
-    const bool has_marker =
-        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
+    if (taken.contains(tensor) || !can_be_weight(input, scheme, tensor)) continue;
+    QuantPair pair = pair_of(c, scheme, tensor);
     const bool has_any = std::any_of(pair.beside.begin(), pair.beside.end(),
                                      [](const auto& one) { return one.has_value(); });
+    if (scheme.is_of_scale != nullptr && !has_any) {
+      without_any.push_back(std::move(pair));
+      continue;
+    }
+    if (scheme.is_of_scale != nullptr && pair.beside[0] &&
+        !scheme.is_of_scale(c, tensor, *pair.beside[0])) {
+      ++of_others;
+      continue;
+    }
+    const bool has_marker =
+        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
     marked += has_marker && has_any ? 1 : 0;
+    family.pairs.push_back(std::move(pair));
   }
+  if (marked > 0 || (is_said && of_others == 0 && !scheme.marker.empty()))
+    std::ranges::move(without_any, std::back_inserter(family.pairs));
   if (marked == 0 && !is_said) family.pairs.clear();
   return family;
 }
@@ -289,6 +398,12 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
 }
 
 }  // namespace
+
+Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
+  Extents shape(elements.begin(), elements.end());
+  if (!shape.empty()) shape.back() = ceil_div(shape.back(), group);
+  return shape;
+}
 
 std::vector<std::string_view> alternatives_of(std::string_view text) {
   std::vector<std::string_view> parts;

@@ -41,7 +41,16 @@ enum class QuantForm {
   kNf,                // bitsandbytes, codes into a table
   kMlx,               // a scale and a bias per group
   kPacked,            // compressed-tensors, in words of 32 bits
+  kMxRows,            // FP4 in rows with a power of two per group
+  kMx8,               // FP8 with a power of two per group
+  kMxSwizzled,        // the same, with scales in the order of a GPU kernel
+  kScaledBytes,       // as kScaled, with elements of FP8 that are stored as uint8
 };
+
+// Columns that share a scale.
+inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
+// `elements` is the shape of the decoded weight.
+Extents shape_of_groups(ExtentsView elements, std::int64_t group);
 
 struct QuantScheme {
   std::string_view title;    // "FP8"
@@ -51,6 +60,9 @@ struct QuantScheme {
   std::span<const QuantCompanion> companions;
   std::string_view marker = {};  // a companion that identifies the scheme; empty: the dtype does
   QuantForm form = QuantForm::kScaled;
+  // Whether the first companion tells that a weight is of this scheme, where others have weights of
+  // such names and dtypes too. Null: every weight is.
+  bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
 };
 
 struct QuantPair {

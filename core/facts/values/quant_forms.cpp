@@ -9,109 +9,10 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/facts/values/quant_numbers.h"
+#include "core/facts/values/quant_scaled.h"
 
 namespace shw {
 namespace {
-
-using QuantFloats = Result<std::vector<float>>;
-
-// What a form is decoded from.
-struct QuantSource {
-  std::shared_ptr<const Checkpoint> checkpoint;
-  const QuantPair& pair;
-  const QuantConfig& config;
-
-  const Checkpoint& c() const { return *checkpoint; }
-  ExtentsView weight() const { return c().shape(pair.weight); }
-  std::optional<TensorId> beside(std::size_t k) const {
-    return k < pair.beside.size() ? pair.beside[k] : std::nullopt;
-  }
-  DecodedWeight result(std::string fqn, Extents shape) const {
-    DecodedWeight decoded{std::move(fqn), std::move(shape), 1, nullptr, {pair.weight}};
-    for (const auto& one : pair.beside)
-      if (one) decoded.used.push_back(*one);
-    return decoded;
-  }
-  tl::unexpected<Error> unread(std::string why) const {
-    return fail(ErrorKind::kUnsupported, std::move(why),
-                Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
-  }
-};
-
-QuantFloats all_floats(const Checkpoint& c, TensorId tensor) {
-  return floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
-}
-
-std::int64_t steps_in(std::int64_t extent, std::int64_t step) {
-  return extent / step + (extent % step != 0 ? 1 : 0);
-}
-
-// How many elements of an axis share a scale, where `scales` of them stand for all.
-std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scales,
-                                         std::optional<std::int64_t> said) {
-  if (scales < 1 || extent < 1) return std::nullopt;
-  if (said && *said > 0 && steps_in(extent, *said) == scales) return said;
-  if (scales == 1) return extent;
-  if (scales == extent) return 1;
-  if (extent % scales == 0) return extent / scales;
-  for (std::int64_t step : {128, 64, 32, 16, 256})
-    if (steps_in(extent, step) == scales) return step;
-  return std::nullopt;
-}
-
-// The step of each axis of the weight; a scale of fewer axes is for the first ones.
-std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
-  const ExtentsView weight = from.weight();
-  if (volume(scale) == 1) return copy_of(weight);
-  if (scale.size() > weight.size()) return std::nullopt;
-  Extents steps = copy_of(weight);
-  for (std::size_t d = 0; d < scale.size(); ++d) {
-    std::optional<std::int64_t> said;
-    if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size())
-      said = (*from.config.block)[d + 2 - weight.size()];
-    const auto step = step_of_axis(weight[d], scale[d], said);
-    if (!step) return std::nullopt;
-    steps[d] = *step;
-  }
-  return steps;
-}
-
-// Each element times the number of its block: FP8 and int8 with one scale, one per row, per block.
-Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion,
-                                  float divided_by) {
-  const auto scale = from.beside(companion);
-  if (!scale) return from.unread("has no scale beside it");
-  const auto steps = steps_of_scale(from, from.c().shape(*scale));
-  if (!steps)
-    return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
-                                   to_text(from.weight()), to_text(from.c().shape(*scale))));
-  DecodedWeight decoded =
-      from.result(std::string(from.c().fqn(from.pair.weight)), copy_of(from.weight()));
-  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
-                    steps = *steps,
-                    divided_by](std::int64_t first, std::int64_t count) -> QuantFloats {
-    const ExtentsView shape = checkpoint->shape(weight);
-    SHW_TRY(std::vector<float> out,
-            floats_in_box(*checkpoint, weight, rows_box(shape, first, count)));
-    SHW_TRY(std::vector<float> scales, all_floats(*checkpoint, scale));
-    Extents cells;
-    for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], steps[d]));
-    Extents at(shape.size(), 0);
-    at[0] = first;
-    for (float& element : out) {
-      std::int64_t cell = 0;
-      for (std::size_t d = 0; d < at.size(); ++d) cell = cell * cells[d] + at[d] / steps[d];
-      const float factor = scales[static_cast<std::size_t>(cell)];
-      element *= divided_by == 1.0f ? factor : factor * (1.0f / divided_by);
-      for (std::size_t d = at.size(); d-- > 0;) {
-        if (++at[d] < (d == 0 ? first + count : shape[d])) break;
-        at[d] = 0;
-      }
-    }
-    return out;
-  };
-  return decoded;
-}
 
 // MXFP4 of gpt-oss: [experts, rows, groups, 16] bytes, low halves first, a power of two per group;
 // the parameter of the model has rows and columns the other way round.
@@ -147,13 +48,16 @@ Result<DecodedWeight> mx_form(const QuantSource& from) {
   return decoded;
 }
 
-// FP4 with a scale in float8 for each group of a row and one number for all. `divides`: the one
-// number is what scales were multiplied with (compressed-tensors).
-Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
+// FP4 with a scale for each group of a row: a power of two (MXFP4), or float8 and one number for
+// all (NVFP4). `divides`: the one number is what scales were multiplied with (compressed-tensors).
+Result<DecodedWeight> fp4_rows_form(const QuantSource& from, std::optional<std::size_t> companion,
+                                    bool divides) {
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), one = from.beside(companion);
-  if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
-    return from.unread("is not a matrix of FP4 with scales of two levels");
+  const auto scale = from.beside(0), one = companion ? from.beside(*companion) : std::nullopt;
+  const bool has_levels = !companion || (one && volume(from.c().shape(*one)) == 1);
+  if (!scale || !has_levels || shape.size() != 2)
+    return from.unread(companion ? "is not a matrix of FP4 with scales of two levels"
+                                 : "is not a matrix of FP4 with a scale for each group");
   const ExtentsView scale_shape = from.c().shape(*scale);
   const std::int64_t columns = shape[1] * 2;
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
@@ -161,14 +65,16 @@ Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t compan
     return from.unread("has scales that do not fit its rows");
   const std::string fqn = from.pair.stem + ".weight";
   DecodedWeight decoded = from.result(fqn, {shape[0], columns});
-  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
-                    one = *one, columns,
-                    divides](std::int64_t first, std::int64_t count) -> QuantFloats {
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, one,
+                    columns, divides](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
     SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> scales,
-            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
-    SHW_TRY(std::vector<float> global, all_floats(c, one));
+            scales_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+    std::vector<float> global{1.0f};
+    if (one) {
+      SHW_TRY(global, all_floats(c, *one));
+    }
     const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
     std::vector<float> out(bytes.size() * 2);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -416,7 +322,7 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
 Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoint,
                                      const QuantFamily& family, const QuantPair& pair,
                                      const QuantConfig& config) {
-  const QuantSource from{std::move(checkpoint), pair, config};
+  const QuantSource from{std::move(checkpoint), pair, config, family.is_said};
   // So that no extent, times the numbers in a word, leaves 64 bits, and none is 0.
   constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
   const auto elements = volume(from.weight());
@@ -430,9 +336,17 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kMx:
       return mx_form(from);
     case QuantForm::kTwoLevels:
-      return two_level_form(from, 1, false);
+      return fp4_rows_form(from, 1, false);
     case QuantForm::kTwoLevelsDivided:
-      return two_level_form(from, 1, true);
+      return fp4_rows_form(from, 1, true);
+    case QuantForm::kMxRows:
+      return fp4_rows_form(from, std::nullopt, false);
+    case QuantForm::kMx8:
+      return mx8_form(from);
+    case QuantForm::kMxSwizzled:
+      return from.unread("has scales in the order of a GPU kernel, which is not decoded");
+    case QuantForm::kScaledBytes:
+      return scaled_bytes_form(from);
     case QuantForm::kGrouped:
       return grouped_form(from);
     case QuantForm::kNf:

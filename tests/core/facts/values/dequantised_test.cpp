@@ -1,8 +1,11 @@
 // Quantised weights in the forms that libraries write (tests/data/quantised). The truth is what the
-// formula of each form makes of them; of MXFP4, what transformers' own decoder does.
+// formula of each form makes of them; of MXFP4, what transformers' own decoder does, and of
+// mxfp8 and mxfp4_packed, that of compressed-tensors 0.20.
 #include "core/facts/values/dequantised.h"
 
 #include <doctest/doctest.h>
+
+#include <cstring>
 
 #include "core/fixtures.h"
 #include "core/formats/items.h"
@@ -15,8 +18,8 @@ using namespace shw;
 using namespace shw::test;
 
 TEST_CASE("dequantised: every form reads as its formula makes it") {
-  for (const std::string name :
-       {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "mlx", "packed"}) {
+  for (const std::string name : {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8",
+                                 "nvfp4", "mlx", "packed", "mxfp8", "mxfp4_packed"}) {
     CAPTURE(name);
     const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
     auto stored = open_checkpoint(folder + "/ckpt");
@@ -59,6 +62,35 @@ TEST_CASE("dequantised: a checkpoint without quantised weights is refused") {
   auto checkpoint = dequantised(*stored, nullptr);
   REQUIRE_FALSE(checkpoint.has_value());
   CHECK(checkpoint.error().kind == ErrorKind::kUnsupported);
+}
+
+TEST_CASE("dequantised: bytes are FP8 where config.json says so, and stay where none does") {
+  const std::string header =
+      R"({"a.weight":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
+      R"("a.weight_scale":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}})";
+  // 1, -1, 448 and the least number; scales 1 and 2.
+  const std::string bytes("\x38\xB8\x7E\x01\x00\x00\x80\x3F\x00\x00\x00\x40", 12);
+  const Bytes file = to_bytes(little(header.size(), 8) + header + bytes);
+  for (const std::string method : {"fp8", "modelopt", "compressed-tensors", ""}) {
+    CAPTURE(method);
+    const Bytes config =
+        to_bytes(R"({"quantization_config":{"quant_method":")" + method + R"("}})");
+    auto stored = open_checkpoint(
+        memory_directory("m", {{"model.safetensors", file}, {"config.json", config}}));
+    REQUIRE(stored.has_value());
+    auto checkpoint = dequantised(*stored, nullptr);
+    REQUIRE(checkpoint.has_value() == !method.empty());
+    if (!checkpoint) continue;
+    auto read = read_tensor(**checkpoint, *(*checkpoint)->find("a.weight"));
+    REQUIRE(read.has_value());
+    float numbers[4] = {};
+    REQUIRE(read->bytes.size() == sizeof numbers);
+    std::memcpy(numbers, read->bytes.data(), sizeof numbers);
+    CHECK(numbers[0] == 1.0f);
+    CHECK(numbers[1] == -1.0f);
+    CHECK(numbers[2] == 896.0f);
+    CHECK(numbers[3] == 2.0f / 512);
+  }
 }
 
 TEST_CASE("dequantised: companions that do not fit leave the weight as it is stored") {

@@ -48,6 +48,15 @@ const std::vector<Quantised>& quantised_modules() {
       {"MXFP4",
        R"({"quant_method": "mxfp4"})",
        {{"_blocks", {"U8", {2, 8, 3, 16}}}, {"_scales", {"U8", {2, 8, 3}}}}},
+      {"MXFP8",
+       R"({"quant_method": "compressed-tensors", "format": "mxfp8-quantized"})",
+       {{".weight", {"F8_E4M3", {10, 80}}}, {".weight_scale", {"U8", {10, 3}}}}},
+      {"packed MXFP4",
+       R"({"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized"})",
+       {{".weight_packed", {"U8", {10, 32}}}, {".weight_scale", {"U8", {10, 2}}}}},
+      {"FP8 stored as uint8",
+       R"({"quant_method": "modelopt"})",
+       {{".weight", {"U8", {10, 64}}}, {".weight_scale", {"F32", {10, 1}}}}},
       {"NVFP4",
        R"({"quant_method": "modelopt"})",
        {{".weight", {"U8", {8, 8}}},
@@ -119,6 +128,38 @@ TEST_CASE("quantised pairs: a scale of other blocks is reported with both shapes
   tensors["model.layers.1.up_proj.weight_scale_inv"].shape = {2, 2};
   CHECK(all_causes(checked_quantised(tensors, module), "quantised-pairs").find("[3, 2]") !=
         std::string::npos);
+}
+
+TEST_CASE("quantised pairs: scales of MXFP8 and NVFP4 are one for 32 and for 16 columns") {
+  const std::string scale = "model.layers.1.up_proj.weight_scale";
+  for (const Quantised& module : quantised_modules()) {
+    const std::string scheme = module.scheme;
+    if (scheme != "MXFP8" && scheme != "packed MXFP4" && scheme != "NVFP4") continue;
+    INFO(scheme);
+    NamedTensors tensors = four_layers(module);
+    tensors[scale].shape.back() += 1;
+    const CheckReport report = checked_quantised(tensors, module);
+    const Finding* finding = find(report, "quantised-pairs");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects == std::vector<std::string>{scale});
+    // Rows to 128 and groups to 4, as kernels ask for them.
+    tensors[scale].shape = {128, 4};
+    CHECK(all_causes(checked_quantised(tensors, module), "quantised-pairs") == "");
+  }
+}
+
+TEST_CASE("quantised pairs: uint8 with a scale of FP8 is not NVFP4") {
+  const Extents per_tensor, per_channel{256, 1}, per_block{2, 2};
+  for (const auto& shape : {per_tensor, per_channel, per_block}) {
+    NamedTensors tensors;
+    for (int i = 0; i < 4; ++i) {
+      const std::string module = fmt::format("model.layers.{}.up_proj", i);
+      tensors[module + ".weight"] = {"U8", {256, 256}};
+      tensors[module + ".weight_scale"] = {"F32", shape};
+    }
+    CHECK(all_causes(checked_quantised(tensors, {"", R"({"quant_method": "modelopt"})", {}}),
+                     "quantised-pairs") == "");
+  }
 }
 
 TEST_CASE("quantised pairs: a weight that is a float again is reported") {

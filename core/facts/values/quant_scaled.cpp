@@ -1,0 +1,157 @@
+#include "core/facts/values/quant_scaled.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/tensor/convert.h"
+
+namespace shw {
+namespace {
+
+// How many elements of an axis share a scale, where `scales` of them stand for all.
+std::optional<std::int64_t> step_of_axis(std::int64_t extent, std::int64_t scales,
+                                         std::optional<std::int64_t> said) {
+  if (scales < 1 || extent < 1) return std::nullopt;
+  if (said && *said > 0 && steps_in(extent, *said) == scales) return said;
+  if (scales == 1) return extent;
+  if (scales == extent) return 1;
+  if (extent % scales == 0) return extent / scales;
+  for (std::int64_t step : {128, 64, 32, 16, 256})
+    if (steps_in(extent, step) == scales) return step;
+  return std::nullopt;
+}
+
+// The step of each axis of the weight; a scale of fewer axes is for the first ones.
+std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
+  const ExtentsView weight = from.weight();
+  if (volume(scale) == 1) return copy_of(weight);
+  if (scale.size() > weight.size()) return std::nullopt;
+  Extents steps = copy_of(weight);
+  for (std::size_t d = 0; d < scale.size(); ++d) {
+    std::optional<std::int64_t> said;
+    if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size())
+      said = (*from.config.block)[d + 2 - weight.size()];
+    const auto step = step_of_axis(weight[d], scale[d], said);
+    if (!step) return std::nullopt;
+    steps[d] = *step;
+  }
+  return steps;
+}
+
+// Weights are floats, or bytes that are E4M3.
+QuantFloats elements_in(const Checkpoint& c, TensorId weight, const Box& box, bool as_bytes) {
+  if (!as_bytes) return floats_in_box(c, weight, box);
+  SHW_TRY(const Bytes codes, bytes_in_box(c, weight, box));
+  std::vector<float> out(codes.size());
+  std::ranges::transform(codes, out.begin(), [](std::byte code) {
+    return from_narrow<kE4m3fnForm>(std::to_integer<std::uint32_t>(code));
+  });
+  return out;
+}
+
+struct ScaledWeight {
+  TensorId weight{}, scale{};
+  Extents steps;  // elements per scale along each axis of the weight
+  float divided_by = 1.0f;
+  bool as_bytes = false;
+};
+
+// Rows [first, first + count), each element times the scale of its block.
+QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int64_t first,
+                        std::int64_t count) {
+  const ExtentsView shape = c.shape(from.weight);
+  SHW_TRY(std::vector<float> out,
+          elements_in(c, from.weight, rows_box(shape, first, count), from.as_bytes));
+  SHW_TRY(const std::vector<float> scales,
+          scales_in_box(c, from.scale, whole(copy_of(c.shape(from.scale)))));
+  Extents cells;
+  for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], from.steps[d]));
+  Extents at(shape.size(), 0);
+  at[0] = first;
+  for (float& element : out) {
+    std::int64_t cell = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) cell = cell * cells[d] + at[d] / from.steps[d];
+    const float factor = scales[static_cast<std::size_t>(cell)];
+    element *= from.divided_by == 1.0f ? factor : factor * (1.0f / from.divided_by);
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < (d == 0 ? first + count : shape[d])) break;
+      at[d] = 0;
+    }
+  }
+  return out;
+}
+
+// "0._weight_qdata" of torchao is "0.weight" of the model.
+std::string decoded_name(const QuantSource& from) {
+  const std::string fqn(from.c().fqn(from.pair.weight));
+  const std::size_t dot = from.pair.stem.rfind('.') + 1;
+  const bool is_of_torchao =
+      fqn.ends_with("_qdata") && std::string_view(from.pair.stem).substr(dot).starts_with('_');
+  if (!is_of_torchao) return fqn;
+  return from.pair.stem.substr(0, dot) + from.pair.stem.substr(dot + 1);
+}
+
+DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
+  DecodedWeight decoded = from.result(decoded_name(from), copy_of(from.weight()));
+  decoded.decode = [checkpoint = from.checkpoint, scaled = std::move(scaled)](std::int64_t first,
+                                                                              std::int64_t count) {
+    return scaled_rows(*checkpoint, scaled, first, count);
+  };
+  return decoded;
+}
+
+Result<ScaledWeight> scaled_by(const QuantSource& from, std::size_t companion) {
+  const auto scale = from.beside(companion);
+  if (!scale) return from.unread("has no scale beside it");
+  auto steps = steps_of_scale(from, from.c().shape(*scale));
+  if (!steps)
+    return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
+                                   to_text(from.weight()), to_text(from.c().shape(*scale))));
+  return ScaledWeight{from.pair.weight, *scale, std::move(*steps)};
+}
+
+}  // namespace
+
+Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
+                                         const Box& box) {
+  if (checkpoint.dtype(scale) != Dtype::kUint8) return floats_in_box(checkpoint, scale, box);
+  SHW_TRY(const Bytes codes, bytes_in_box(checkpoint, scale, box));
+  std::vector<float> out(codes.size());
+  std::ranges::transform(codes, out.begin(), [](std::byte code) {
+    return from_narrow<kE8m0Form>(std::to_integer<std::uint32_t>(code));
+  });
+  return out;
+}
+
+Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion,
+                                  float divided_by) {
+  SHW_TRY(ScaledWeight scaled, scaled_by(from, companion));
+  scaled.divided_by = divided_by;
+  return scaled_weight(from, std::move(scaled));
+}
+
+Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
+  if (!from.is_said)
+    return from.unread(
+        "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
+  SHW_TRY(ScaledWeight scaled, scaled_by(from, 0));
+  scaled.as_bytes = true;
+  return scaled_weight(from, std::move(scaled));
+}
+
+Result<DecodedWeight> mx8_form(const QuantSource& from) {
+  const ExtentsView weight = from.weight();
+  const auto scale = from.beside(0);
+  if (!scale) return from.unread("has no scale beside it");
+  const Extents expected = shape_of_groups(weight, kMxGroup);
+  if (!same(from.c().shape(*scale), expected))
+    return from.unread(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",
+                                   to_text(weight), to_text(from.c().shape(*scale)),
+                                   to_text(expected), kMxGroup));
+  ScaledWeight scaled{from.pair.weight, *scale, Extents(weight.size(), 1)};
+  scaled.steps.back() = kMxGroup;
+  return scaled_weight(from, std::move(scaled));
+}
+
+}  // namespace shw

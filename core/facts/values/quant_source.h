@@ -1,0 +1,46 @@
+// What the forms of quant_forms.cpp are decoded from.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "core/facts/values/quant_forms.h"
+#include "core/facts/values/quant_numbers.h"
+
+namespace shw {
+
+using QuantFloats = Result<std::vector<float>>;
+
+// What a form is decoded from.
+struct QuantSource {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  const QuantPair& pair;
+  const QuantConfig& config;
+  bool is_said = false;  // config.json names the scheme
+
+  const Checkpoint& c() const { return *checkpoint; }
+  ExtentsView weight() const { return c().shape(pair.weight); }
+  std::optional<TensorId> beside(std::size_t k) const {
+    return k < pair.beside.size() ? pair.beside[k] : std::nullopt;
+  }
+  DecodedWeight result(std::string fqn, Extents shape) const {
+    DecodedWeight decoded{std::move(fqn), std::move(shape), 1, nullptr, {pair.weight}};
+    for (const auto& one : pair.beside)
+      if (one) decoded.used.push_back(*one);
+    return decoded;
+  }
+  tl::unexpected<Error> unread(std::string why) const {
+    return fail(ErrorKind::kUnsupported, std::move(why),
+                Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
+  }
+};
+
+inline QuantFloats all_floats(const Checkpoint& c, TensorId tensor) {
+  return floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
+}
+
+inline std::int64_t steps_in(std::int64_t extent, std::int64_t step) {
+  return extent / step + (extent % step != 0 ? 1 : 0);
+}
+
+}  // namespace shw
