@@ -80,6 +80,7 @@ struct FoundFiles {
   std::optional<Finding> finding = {};      // why it is not usable
   std::vector<std::string> adapters = {};   // adapter files beside a model
   std::vector<std::string> variants = {};   // other forms of the model
+  std::vector<std::string> steps = {};      // earlier steps of a training
   std::vector<std::string> not_there = {};  // files named by the index that are missing
 };
 
@@ -100,6 +101,7 @@ Result<FoundFiles> find_files(const Directory& directory) {
   found.adapters = take_adapters(found.paths);
   found.index_path = find_safetensors_index(directory);
   if (!found.index_path) {
+    found.steps = take_steps(found.paths);
     found.variants = take_variants(found.paths, directory);
     return found;
   }
@@ -456,6 +458,7 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors(
   if (!found.adapters.empty()) builder.add_finding(beside_model(found.adapters));
   if (!found.variants.empty())
     builder.add_finding(variants_beside(found.variants, found.paths.front()));
+  if (!found.steps.empty()) builder.add_finding(steps_beside(found.steps, found.paths.front()));
   std::shared_ptr<const Checkpoint> checkpoint;
   if (!is_cancelled(progress)) checkpoint = builder.finish(progress);
   if (!is_cancelled(progress)) return checkpoint;

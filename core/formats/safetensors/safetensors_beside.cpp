@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
+#include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/common/read_note.h"
 #include "core/formats/safetensors/safetensors_names.h"
@@ -83,6 +85,42 @@ Finding beside_model(const std::vector<std::string>& adapters) {
           some_of(adapters), adapters.size() == 1 ? "lies" : "lie",
           adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
   finding.evidence = {{"adapters", adapters}};
+  return finding;
+}
+
+std::vector<std::string> take_steps(std::vector<std::string>& paths) {
+  constexpr auto kFinal =
+      std::to_array<std::string_view>({"adapters.safetensors", "final_adapters.safetensors"});
+  constexpr std::string_view kStepEnding = "_adapters.safetensors";
+  auto is_step = [&](const std::string& path) {
+    if (!path.ends_with(kStepEnding) || path.size() == kStepEnding.size()) return false;
+    const std::string_view number =
+        std::string_view(path).substr(0, path.size() - kStepEnding.size());
+    return number.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  auto is_final = [&](const std::string& path) {
+    return std::ranges::find(kFinal, path) != kFinal.end();
+  };
+  std::vector<std::string> steps;
+  std::ranges::copy_if(paths, std::back_inserter(steps), is_step);
+  std::ranges::sort(steps, natural_less);
+  if (std::ranges::none_of(paths, is_final) && !steps.empty()) steps.pop_back();
+  std::erase_if(paths, [&](const std::string& path) {
+    return std::ranges::find(steps, path) != steps.end();
+  });
+  return steps;
+}
+
+Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened) {
+  Finding finding = bad_record(
+      steps.front(),
+      fmt::format("Opened {}, the newest adapters of this training. Not looked at: {}, {} of it. "
+                  "A path to {} opens {}.",
+                  opened, some_of(steps), steps.size() == 1 ? "an earlier step" : "earlier steps",
+                  steps.size() == 1 ? "it" : "one of them", steps.size() == 1 ? "it" : "that one"));
+  finding.severity = Severity::kInfo;
+  finding.subjects = steps;
+  finding.evidence = {{"opened", opened}, {"left_aside", static_cast<std::int64_t>(steps.size())}};
   return finding;
 }
 

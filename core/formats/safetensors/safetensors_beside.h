@@ -1,4 +1,5 @@
-// Several models in one folder: an adapter beside its model, or one model in two forms.
+// Several models in one folder: an adapter beside its model, one model in two forms, or the steps
+// of a training.
 #pragma once
 
 #include <optional>
@@ -24,5 +25,10 @@ std::optional<Error> find_other_models(const Directory& directory,
 // consolidated.safetensors.
 std::vector<std::string> take_variants(std::vector<std::string>& paths, const Directory& directory);
 Finding variants_beside(const std::vector<std::string>& variants, const std::string& opened);
+
+// Removes steps of mlx-lm's training ("0000100_adapters.safetensors") beside the final adapters;
+// where those are not there, all steps but the newest.
+std::vector<std::string> take_steps(std::vector<std::string>& paths);
+Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened);
 
 }  // namespace shw
