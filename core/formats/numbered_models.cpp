@@ -7,6 +7,8 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/read_note.h"
+#include "core/formats/common/top_file.h"
+#include "core/formats/common/trainer_names.h"
 #include "core/formats/joined_folders.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
@@ -70,6 +72,25 @@ OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& ar
     return CheckpointBuilder::with_finding(*joined, told_models(files));
   }
   return std::shared_ptr<const Checkpoint>();
+}
+
+OpenedCheckpoint open_state_of_models(const std::shared_ptr<const Directory>& around,
+                                      const DirectoryLook& look, Progress* progress) {
+  const bool has_second =
+      std::any_of(kNumberedNames.begin(), kNumberedNames.end(), [&](const NumberedNames& names) {
+        const std::string second = fmt::format("{}_1{}", names.stem, names.ending);
+        return look.entry(second).kind == EntryKind::kFile;
+      });
+  if (!has_second) return std::shared_ptr<const Checkpoint>();
+  SHW_TRY(auto entries, look.entries());
+  bool has_state = false, has_index = false;
+  for (const Entry& entry : entries) {
+    if (!is_top_file(entry)) continue;
+    has_state = has_state || trainer_file(entry.path) != TrainerFile::kNone;
+    has_index = has_index || entry.path.ends_with(".index.json");
+  }
+  if (!has_state || has_index) return std::shared_ptr<const Checkpoint>();
+  return open_numbered_models(around, entries, progress);
 }
 
 }  // namespace shw

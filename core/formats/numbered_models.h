@@ -14,4 +14,9 @@ namespace shw {
 OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& around,
                                       std::span<const Entry> entries, Progress* progress);
 
+// The same where what accelerate saves beside models (optimizer.bin, random_states_0.pkl) and no
+// index says that each file is a model, whatever names its tensors have; null elsewhere.
+OpenedCheckpoint open_state_of_models(const std::shared_ptr<const Directory>& around,
+                                      const DirectoryLook& look, Progress* progress);
+
 }  // namespace shw

@@ -12,6 +12,7 @@
 #include "core/formats/folder_below.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/joined_folders.h"
+#include "core/formats/module_list.h"
 #include "core/formats/numbered_models.h"
 #include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
@@ -257,10 +258,11 @@ OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
 
 // Opens the newest step or the joined parts below a folder; null if there are
 // neither.
-OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
-                            const DirectoryLook& look, Rows rows, Progress* progress) {
+OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& around,
+                                    const DirectoryLook& look, Rows rows, Progress* progress) {
   SHW_TRY(auto entries, look.entries());
-  const auto parts = folder_parts(entries, rows);
+  auto parts = module_parts(look, entries, rows);
+  if (parts.size() < 2) parts = folder_parts(entries, rows);
   if (!parts.empty()) return open_parts(around, {}, parts, rows, progress);
   SHW_TRY(auto chosen, chosen_step(look, rows));
   std::shared_ptr<const Directory> inside;
@@ -273,6 +275,13 @@ OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
   auto opened = open_checkpoint(inside, progress, rows);
   if (!opened) return step_error(std::move(opened).error(), *chosen);
   return CheckpointBuilder::with_finding(**opened, told_chosen(*chosen));
+}
+
+OpenedCheckpoint open_below(const std::shared_ptr<const Directory>& around,
+                            const DirectoryLook& look, Rows rows, Progress* progress) {
+  SHW_TRY(auto opened, open_step_or_parts(around, look, rows, progress));
+  if (opened == nullptr) return opened;
+  return with_module_findings(std::move(opened), look, rows);
 }
 
 // Files of training above its steps (scheduler.pt, rng_state.pth) are not models.
@@ -302,9 +311,11 @@ OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
                               Rows rows, Progress* progress) {
   if (look.entry("modules.json").kind != EntryKind::kFile) return opened;
   SHW_TRY(auto entries, look.entries());
-  const auto modules = module_parts(entries, rows);
-  if (modules.empty()) return opened;
-  return open_parts(around, {{std::move(opened), "", ""}}, modules, rows, progress);
+  const auto modules = module_parts(look, entries, rows);
+  if (!modules.empty()) {
+    SHW_TRY(opened, open_parts(around, {{std::move(opened), "", ""}}, modules, rows, progress));
+  }
+  return with_module_findings(std::move(opened), look, rows);
 }
 
 std::pair<std::string, std::string> split(std::string path) {
@@ -321,6 +332,8 @@ OpenedCheckpoint open_checkpoint(std::shared_ptr<const Directory> directory, Pro
   DirectoryLook look(*directory);
   SHW_TRY(auto pipeline, open_pipeline(directory, look, rows, progress));
   if (pipeline != nullptr) return pipeline;
+  SHW_TRY(auto saved, open_state_of_models(directory, look, progress));
+  if (saved != nullptr) return saved;
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));

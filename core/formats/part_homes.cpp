@@ -43,6 +43,13 @@ std::set<std::string> folders_of_parts(const Checkpoint& source) {
   return folders;
 }
 
+// A Router has all its weights in folders.
+bool has_weights_at_top(const Checkpoint& source) {
+  return std::ranges::any_of(source.files(), [](const FileRow& file) {
+    return file.referenced && file.path.find('/') == std::string::npos;
+  });
+}
+
 }  // namespace
 
 std::string name_in_file(const OutputTensor& tensor, const PartHome& home) {
@@ -73,7 +80,7 @@ PartHomes part_homes(const Outputs& outputs) {
     at_top += home == top ? 1 : 0;
     found.of_tensor.push_back(home);
   }
-  const bool fits = is_pipeline ? at_top == 0 : at_top > 0;
+  const bool fits = is_pipeline || !has_weights_at_top(*source) ? at_top == 0 : at_top > 0;
   return top > 0 && fits ? found : all_at_the_top(outputs);
 }
 

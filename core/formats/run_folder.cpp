@@ -221,19 +221,4 @@ std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
   return parts;
 }
 
-std::vector<FolderPart> module_parts(std::span<const Entry> entries,
-                                     std::span<const FormatRow> rows) {
-  std::vector<FolderPart> parts;
-  const bool has_modules = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-    return entry.path == "modules.json";
-  });
-  if (!has_modules) return parts;
-  for (const std::string& folder : folders_with_checkpoints(entries, rows)) {
-    if (folder.find('/') == std::string::npos && !folder.empty() && folder.front() >= '0' &&
-        folder.front() <= '9')
-      parts.push_back({folder, folder + "."});
-  }
-  return parts;
-}
-
 }  // namespace shw

@@ -35,8 +35,5 @@ struct FolderPart {
 // Empty where the folders are not the parts of one model.
 std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
                                      std::span<const FormatRow> rows);
-// Folders beside a model at the top that its modules.json lists.
-std::vector<FolderPart> module_parts(std::span<const Entry> entries,
-                                     std::span<const FormatRow> rows);
 
 }  // namespace shw

@@ -111,7 +111,8 @@ const Rule kConfigAnnounces = {
         "never exported, they are filled at random or the load stops. The same goes for a "
         "quantization_config that was left behind when the weights were dequantised, and for "
         "quantised weights beside a config.json that does not say so. Tensors are told by their "
-        "names and dtypes.",
+        "names and dtypes. In a folder of sentence-transformers modules.json announces the folders "
+        "of modules.",
     .lesson = {.drawing = R"(
   config.json                        model.safetensors
   "num_nextn_predict_layers": 1      no mtp.*, no layer behind the last one

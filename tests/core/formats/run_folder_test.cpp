@@ -152,6 +152,12 @@ TEST_CASE("run folder: models of one run that are numbered are one checkpoint") 
   CHECK(names_in(**opened) == Names{"model.w", "model_1.w"});
   CHECK(told_in(**opened).severity == Severity::kInfo);
   CHECK(says(told_in(**opened), "model_1.safetensors"));
+  // Their names may be of two models that have nothing in common.
+  auto others = open_run({{"model.safetensors", run_model("generator.w")},
+                          {"model_1.safetensors", run_model("critic.w")},
+                          {"optimizer_1.bin", run_bytes("x")}});
+  REQUIRE(others.has_value());
+  CHECK(names_in(**others) == Names{"model.generator.w", "model_1.critic.w"});
   // Of others nothing says what they are to each other.
   CHECK_FALSE(
       open_run({{"model.safetensors", run_model("w")}, {"model_old.safetensors", run_model("w")}})
@@ -161,12 +167,141 @@ TEST_CASE("run folder: models of one run that are numbered are one checkpoint") 
           .has_value());
 }
 
+TEST_CASE("run folder: numbered models of torch.save are one checkpoint") {
+  const std::string one = tensor_call({.count = 1, .sizes = {1}, .strides = {1}});
+  const Bytes model = to_bytes(make_zip({{"m/data.pkl", as_pickle(pickled_dict({{"w", one}}))},
+                                         {"m/version", "3\n"},
+                                         {"m/data/0", std::string(4, '\1')}}));
+  auto opened = open_run({{"pytorch_model.bin", model},
+                          {"pytorch_model_1.bin", model},
+                          {"random_states_0.pkl", run_bytes("x")}});
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"pytorch_model.w", "pytorch_model_1.w"});
+}
+
 TEST_CASE("run folder: layers in folders beside a model are opened with it") {
   auto opened = open_run({{"modules.json", run_bytes("[]")},
                           {"model.safetensors", run_model("w")},
                           {"2_Dense/model.safetensors", run_model("linear.weight")}});
   REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
   CHECK(names_in(**opened) == Names{"2_Dense.linear.weight", "w"});
+}
+
+namespace {
+
+// Of sentence-transformers: a list of folders, each with the class of its module.
+Bytes module_list(const std::vector<std::pair<std::string, std::string>>& modules) {
+  std::string text;
+  for (const auto& [path, type] : modules)
+    text += std::string(text.empty() ? "[" : ",") + R"({"path":")" + path +
+            R"(","type":"sentence_transformers.models.)" + type + R"("})";
+  return run_bytes(text + "]");
+}
+
+std::vector<std::string> module_errors(RunFiles files) {
+  auto opened = open_run(std::move(files));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  std::vector<std::string> errors;
+  for (const Finding& one : (*opened)->opening_findings()) {
+    if (one.severity == Severity::kError) errors.push_back(one.rule + " " + one.subjects.front());
+  }
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("run folder: the branches of a Router are parts of one checkpoint") {
+  const Bytes branches = run_bytes(
+      R"({"types":{"query_0_StaticEmbedding":"a.StaticEmbedding","document_0_Transformer":)"
+      R"("a.Transformer","document_1_Pooling":"a.Pooling"}})");
+  for (const std::string folder : {"", "0_Router"}) {
+    CAPTURE(folder);
+    const std::string below = folder.empty() ? "" : folder + "/";
+    RunFiles files{
+        {"modules.json", module_list({{folder, "Router"}, {"1_Normalize", "Normalize"}})},
+        {below + "router_config.json", branches},
+        {below + "query_0_StaticEmbedding/model.safetensors", run_model("w")},
+        {below + "document_0_Transformer/model.safetensors", run_model("w")},
+        {below + "document_1_Pooling/config.json", run_bytes("{}")}};
+    auto opened = open_run(files);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    const std::string before = folder.empty() ? "" : folder + ".";
+    CHECK(names_in(**opened) ==
+          Names{before + "document_0_Transformer.w", before + "query_0_StaticEmbedding.w"});
+    CHECK(module_errors(files).empty());
+    files.erase(files.begin() + 2);
+    CHECK(module_errors(files) == Names{"config-announces " + below + "query_0_StaticEmbedding"});
+  }
+}
+
+TEST_CASE("run folder: a module whose files are not there or have another size is an error") {
+  const RunFiles whole{{"modules.json", module_list({{"", "Transformer"},
+                                                     {"1_Pooling", "Pooling"},
+                                                     {"2_Dense", "Dense"},
+                                                     {"3_Normalize", "Normalize"},
+                                                     {"4_Own", "OwnClass"}})},
+                       {"model.safetensors", run_model("w")},
+                       {"1_Pooling/config.json", run_bytes("{}")},
+                       {"2_Dense/config.json", run_bytes(R"({"in_features":3,"out_features":1})")},
+                       {"2_Dense/model.safetensors", run_model("linear.bias")}};
+  CHECK(module_errors(whole).empty());
+  auto without = [&](const std::string& begin) {
+    RunFiles files = whole;
+    std::erase_if(files, [&](const auto& file) { return file.first.starts_with(begin); });
+    return module_errors(files);
+  };
+  CHECK(without("1_Pooling") == Names{"config-announces 1_Pooling"});
+  CHECK(without("2_Dense/") == Names{"config-announces 2_Dense"});
+  CHECK(without("2_Dense/model") == Names{"config-announces 2_Dense"});
+  RunFiles other = whole;
+  other[3].second = run_bytes(R"({"in_features":3,"out_features":2})");
+  CHECK(module_errors(other) == Names{"config-shape 2_Dense.linear.bias"});
+  // What config.json does not say in numbers is not held against it.
+  for (const std::string config :
+       {R"({"out_features":-1})", R"({"out_features":"1"})", "[]", "{"}) {
+    other[3].second = run_bytes(config);
+    CHECK(module_errors(other).empty());
+  }
+}
+
+TEST_CASE("run folder: a list of modules that is made up is passed over") {
+  for (const std::string list :
+       {R"([{"path":"../2_Dense","type":"Dense"}])", R"([{"path":7,"type":[]}])", R"({"a":1})",
+        R"([{"path":"2_Dense/","type":"a.b.Router"},7,null])", "", "[[[["}) {
+    CAPTURE(list);
+    CHECK(
+        module_errors({{"modules.json", run_bytes(list)},
+                       {"model.safetensors", run_model("w")},
+                       {"2_Dense/router_config.json", run_bytes(R"({"types":{"../x":"Dense"}})")}})
+            .empty());
+  }
+}
+
+TEST_CASE("run folder: of mlx-lm's steps the final adapters are opened") {
+  const std::string key = "model.layers.0.q_proj.lora_a";
+  RunFiles files{{"0000200_adapters.safetensors", run_model(key, '\2')},
+                 {"0000100_adapters.safetensors", run_model(key, '\1')},
+                 {"adapter_config.json", run_bytes("{}")},
+                 {"adapters.safetensors", run_model(key, '\3')}};
+  auto opened_value = [&]() {
+    auto opened = open_run(files);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK((*opened)->tensor_count() == 1);
+    CHECK(told_in(**opened).severity == Severity::kInfo);
+    CHECK(says(told_in(**opened), "0000100_adapters.safetensors"));
+    auto value = read_tensor(**opened, *(*opened)->find(key));
+    REQUIRE(value.has_value());
+    return std::to_integer<int>(value->bytes[0]);
+  };
+  CHECK(opened_value() == 3);
+  files.back().first = "final_adapters.safetensors";
+  CHECK(opened_value() == 3);
+  files.pop_back();
+  CHECK(opened_value() == 2);
+  // Of one step there is nothing to choose.
+  auto one = open_run({{"0000100_adapters.safetensors", run_model(key)}});
+  REQUIRE(one.has_value());
+  CHECK((*one)->opening_findings().empty());
 }
 
 TEST_CASE("run folder: what a trainer leaves above a step does not stand for it") {
