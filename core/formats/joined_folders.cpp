@@ -29,7 +29,9 @@ class FolderJoin {
     for (TensorId tensor : checkpoint.tensors()) {
       if (!part.left_out.contains(tensor)) SHW_CHECK(add_tensor(part, tensor));
     }
-    for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) SHW_CHECK(add_object(part, i));
+    for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
+      if (!part.left_out_objects.contains(i)) SHW_CHECK(add_object(part, i));
+    }
     for (UnclaimedStorageRecord unclaimed : checkpoint.unclaimed_records()) {
       unclaimed.fqn = part.prefix + unclaimed.fqn;
       unclaimed.item = placed(part, unclaimed.item);

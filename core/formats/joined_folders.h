@@ -16,6 +16,7 @@ struct JoinedPart {
   std::string folder;                // "" for the top folder
   std::string prefix;                // prefix of its tensor names
   std::set<TensorId> left_out = {};  // of its tensors
+  std::set<std::size_t> left_out_objects = {};
 };
 
 // kUnsupported if two parts have a tensor of the same name.

@@ -35,7 +35,8 @@ constexpr FormatTraits rank_local_traits() {
   return traits;
 }
 
-// What a subclass wraps lies inside of an item, between bytes that no chunk names.
+// What a subclass wraps or a pickled dict holds lies inside of an item, between bytes that no chunk
+// names.
 constexpr FormatTraits kInsideItems = {
     .has_index = true,
     .index_file = kDcpMetadataName,
@@ -48,6 +49,12 @@ constexpr FormatTraits kInsideItems = {
 constexpr Format kDcpWrappedFormat = {
     .name = "dcp",
     .title = "DCP with tensor subclasses",
+    .codec = &kTorchZipCodec,
+    .traits = kInsideItems,
+};
+constexpr Format kDcpPickledFormat = {
+    .name = "dcp",
+    .title = "DCP with pickled dicts",
     .codec = &kTorchZipCodec,
     .traits = kInsideItems,
 };

@@ -11,5 +11,7 @@ extern const Format kDcpFormat, kDcpRankLocalFormat, kMegatronFormat;
 // Read only, because a record of .metadata is of all that a tensor subclass wraps: writing the
 // index from what is shown would lose the class (dcp_subclasses.h).
 extern const Format kDcpWrappedFormat;
+// Read only, because a record of .metadata is of a whole dict (pickled_dicts.h).
+extern const Format kDcpPickledFormat;
 
 }  // namespace shw

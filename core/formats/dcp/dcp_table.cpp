@@ -7,6 +7,7 @@
 #include "core/formats/dcp/dcp_read.h"
 #include "core/formats/dcp/dcp_subclasses.h"
 #include "core/formats/dcp/megatron_beside.h"
+#include "core/formats/dcp/pickled_dicts.h"
 
 namespace shw {
 namespace {
@@ -46,7 +47,8 @@ OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* 
 }
 OpenedCheckpoint open_dcp(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(auto opened, open_one(std::move(directory), progress, kDcpFormat));
-  return with_wrapped_tensors(std::move(opened), progress);
+  SHW_TRY(auto unpickled, with_pickled_tensors(std::move(opened), progress));
+  return with_wrapped_tensors(std::move(unpickled), progress);
 }
 OpenedCheckpoint open_megatron(std::shared_ptr<const Directory> directory, Progress* progress) {
   return open_one(std::move(directory), progress, kMegatronFormat);
