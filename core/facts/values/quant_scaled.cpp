@@ -63,15 +63,19 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
   const ExtentsView shape = c.shape(from.weight);
   SHW_TRY(std::vector<float> out,
           elements_in(c, from.weight, rows_box(shape, first, count), from.as_bytes));
+  // Only of these rows: of MXFP8 all scales are a 32nd of the weight.
+  const std::int64_t first_cell = first / from.steps[0];
+  const std::int64_t cell_rows =
+      count == 0 ? 0 : (first + count - 1) / from.steps[0] - first_cell + 1;
   SHW_TRY(const std::vector<float> scales,
-          scales_in_box(c, from.scale, whole(copy_of(c.shape(from.scale)))));
+          scales_in_box(c, from.scale, rows_box(c.shape(from.scale), first_cell, cell_rows)));
   Extents cells;
   for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], from.steps[d]));
   Extents at(shape.size(), 0);
   at[0] = first;
   for (float& element : out) {
-    std::int64_t cell = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) cell = cell * cells[d] + at[d] / from.steps[d];
+    std::int64_t cell = at[0] / from.steps[0] - first_cell;
+    for (std::size_t d = 1; d < at.size(); ++d) cell = cell * cells[d] + at[d] / from.steps[d];
     const float factor = scales[static_cast<std::size_t>(cell)];
     element *= from.divided_by == 1.0f ? factor : factor * (1.0f / from.divided_by);
     for (std::size_t d = at.size(); d-- > 0;) {
