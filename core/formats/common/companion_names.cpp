@@ -6,7 +6,8 @@
 namespace shw {
 namespace {
 
-constexpr auto kPartLists = std::to_array<std::string_view>({"model_index.json", "modules.json"});
+constexpr auto kPartLists =
+    std::to_array<std::string_view>({"model_index.json", "modules.json", "router_config.json"});
 constexpr auto kCompanions = std::to_array<std::string_view>({
     "config.json",
     "generation_config.json",

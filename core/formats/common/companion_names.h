@@ -9,7 +9,7 @@ namespace shw {
 // diffusers, PEFT, sentence-transformers, MLX, Mistral's programs. `path`: its last part tells.
 bool is_model_companion(std::string_view path);
 
-// "model_index.json" and "modules.json": what the folders below are parts of.
+// "model_index.json", "modules.json" and "router_config.json": what the folders below are parts of.
 bool lists_parts(std::string_view path);
 
 }  // namespace shw
