@@ -324,6 +324,24 @@ TEST_CASE("convert: modules beside a model have a file of torch.save each") {
   CHECK(std::filesystem::exists(folder / "out/modules.json"));
 }
 
+TEST_CASE("convert: the branches of a Router keep their folders and the list of them") {
+  TemporaryFolder folder;
+  const std::string query = "query_0_StaticEmbedding", document = "document_0_Transformer";
+  put_model(folder, "st/" + query + "/model.safetensors", {{"embedding.weight"}});
+  put_model(folder, "st/" + document + "/model.safetensors", {{"w"}});
+  put(folder / "st/modules.json", R"([{"path": "", "type": "a.Router"}])");
+  put(folder / "st/router_config.json",
+      R"({"types": {"query_0_StaticEmbedding": "a.StaticEmbedding",
+                    "document_0_Transformer": "a.Transformer"}})");
+  VerbOptions said = of(folder / "st");
+  said.to = "safetensors";
+  const Converted done = converted(said, folder / "out");
+  CHECK(names_of(*done.result) == Names{document + ".w", query + ".embedding.weight"});
+  for (const std::string& branch : {query, document})
+    CHECK(std::filesystem::exists(folder / ("out/" + branch + "/model.safetensors")));
+  CHECK(std::filesystem::exists(folder / "out/router_config.json"));
+}
+
 TEST_CASE("convert: the format that files of the source say is kept") {
   TemporaryFolder folder;
   put_model(folder, "mlx/model.safetensors", {{"a"}}, "mlx");
