@@ -2,9 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/facts/values/quant_forms.h"
+#include "core/facts/names/quant_config.h"
+#include "core/facts/names/quant_schemes.h"
+#include "core/facts/values/decoded_weight.h"
 #include "core/facts/values/quant_numbers.h"
 
 namespace shw {
