@@ -34,6 +34,10 @@ bool is_byte_column(Dtype dtype, ExtentsView shape) {
 bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && dtype == Dtype::kInt8;
 }
+// The packed forms are narrower than their bytes and words.
+bool is_of_torchao(Dtype dtype, ExtentsView shape) {
+  return is_float8_or_int8(dtype, shape) || is_bytes(dtype, shape) || is_int32(dtype, shape);
+}
 bool is_uint32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint32;
 }
@@ -51,6 +55,18 @@ Shape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView
     extent = ceil_div(extent, (*config.block)[i]);
   }
   return shape;
+}
+
+// Beside weights of blocks a checkpoint may have others with an exponent for each 32 elements of a
+// row, of one byte each (MXFP8) or two to a byte (FP4 as int8).
+Shape scale_of_bytes(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
+  const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
+                        std::equal(companion.begin(), companion.end() - 1, weight.begin());
+  for (const std::int64_t bytes : {32, 16}) {
+    if (are_rows && weight.back() % bytes == 0 && weight.back() / bytes == companion.back())
+      return std::nullopt;
+  }
+  return scale_of_blocks(config, weight, companion);
 }
 
 // Drops the last axis: one scale per group of 32 elements.
@@ -186,12 +202,12 @@ bool is_float_scale(const Checkpoint& c, TensorId, TensorId scale) {
 
 using enum CompanionNeed;
 constexpr QuantCompanion kScaled[] = {
-    {".weight_scale_inv|.weight_scale|.scale_weight", kAlways, true, scale_of_blocks},
+    {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, scale_of_bytes},
     {".input_scale|.activation_scale", kAsOthers, true, nullptr},
 };
 // Fused experts are parameters, not modules.
 constexpr QuantCompanion kScaledParameter[] = {
-    {"_scale_inv|_scale", kAlways, true, scale_of_blocks},
+    {"_scale_inv|_scale", kAlways, true, scale_of_bytes},
 };
 constexpr QuantCompanion kPacked[] = {
     {".weight_scale", kAlways, true, nullptr},
@@ -227,12 +243,16 @@ constexpr QuantCompanion kMxFp8[] = {
 };
 // torchao takes a weight apart: NAME.weight is NAME._weight_qdata and NAME._weight_scale.
 constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale", kAlways, false, scale_of_mxfp8}};
-constexpr QuantCompanion kTorchaoScaled[] = {{"_scale", kAlways, true, scale_of_blocks}};
 constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
 constexpr QuantCompanion kTwoLevels[] = {
     {".weight_scale", kAlways, true, scale_of_nvfp4},
     {".weight_scale_2", kAlways, true, single_number},
     {".input_scale", kAsOthers, true, nullptr},
+};
+// Of the parameter W in the files of transformers: _W_qdata, _W_scale, _W_zero_point.
+constexpr QuantCompanion kTorchao[] = {
+    {"_scale", kAsOthers, true, nullptr},
+    {"_zero_point", kAsOthers, false, nullptr},
 };
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, scales_of_mlx},
@@ -246,7 +266,7 @@ constexpr QuantScheme kSchemes[] = {
      QuantForm::kInt8Rows},
     {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2", QuantForm::kTwoLevels,
      is_nvfp4},
-    {"MXFP4", "modelopt", ".weight", is_bytes, kMxFp4, {}, QuantForm::kMxRows, is_mxfp4},
+    {"MXFP4", "modelopt|quark", ".weight", is_bytes, kMxFp4, {}, QuantForm::kMxRows, is_mxfp4},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",
@@ -264,7 +284,7 @@ constexpr QuantScheme kSchemes[] = {
      QuantForm::kMx8,
      is_mxfp8},
     {"MXFP8", "torchao", "_qdata", is_float8, kTorchaoMxFp8, {}, QuantForm::kMxSwizzled, is_mxfp8},
-    {"8-bit", "torchao", "_qdata", is_float8, kTorchaoScaled, {}},
+    {"torchao", "torchao", "_qdata", is_of_torchao, kTorchao, "_scale", QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
      ".weight",
@@ -376,6 +396,11 @@ bool is_of_quantised_alone(std::string_view ending) {
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
+// Names that other tensors have too: logit_scale of CLIP, the scale of a norm.
+bool is_common_ending(std::string_view ending) {
+  return ending == ".scale" || ending == "_scale";
+}
+
 void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, QuantFamily& family) {
   const Checkpoint& c = input.checkpoint;
   for (TensorId tensor : each_tensor(input)) {
@@ -385,7 +410,9 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
       for (std::string_view ending : alternatives_of(companion.endings)) {
         const bool can_tell =
             !family.pairs.empty() || family.is_said || is_of_quantised_alone(ending);
-        if (!can_tell || !fqn.ends_with(ending) || fqn.size() == ending.size()) continue;
+        if (!can_tell || is_common_ending(ending) || !fqn.ends_with(ending) ||
+            fqn.size() == ending.size())
+          continue;
         std::string weight(fqn.substr(0, fqn.size() - ending.size()));
         weight += family.scheme->weight;
         const auto there = c.find(weight);

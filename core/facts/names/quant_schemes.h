@@ -34,17 +34,18 @@ struct QuantCompanion {
 enum class QuantForm {
   kScaled,            // times the scale of its block, row or tensor
   kInt8Rows,          // times the scale of its row, divided by 127
-  kMx,                // FP4 with a power of two per group
+  kMx,                // FP4 with a power of two per group, stacked as gpt-oss has it
+  kMxRows,            // the same row by row
   kTwoLevels,         // FP4 with a float8 scale per group, times one number
   kTwoLevelsDivided,  // divided by it
   kGrouped,           // GPTQ and AWQ
   kNf,                // bitsandbytes, codes into a table
   kMlx,               // a scale and a bias per group
   kPacked,            // compressed-tensors, in words of 32 bits
-  kMxRows,            // FP4 in rows with a power of two per group
   kMx8,               // FP8 with a power of two per group
-  kMxSwizzled,        // the same, with scales in the order of a GPU kernel
+  kMxSwizzled,        // the same as kMx8, with scales in the order of a GPU kernel
   kScaledBytes,       // as kScaled, with elements of FP8 that are stored as uint8
+  kAffine,            // torchao: less its zero point, times its scale
 };
 
 // Columns that share a scale.

@@ -10,54 +10,38 @@
 #include "core/base/json.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/quant_scaled.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
 
-// MXFP4 of gpt-oss: [experts, rows, groups, 16] bytes, low halves first, a power of two per group;
-// the parameter of the model has rows and columns the other way round.
-Result<DecodedWeight> mx_form(const QuantSource& from) {
-  const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0);
-  if (!scale || shape.size() != 4 || from.c().dtype(*scale) != Dtype::kUint8 ||
-      !same(from.c().shape(*scale), shape.first(3)))
-    return from.unread("is not of the four dimensions of MXFP4, with a scale for each group");
-  const std::int64_t rows = shape[1], bytes = shape[2] * shape[3];
-  DecodedWeight decoded = from.result(from.pair.stem, {shape[0], bytes * 2, rows});
-  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, rows,
-                    bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
-    const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes blocks, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
-    SHW_TRY(Bytes scales, bytes_in_box(c, scale, rows_box(c.shape(scale), first, count)));
-    const auto group = c.shape(weight)[3];
-    std::vector<float> out(blocks.size() * 2);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      const std::int64_t expert = at / (rows * bytes), row = at / bytes % rows, byte = at % bytes;
-      const int exponent = std::to_integer<int>(scales[i / static_cast<std::size_t>(group)]) - 127;
-      const unsigned both = std::to_integer<unsigned>(blocks[i]);
-      for (int half = 0; half < 2; ++half) {
-        const std::int64_t column = byte * 2 + half;
-        const std::int64_t place = (expert * bytes * 2 + column) * rows + row;
-        out[static_cast<std::size_t>(place)] =
-            std::ldexp(kFp4Numbers[half == 0 ? both & 0xF : both >> 4], exponent);
-      }
-    }
-    return out;
-  };
-  return decoded;
+// Of 8 bits; int8 with exponents beside it is FP4, two numbers to a byte.
+Result<DecodedWeight> byte_form(const QuantSource& from) {
+  const bool is_fp4 = from.c().dtype(from.pair.weight) == Dtype::kInt8 && has_exponents(from);
+  return is_fp4 ? mx_rows_form(from, std::string(from.c().fqn(from.pair.weight)))
+                : scaled_form(from, std::nullopt, 1.0f);
 }
 
-// FP4 with a scale for each group of a row: a power of two (MXFP4), or float8 and one number for
-// all (NVFP4). `divides`: the one number is what scales were multiplied with (compressed-tensors).
-Result<DecodedWeight> fp4_rows_form(const QuantSource& from, std::optional<std::size_t> companion,
-                                    bool divides) {
+// torchao packs the parameter W of a module into _W_qdata and what lies beside it. What has no
+// element to a byte is not decoded.
+Result<DecodedWeight> affine_form(const QuantSource& from) {
+  const std::size_t part = from.pair.stem.rfind('.') + 1;
+  const Dtype dtype = from.c().dtype(from.pair.weight);
+  const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
+  if (!is_byte_each || part >= from.pair.stem.size() || from.pair.stem[part] != '_')
+    return from.unread("is packed in a way that is not decoded");
+  if (from.beside(0) && !is_plain_float(from.c().dtype(*from.beside(0))))
+    return from.unread("has scales of a form that is not decoded");
+  return scaled_form(from, from.beside(1), 1.0f);
+}
+
+// NVFP4: two halves to a byte, a float8 scale for each group of a row, and one number for all.
+// `divides`: the one number is what scales were multiplied with (compressed-tensors).
+Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), one = companion ? from.beside(*companion) : std::nullopt;
-  const bool has_levels = !companion || (one && volume(from.c().shape(*one)) == 1);
-  if (!scale || !has_levels || shape.size() != 2)
-    return from.unread(companion ? "is not a matrix of FP4 with scales of two levels"
-                                 : "is not a matrix of FP4 with a scale for each group");
+  const auto scale = from.beside(0), one = from.beside(companion);
+  if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
+    return from.unread("is not a matrix of FP4 with scales of two levels");
   const ExtentsView scale_shape = from.c().shape(*scale);
   const std::int64_t columns = shape[1] * 2;
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
@@ -65,16 +49,14 @@ Result<DecodedWeight> fp4_rows_form(const QuantSource& from, std::optional<std::
     return from.unread("has scales that do not fit its rows");
   const std::string fqn = from.pair.stem + ".weight";
   DecodedWeight decoded = from.result(fqn, {shape[0], columns});
-  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, one,
-                    columns, divides](std::int64_t first, std::int64_t count) -> QuantFloats {
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
+                    one = *one, columns,
+                    divides](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
     SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> scales,
-            scales_in_box(c, scale, rows_box(c.shape(scale), first, count)));
-    std::vector<float> global{1.0f};
-    if (one) {
-      SHW_TRY(global, all_floats(c, *one));
-    }
+            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+    SHW_TRY(std::vector<float> global, all_floats(c, one));
     const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
     std::vector<float> out(bytes.size() * 2);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -241,6 +223,8 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
 Result<DecodedWeight> mlx_form(const QuantSource& from) {
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), bias = from.beside(1);
+  const bool is_mx = !bias && from.config.bits == 4 && from.config.group == 32;
+  if (is_mx && has_exponents(from)) return mx_rows_form(from, from.pair.stem + ".weight");
   if (!from.config.bits || !scale || !bias || shape.size() < 2 ||
       !same(from.c().shape(*scale), from.c().shape(*bias)) ||
       (*from.config.bits != 2 && *from.config.bits != 4 && *from.config.bits != 8))
@@ -330,17 +314,17 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     return from.unread("has no elements, or too many to be decoded");
   switch (family.scheme->form) {
     case QuantForm::kScaled:
-      return scaled_form(from, 0, 1.0f);
+      return byte_form(from);
     case QuantForm::kInt8Rows:
-      return scaled_form(from, 0, 127.0f);
+      return scaled_form(from, std::nullopt, 127.0f);
     case QuantForm::kMx:
       return mx_form(from);
     case QuantForm::kTwoLevels:
-      return fp4_rows_form(from, 1, false);
+      return two_level_form(from, 1, false);
     case QuantForm::kTwoLevelsDivided:
-      return fp4_rows_form(from, 1, true);
+      return two_level_form(from, 1, true);
     case QuantForm::kMxRows:
-      return fp4_rows_form(from, std::nullopt, false);
+      return mx_rows_form(from, from.pair.stem + ".weight");
     case QuantForm::kMx8:
       return mx8_form(from);
     case QuantForm::kMxSwizzled:
@@ -355,6 +339,8 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
       return mlx_form(from);
     case QuantForm::kPacked:
       return packed_form(from);
+    case QuantForm::kAffine:
+      return affine_form(from);
   }
   return from.unread("is of a form that is not decoded");
 }

@@ -52,7 +52,8 @@ QuantFloats elements_in(const Checkpoint& c, TensorId weight, const Box& box, bo
 
 struct ScaledWeight {
   TensorId weight{}, scale{};
-  Extents steps;  // elements per scale along each axis of the weight
+  Extents steps;                      // elements per scale along each axis of the weight
+  std::optional<TensorId> zero = {};  // of the scale's shape
   float divided_by = 1.0f;
   bool as_bytes = false;
 };
@@ -67,8 +68,12 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
   const std::int64_t first_cell = first / from.steps[0];
   const std::int64_t cell_rows =
       count == 0 ? 0 : (first + count - 1) / from.steps[0] - first_cell + 1;
-  SHW_TRY(const std::vector<float> scales,
-          scales_in_box(c, from.scale, rows_box(c.shape(from.scale), first_cell, cell_rows)));
+  const Box box = rows_box(c.shape(from.scale), first_cell, cell_rows);
+  SHW_TRY(const std::vector<float> scales, scales_in_box(c, from.scale, box));
+  std::vector<float> zeros;
+  if (from.zero) {
+    SHW_TRY(zeros, floats_in_box(c, *from.zero, box));
+  }
   Extents cells;
   for (std::size_t d = 0; d < shape.size(); ++d) cells.push_back(steps_in(shape[d], from.steps[d]));
   Extents at(shape.size(), 0);
@@ -77,6 +82,7 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
     std::int64_t cell = at[0] / from.steps[0] - first_cell;
     for (std::size_t d = 1; d < at.size(); ++d) cell = cell * cells[d] + at[d] / from.steps[d];
     const float factor = scales[static_cast<std::size_t>(cell)];
+    if (from.zero) element -= zeros[static_cast<std::size_t>(cell)];
     element *= from.divided_by == 1.0f ? factor : factor * (1.0f / from.divided_by);
     for (std::size_t d = at.size(); d-- > 0;) {
       if (++at[d] < (d == 0 ? first + count : shape[d])) break;
@@ -105,21 +111,23 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
   return decoded;
 }
 
-Result<ScaledWeight> scaled_by(const QuantSource& from, std::size_t companion) {
-  const auto scale = from.beside(companion);
+Result<ScaledWeight> scaled_by(const QuantSource& from) {
+  const auto scale = from.beside(0);
   if (!scale) return from.unread("has no scale beside it");
   auto steps = steps_of_scale(from, from.c().shape(*scale));
   if (!steps)
     return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
                                    to_text(from.weight()), to_text(from.c().shape(*scale))));
-  return ScaledWeight{from.pair.weight, *scale, std::move(*steps)};
+  return ScaledWeight{from.pair.weight, *scale, std::move(*steps), {}};
 }
 
 }  // namespace
 
 Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
                                          const Box& box) {
-  if (checkpoint.dtype(scale) != Dtype::kUint8) return floats_in_box(checkpoint, scale, box);
+  const Dtype dtype = checkpoint.dtype(scale);
+  if (dtype != Dtype::kUint8 && dtype != Dtype::kFloat8E8m0fnu)
+    return floats_in_box(checkpoint, scale, box);
   SHW_TRY(const Bytes codes, bytes_in_box(checkpoint, scale, box));
   std::vector<float> out(codes.size());
   std::ranges::transform(codes, out.begin(), [](std::byte code) {
@@ -128,9 +136,12 @@ Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId 
   return out;
 }
 
-Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion,
+Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorId> zero,
                                   float divided_by) {
-  SHW_TRY(ScaledWeight scaled, scaled_by(from, companion));
+  SHW_TRY(ScaledWeight scaled, scaled_by(from));
+  if (zero && !same(from.c().shape(*zero), from.c().shape(scaled.scale)))
+    return from.unread("has zero points that do not fit its scales");
+  scaled.zero = zero;
   scaled.divided_by = divided_by;
   return scaled_weight(from, std::move(scaled));
 }
@@ -139,7 +150,7 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
   if (!from.is_said)
     return from.unread(
         "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
-  SHW_TRY(ScaledWeight scaled, scaled_by(from, 0));
+  SHW_TRY(ScaledWeight scaled, scaled_by(from));
   scaled.as_bytes = true;
   return scaled_weight(from, std::move(scaled));
 }
@@ -153,7 +164,7 @@ Result<DecodedWeight> mx8_form(const QuantSource& from) {
     return from.unread(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",
                                    to_text(weight), to_text(from.c().shape(*scale)),
                                    to_text(expected), kMxGroup));
-  ScaledWeight scaled{from.pair.weight, *scale, Extents(weight.size(), 1)};
+  ScaledWeight scaled{from.pair.weight, *scale, Extents(weight.size(), 1), {}};
   scaled.steps.back() = kMxGroup;
   return scaled_weight(from, std::move(scaled));
 }

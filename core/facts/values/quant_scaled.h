@@ -5,8 +5,10 @@
 
 namespace shw {
 
-// `divided_by`: what the scale is divided by (127 in bitsandbytes' int8).
-Result<DecodedWeight> scaled_form(const QuantSource& from, std::size_t companion, float divided_by);
+// By the first companion. `zero`: zero points of the scale's shape. `divided_by`: what the scale is
+// divided by (127 in bitsandbytes' int8).
+Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorId> zero,
+                                  float divided_by);
 // float8_e4m3fn whose bytes are stored as uint8.
 Result<DecodedWeight> scaled_bytes_form(const QuantSource& from);
 // MXFP8: a power of two per 32 columns.

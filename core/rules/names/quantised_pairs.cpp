@@ -97,8 +97,11 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
   if (by_ending.empty()) return;
   const std::string_view said = ending_said(check);
   const bool is_of_scheme = family.scheme->companions[k].endings.starts_with(said);
-  const bool only_other =
-      !said.empty() && is_of_scheme && by_ending.size() == 1 && by_ending.begin()->first != said;
+  // DeepSeek's own name, which the loaders of its models know.
+  constexpr std::string_view kOfDeepSeek = ".scale";
+  const bool only_other = !said.empty() && is_of_scheme && by_ending.size() == 1 &&
+                          by_ending.begin()->first != said &&
+                          by_ending.begin()->first != kOfDeepSeek;
   if (by_ending.size() < 2 && !only_other) return;
   std::string_view usual = by_ending.begin()->first;
   for (const auto& [ending, pairs] : by_ending)

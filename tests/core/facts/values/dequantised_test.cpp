@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "core/fixtures.h"
 #include "core/formats/items.h"
@@ -118,4 +120,40 @@ TEST_CASE("dequantised: companions that do not fit leave the weight as it is sto
     CHECK((*checkpoint)->find("a.weight_scale").has_value());
     CHECK_FALSE((*checkpoint)->opening_findings().empty());
   }
+}
+
+TEST_CASE("dequantised: weights that torchao packs are plain again under their own names") {
+  // Two rows with a scale and a zero point each, and a matrix of FP8 with one scale.
+  const std::string header =
+      R"({"a._weight_qdata":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},)"
+      R"("a._weight_scale":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]},)"
+      R"("a._weight_zero_point":{"dtype":"I8","shape":[2,1],"data_offsets":[12,14]},)"
+      R"("b._weight_qdata":{"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[14,16]},)"
+      R"("b._weight_scale":{"dtype":"F32","shape":[1,1],"data_offsets":[16,20]},)"
+      R"("c._weight_qdata":{"dtype":"U8","shape":[1,2],"data_offsets":[20,22]},)"
+      R"("c._weight_scale":{"dtype":"F32","shape":[1,1],"data_offsets":[22,26]}})";
+  const float scales[] = {0.5f, 2.0f}, one[] = {4.0f};
+  auto text_of = [](std::span<const float> numbers) {
+    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  };
+  const std::string data = std::string("\x01\xfe\x05\x06", 4) + text_of(scales) +
+                           std::string("\x00\x01", 2) + std::string("\x38\xb8", 2) + text_of(one) +
+                           "\x12\x34" + text_of(one);
+  const Bytes file = to_bytes(little(header.size(), 8) + header + data);
+  auto stored = open_checkpoint(memory_directory("m", {{"model.safetensors", file}}));
+  REQUIRE(stored.has_value());
+  auto checkpoint = dequantised(*stored, nullptr);
+  REQUIRE(checkpoint.has_value());
+  auto numbers_of = [&](const char* fqn) {
+    auto values = read_tensor(**checkpoint, (*checkpoint)->find(fqn).value());
+    REQUIRE(values.has_value());
+    std::vector<float> numbers(values->bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), values->bytes.data(), values->bytes.size());
+    return numbers;
+  };
+  CHECK(numbers_of("a.weight") == std::vector<float>{0.5f, -1.0f, 8.0f, 10.0f});
+  CHECK(numbers_of("b.weight") == std::vector<float>{4.0f, -4.0f});
+  // Two numbers to a byte: it stays, and a finding says so.
+  CHECK((*checkpoint)->find("c._weight_qdata").has_value());
+  CHECK_FALSE((*checkpoint)->opening_findings().empty());
 }
