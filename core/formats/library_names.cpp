@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/base/json.h"
 #include "core/formats/common/python_json.h"
@@ -15,10 +17,26 @@ namespace {
 
 constexpr std::uint64_t kMostConfig = std::uint64_t{4} << 20;
 constexpr std::string_view kDiffusers = "diffusion_pytorch_model";
+constexpr std::string_view kDiffusersLora = "pytorch_lora_weights";
 constexpr std::string_view kPeft = "adapter_model";
+constexpr std::string_view kSafetensors = ".safetensors";
 
-LibraryNames own_names(std::string_view stem) {
-  return {std::string(stem), std::string(stem) + ".bin"};
+// A stem that one library alone looks for.
+struct KnownStem {
+  std::string_view stem;
+  std::string_view torch_ending = ".bin";
+  bool is_of_names = false;  // of those that its tensors have in that program
+};
+constexpr auto kKnownStems = std::to_array<KnownStem>({
+    {kDiffusers},
+    {kDiffusersLora},
+    {kPeft},
+    {"adapters"},                       // mlx-lm
+    {"consolidated", ".00.pth", true},  // Meta's and Mistral's programs
+});
+
+LibraryNames own_names(std::string_view stem, std::string_view torch_ending = ".bin") {
+  return {std::string(stem), std::string(stem) + std::string(torch_ending)};
 }
 
 // "adapter_model" of "adapter_model.bin" and of "adapter_model-00001-of-00002.safetensors".
@@ -28,20 +46,59 @@ bool has_stem(std::string_view name, std::string_view stem) {
   return name.starts_with('.') || name.starts_with('-');
 }
 
-// The stem that all weights at hand have, of those that one library alone looks for.
-std::string_view stem_at_hand(const Checkpoint& source, const std::string& folder) {
-  constexpr auto kStems = std::to_array<std::string_view>({kDiffusers, kPeft});
-  std::string_view found;
+// Names of the files that hold the weights of the folder.
+std::vector<std::string_view> weight_files(const Checkpoint& source, const std::string& folder) {
+  std::vector<std::string_view> names;
   for (const FileRow& file : source.files()) {
     if (!file.referenced || !file.path.starts_with(folder)) continue;
     const std::string_view name = std::string_view(file.path).substr(folder.size());
-    if (!is_at_top(name)) continue;
-    const auto stem = std::find_if(kStems.begin(), kStems.end(),
-                                   [&](std::string_view one) { return has_stem(name, one); });
-    if (stem == kStems.end() || (!found.empty() && found != *stem)) return {};
-    found = *stem;
+    if (is_at_top(name)) names.push_back(name);
   }
-  return found;
+  return names;
+}
+
+// The stem that all of the files have.
+std::optional<LibraryNames> stem_at_hand(const std::vector<std::string_view>& files,
+                                         bool names_stay) {
+  for (const KnownStem& one : kKnownStems) {
+    const bool is_of_all = std::all_of(files.begin(), files.end(), [&](std::string_view name) {
+      return has_stem(name, one.stem);
+    });
+    if (!files.empty() && is_of_all && (names_stay || !one.is_of_names))
+      return own_names(one.stem, one.torch_ending);
+  }
+  return std::nullopt;
+}
+
+// "unet.mid_block.to_q.lora_A.weight": load_lora_weights of diffusers takes a file of such names.
+bool is_lora_of_pipeline(const Checkpoint& source) {
+  constexpr auto kModels = std::to_array<std::string_view>(
+      {"unet.", "transformer.", "text_encoder.", "text_encoder_2."});
+  for (TensorId tensor : source.tensors()) {
+    const std::string_view fqn = source.fqn(tensor);
+    const bool is_lora = fqn.find(".lora") != std::string_view::npos &&
+                         std::any_of(kModels.begin(), kModels.end(), [&](std::string_view model) {
+                           return fqn.starts_with(model);
+                         });
+    if (!is_lora) return false;
+  }
+  return source.tensor_count() > 0;
+}
+
+// Of a single file that no library knows ("my_lora.safetensors").
+std::optional<LibraryNames> names_as_they_are(const Checkpoint& source,
+                                              const std::vector<std::string_view>& files) {
+  if (!source.format().traits.one_piece || files.size() != 1 ||
+      !files.front().ends_with(kSafetensors))
+    return std::nullopt;
+  const std::string_view stem = files.front().substr(0, files.front().size() - kSafetensors.size());
+  const bool is_known = std::ranges::any_of(
+      kKnownStems, [&](const KnownStem& one) { return has_stem(files.front(), one.stem); });
+  const bool is_part = stem.empty() || stem.find("-of-") != std::string_view::npos ||
+                       stem.starts_with("shard-") || has_stem(files.front(), "model");
+  if (is_known) return std::nullopt;  // but for the names of its tensors
+  if (is_part) return std::nullopt;
+  return own_names(stem, ".pt");
 }
 
 nlohmann::json config_at(const Directory& directory, const std::string& path) {
@@ -61,10 +118,10 @@ bool says_text(const nlohmann::json& config, const char* key) {
 
 }  // namespace
 
-LibraryNames library_names(const Checkpoint* source, const std::string& folder) {
+LibraryNames library_names(const Checkpoint* source, const std::string& folder, bool names_stay) {
   if (source == nullptr || source->directory() == nullptr) return {};
-  if (const std::string_view stem = stem_at_hand(*source, folder); !stem.empty())
-    return own_names(stem);
+  const auto files = weight_files(*source, folder);
+  if (auto known = stem_at_hand(files, names_stay)) return *known;
   const Directory& directory = *source->directory();
   const nlohmann::json config = config_at(directory, folder + "config.json");
   const bool is_of_model =
@@ -73,7 +130,8 @@ LibraryNames library_names(const Checkpoint* source, const std::string& folder) 
   if (config.is_object() && says_text(config, "_class_name")) return own_names(kDiffusers);
   const Entry adapter = directory.stat(folder + "adapter_config.json");
   if (adapter.kind == EntryKind::kFile) return own_names(kPeft);
-  return {};
+  if (auto own = names_as_they_are(*source, files); own && folder.empty()) return *own;
+  return is_lora_of_pipeline(*source) ? own_names(kDiffusersLora) : LibraryNames();
 }
 
 }  // namespace shw

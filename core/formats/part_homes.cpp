@@ -11,8 +11,16 @@
 namespace shw {
 namespace {
 
-PartHome home_of(const Checkpoint* source, const std::string& folder, std::size_t prefix) {
-  LibraryNames names = library_names(source, folder);
+bool all_names_stay(const Outputs& outputs) {
+  return outputs.source == nullptr ||
+         std::all_of(outputs.tensors.begin(), outputs.tensors.end(), [&](const OutputTensor& one) {
+           return outputs.source->find(one.fqn).has_value();
+         });
+}
+
+PartHome home_of(const Checkpoint* source, const std::string& folder, std::size_t prefix,
+                 bool names_stay = true) {
+  LibraryNames names = library_names(source, folder, names_stay);
   return {folder, std::move(names.stem), std::move(names.torch_file), prefix};
 }
 
@@ -25,20 +33,26 @@ PartHome home_of_module(const Checkpoint* source, const std::string& folder, std
 }
 
 PartHomes all_at_the_top(const Outputs& outputs) {
-  return {{home_of(outputs.source, "", 0)}, std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
+  return {{home_of(outputs.source, "", 0, all_names_stay(outputs))},
+          std::vector<std::uint32_t>(outputs.tensors.size(), 0)};
 }
 
 bool holds_file(const Directory& directory, const char* file) {
   return directory.stat(file).kind == EntryKind::kFile;
 }
 
+std::string top_folder(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  const bool is_below_one = slash != std::string_view::npos && slash == path.rfind('/');
+  return is_below_one ? std::string(path.substr(0, slash + 1)) : std::string();
+}
+
 // Folders at the top that hold weights.
 std::set<std::string> folders_of_parts(const Checkpoint& source) {
   std::set<std::string> folders;
   for (const FileRow& file : source.files()) {
-    const std::size_t slash = file.path.find('/');
-    if (file.referenced && slash != std::string::npos && slash == file.path.rfind('/'))
-      folders.insert(file.path.substr(0, slash + 1));
+    std::string folder = top_folder(file.path);
+    if (file.referenced && !folder.empty()) folders.insert(std::move(folder));
   }
   return folders;
 }
@@ -48,6 +62,24 @@ bool has_weights_at_top(const Checkpoint& source) {
   return std::ranges::any_of(source.files(), [](const FileRow& file) {
     return file.referenced && file.path.find('/') == std::string::npos;
   });
+}
+
+// Where the weights of all parts lie together, the folders that hold the config of one.
+std::set<std::string> folders_of_configs(const Outputs& outputs) {
+  std::set<std::string> folders;
+  auto entries = outputs.source->directory()->list();
+  if (!entries) return folders;
+  for (const Entry& entry : *entries) {
+    std::string folder = top_folder(entry.path);
+    if (!folder.empty() && entry.path.substr(folder.size()) == "config.json")
+      folders.insert(std::move(folder));
+  }
+  std::erase_if(folders, [&](const std::string& folder) {
+    const std::string prefix = folder.substr(0, folder.size() - 1) + ".";
+    return std::none_of(outputs.tensors.begin(), outputs.tensors.end(),
+                        [&](const OutputTensor& one) { return one.fqn.starts_with(prefix); });
+  });
+  return folders;
 }
 
 }  // namespace
@@ -63,7 +95,9 @@ PartHomes part_homes(const Outputs& outputs) {
   if (!is_pipeline && !holds_file(*source->directory(), "modules.json"))
     return all_at_the_top(outputs);
   PartHomes found;
-  for (const std::string& folder : folders_of_parts(*source))
+  std::set<std::string> folders = folders_of_parts(*source);
+  if (folders.empty()) folders = folders_of_configs(outputs);
+  for (const std::string& folder : folders)
     found.homes.push_back(is_pipeline ? home_of(source, folder, folder.size())
                                       : home_of_module(source, folder, folder.size()));
   const auto top = static_cast<std::uint32_t>(found.homes.size());

@@ -156,8 +156,8 @@ Outputs without_tensors(const Outputs& all) {
 // that with them all lies in one file.
 std::vector<ModelFile> model_files(const Outputs& all) {
   const PartHomes homes = part_homes(all);
-  if (homes.homes.size() == 1 || !all.objects.empty())
-    return {{library_names(all.source).torch_file, all}};
+  if (homes.homes.size() == 1) return {{homes.homes.front().torch_file, all}};
+  if (!all.objects.empty()) return {{library_names(all.source).torch_file, all}};
   const std::set<std::string> filled(all.filled.begin(), all.filled.end());
   std::vector<ModelFile> files;
   for (const PartHome& home : homes.homes)

@@ -53,8 +53,9 @@ bool would_compete(const Format& format, const std::string& path) {
 // those.
 bool is_weights_of_others(const Format& format, const std::string& path) {
   constexpr auto kStems = std::to_array<std::string_view>(
-      {"pytorch_model", "model", "adapter_model", "diffusion_pytorch_model", "consolidated",
-       "tf_model", "flax_model", "rust_model", "open_clip_pytorch_model", "open_clip_model"});
+      {"pytorch_model", "model", "adapter_model", "diffusion_pytorch_model", "pytorch_lora_weights",
+       "consolidated", "tf_model", "flax_model", "rust_model", "open_clip_pytorch_model",
+       "open_clip_model"});
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".npz", ".ot"});
   if (!format.traits.one_piece || !is_at_top(path)) return false;
@@ -74,11 +75,19 @@ std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source
   return folders;
 }
 
+// Names of files and folders mean nothing to loaders of a format with an index.
+bool has_index(const FormatWriter* writer) {
+  auto rows = formats();
+  return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
+    return row.format->writer == writer && row.format->traits.has_index;
+  });
+}
+
 struct Choosing {
   const Checkpoint& source;
   bool stays = false;         // the format
   bool weights_only = false;  // FolderRun of Plan::weights_only
-  bool has_parts = false;     // the result has folders, as the source
+  bool has_parts = false;     // the result has folders as the source, or can become that again
   std::set<std::string, std::less<>> with_weights = {};
 
   bool comes_as_companion(const std::string& path) const {
@@ -149,7 +158,8 @@ std::vector<std::string> choose_files(const Checkpoint& source, FolderRun& run) 
 std::vector<std::string> choose_neighbours(const Checkpoint& source, bool weights_only,
                                            FolderRun& run) {
   Choosing choosing{source, run.writer == source.format().writer, weights_only};
-  choosing.has_parts = std::any_of(run.laid_out.files.begin(), run.laid_out.files.end(),
+  choosing.has_parts = has_index(run.writer) ||
+                       std::any_of(run.laid_out.files.begin(), run.laid_out.files.end(),
                                    [](const LaidOut::File& file) { return !is_at_top(file.path); });
   choosing.with_weights = folders_with_weights(source);
   std::set<std::string> taken = run.laid_out.replaced;

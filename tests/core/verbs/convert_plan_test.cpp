@@ -273,6 +273,50 @@ TEST_CASE("convert: files have the names that the model's library looks for") {
   CHECK(is_there("bin/pytorch_model.bin"));
 }
 
+TEST_CASE("convert: a file that is loaded by its own name keeps it") {
+  struct Case {
+    std::string file, tensor, kept, as_torch;
+  };
+  const std::vector<Case> cases{
+      {"pytorch_lora_weights.safetensors", "unet.a.lora_A.weight",
+       "pytorch_lora_weights.safetensors", "pytorch_lora_weights.bin"},
+      {"my_lora.safetensors", "unet.a.lora_A.weight", "my_lora.safetensors", "my_lora.pt"},
+      {"consolidated.safetensors", "norm.weight", "consolidated.safetensors",
+       "consolidated.00.pth"},
+      {"shard-00001-model-00001-of-00001.safetensors", "a", "model.safetensors", "model.pt"}};
+  for (const Case& one : cases) {
+    CAPTURE(one.file);
+    TemporaryFolder folder;
+    put_model(folder, "in/" + one.file, {{one.tensor}});
+    VerbOptions said = of(folder / "in");
+    said.dtype = "bf16";
+    converted(said, folder / "out");
+    CHECK(std::filesystem::exists(folder / ("out/" + one.kept)));
+    said.to = "torch";
+    converted(said, folder / "torch");
+    CHECK(std::filesystem::exists(folder / ("torch/" + one.as_torch)));
+  }
+}
+
+TEST_CASE("convert: names that become those of another program take that program's file") {
+  TemporaryFolder folder;
+  put_model(folder, "in/consolidated.safetensors", {{"norm.weight"}});
+  VerbOptions said = of(folder / "in");
+  said.rename = {"(.*)=model.$1"};
+  converted(said, folder / "out");
+  CHECK(std::filesystem::exists(folder / "out/model.safetensors"));
+}
+
+TEST_CASE("convert: a LoRA of diffusers has its name again behind another format") {
+  TemporaryFolder folder;
+  put_model(folder, "in/pytorch_lora_weights.safetensors", {{"unet.a.lora_A.weight"}});
+  VerbOptions said = of(folder / "in");
+  said.to = "dcp";
+  converted(said, folder / "dcp");
+  converted(of(folder / "dcp"), folder / "back");
+  CHECK(std::filesystem::exists(folder / "back/pytorch_lora_weights.safetensors"));
+}
+
 TEST_CASE("convert: the parts of a pipeline stay in their folders") {
   TemporaryFolder folder;
   put_model(folder, "pipe/unet/diffusion_pytorch_model.safetensors", {{"a.w"}, {"b.w"}});
@@ -287,6 +331,24 @@ TEST_CASE("convert: the parts of a pipeline stay in their folders") {
        {"out/model_index.json", "out/unet/config.json", "out/text_encoder/model.safetensors",
         "out/unet/diffusion_pytorch_model.safetensors.index.json",
         "out/unet/diffusion_pytorch_model-00001-of-00002.safetensors"})
+    CHECK_MESSAGE(std::filesystem::exists(folder / path), path);
+}
+
+TEST_CASE("convert: a pipeline has its parts again behind a format that keeps them together") {
+  TemporaryFolder folder;
+  put_model(folder, "pipe/unet/diffusion_pytorch_model.safetensors", {{"a.w"}});
+  put_model(folder, "pipe/text_encoder/model.safetensors", {{"c.w"}});
+  put(folder / "pipe/unet/config.json", R"({"_class_name": "UNet"})");
+  put(folder / "pipe/text_encoder/config.json", R"({"model_type": "clip"})");
+  put(folder / "pipe/model_index.json", R"({"_class_name": "Pipeline"})");
+  VerbOptions said = of(folder / "pipe");
+  said.to = "dcp";
+  converted(said, folder / "dcp");
+  const Converted back = converted(of(folder / "dcp"), folder / "back");
+  CHECK(names_of(*back.result) == Names{"text_encoder.c.w", "unet.a.w"});
+  for (const char* path :
+       {"back/model_index.json", "back/unet/config.json", "back/text_encoder/model.safetensors",
+        "back/unet/diffusion_pytorch_model.safetensors"})
     CHECK_MESSAGE(std::filesystem::exists(folder / path), path);
 }
 
