@@ -40,6 +40,13 @@ enum class NamedFile : std::uint8_t {
   kPart,        // a data file that needs the files beside it
 };
 
+// Of FormatRow::noted_additions one without which loaders read other numbers, or nothing.
+struct NeededAddition {
+  std::string name;                       // as noted_additions names it
+  std::string why;                        // "diffusers scales the matrices by it"
+  std::vector<std::string> tensors = {};  // that have to stay as they are for it
+};
+
 using OpenedCheckpoint = Result<std::shared_ptr<const Checkpoint>>;
 
 struct FormatRow {
@@ -60,6 +67,7 @@ struct FormatRow {
   // Data besides the entries that only the format's own writer keeps: "_metadata of the state
   // dict". Null if there is none.
   std::vector<std::string> (*noted_additions)(const Checkpoint& checkpoint) = nullptr;
+  std::vector<NeededAddition> (*needed_additions)(const Checkpoint& checkpoint) = nullptr;
   // Verifies the checksums of a file as a whole; kAbsent if it has none. Null if no file of the
   // format has one.
   Result<DataCheck> (*check_file)(const std::shared_ptr<const ByteSource>& file,

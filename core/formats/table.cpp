@@ -53,4 +53,12 @@ std::vector<std::string> noted_additions(const Checkpoint& checkpoint) {
   return {};
 }
 
+std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint) {
+  for (const FormatRow& row : formats()) {
+    if (row.format == &checkpoint.format() && row.needed_additions != nullptr)
+      return row.needed_additions(checkpoint);
+  }
+  return {};
+}
+
 }  // namespace shw

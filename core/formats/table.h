@@ -16,5 +16,6 @@ std::span<const FormatRow> formats();
 
 // FormatRow::noted_additions of the checkpoint's format; empty where nothing is.
 std::vector<std::string> noted_additions(const Checkpoint& checkpoint);
+std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -12,6 +12,7 @@
 #include "core/facts/names/float32_names.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/facts/names/wrapper_marks.h"
+#include "core/formats/table.h"
 #include "core/io/asked_end.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
@@ -61,6 +62,7 @@ struct Converting {
   ConvertPlan& out;
   NameSet gone = {};            // tensors and entries
   NotWeights not_weights = {};  // with --weights-only
+  std::vector<NeededAddition> needed = {};
 
   bool stays(std::string_view fqn) const {
     return !gone.contains(fqn) && !is_left_by(said.leave_out, std::string(fqn));
@@ -77,7 +79,12 @@ struct Converting {
 void drop_gone(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
-  if (!said.leave_out.empty()) steps.emplace_back(DropStep{said.leave_out});
+  Patterns patterns = said.leave_out;
+  std::erase_if(patterns, [&](const std::string& pattern) {
+    return std::any_of(converting.needed.begin(), converting.needed.end(),
+                       [&](const NeededAddition& one) { return is_left_by({pattern}, one.name); });
+  });
+  if (!patterns.empty()) steps.emplace_back(DropStep{std::move(patterns)});
   Patterns names;
   for (const std::string& fqn : converting.gone) {
     if (!is_left_by(said.leave_out, fqn)) names.push_back(fqn);
@@ -262,6 +269,39 @@ void note_model_key(Converting& converting) {
                   key));
 }
 
+// What stands beside the entries, and without which loaders read other numbers or nothing: only
+// the format that has it keeps it, and of tensors that are cast or renamed it holds no more.
+Status refuse_to_lose_additions(const Converting& converting, const Format* written) {
+  const Checkpoint& source = converting.checkpoint;
+  const bool stays = written != nullptr && written->writer == source.format().writer;
+  const auto& steps = converting.out.plan.steps;
+  const bool change = std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    return !std::holds_alternative<DropStep>(step);
+  });
+  std::vector<std::string> names;
+  std::string why, remedy;
+  for (const NeededAddition& one : converting.needed) {
+    const bool are_packed = !one.tensors.empty();
+    const bool is_kept = stays && !(are_packed && change);
+    const bool describes =
+        !are_packed || std::any_of(one.tensors.begin(), one.tensors.end(),
+                                   [&](const std::string& fqn) { return converting.stays(fqn); });
+    if (is_kept || !describes || is_left_by(converting.said.leave_out, one.name)) continue;
+    names.push_back(one.name);
+    why = one.why;
+    if (are_packed)
+      remedy =
+          "--dequantise makes plain weights of what is packed; casts and other names, too, lose "
+          "it; ";
+  }
+  if (names.empty()) return {};
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("the result would be without {}: {}", some_of(names), why), {},
+              remedy + "--to safetensors keeps it; --leave-out '" +
+                  (names.size() == 1 ? names.front() : "* of __metadata__") +
+                  "' goes on without it");
+}
+
 Status choose_entries(Converting& converting, Progress* progress) {
   const VerbOptions& said = converting.said;
   if (said.weights_only) {
@@ -325,6 +365,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   ConvertPlan out;
   const Checkpoint& checkpoint = *opened.checkpoint;
   Converting converting{checkpoint, said, out};
+  converting.needed = needed_additions(checkpoint);
   Plan& plan = out.plan;
   const auto& directory = checkpoint.directory();
   plan.checkpoint = directory == nullptr ? std::string() : directory->name();
@@ -336,6 +377,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   SHW_CHECK(cast_weights(converting));
   SHW_CHECK(rename_all(converting));
   note_model_key(converting);
+  SHW_CHECK(refuse_to_lose_additions(converting, format_named(said.to)));
   SHW_CHECK(write_as(said.to, said.shard_bytes, plan));
   note_refused(converting, format_named(said.to), progress);
   return out;

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/safetensors/safetensors_metadata.h"
 #include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"
 #include "core/formats/safetensors/safetensors_placing.h"
@@ -36,6 +36,12 @@ std::string format_word(const Outputs& outputs) {
 
 using MetadataEntries = std::map<std::string, std::string>;
 
+// What headers of new files begin with.
+struct FirstMetadata {
+  std::string word;                                        // format_word
+  std::map<std::string, MetadataEntries, std::less<>> of;  // by folder
+};
+
 std::string_view folder_of_file(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
@@ -54,37 +60,33 @@ bool tensors_are_as_before(const Outputs& outputs) {
                      });
 }
 
-// What the source's files of the same folder say beside their tensors ("lora_adapter_metadata" of
-// diffusers). Of a key with several values nothing.
-MetadataEntries metadata_of_source(const Outputs& outputs, std::string_view folder) {
+// What the source's files of a folder say beside their tensors ("lora_adapter_metadata" of
+// diffusers) is said by the new files there. Of a key with several values nothing.
+FirstMetadata metadata_of_source(const Outputs& outputs) {
+  FirstMetadata first{format_word(outputs), {}};
   const Checkpoint* source = outputs.source;
-  if (source == nullptr || source->directory() == nullptr || !tensors_are_as_before(outputs))
-    return {};
-  MetadataEntries entries;
-  std::set<std::string> contradicted;
-  for (const FileRow& file : source->files()) {
-    if (!file.referenced || !file.safe || !file.path.ends_with(kSafetensorsSuffix) ||
-        folder_of_file(file.path) != folder)
-      continue;
-    auto opened = source->directory()->open(file.path);
-    auto header = opened ? read_safetensors_header(**opened)
-                         : Result<SafetensorsHeader>(tl::unexpected(opened.error()));
-    if (!header) continue;
-    for (const auto& [key, text] : header->metadata) {
-      if (key == kFilledAttribute || key.starts_with("DCP_")) continue;
-      const auto [found, is_new] = entries.emplace(key, text);
-      if (!is_new && found->second != text) contradicted.insert(key);
-    }
-  }
-  for (const std::string& key : contradicted) entries.erase(key);
-  return entries;
+  if (source == nullptr) return first;
+  const bool are_as_before = tensors_are_as_before(outputs) && !has_stale_packing(*source);
+  std::set<std::pair<std::string, std::string>> contradicted;
+  each_metadata(
+      *source, [&](const std::string& file, const std::string& key, const std::string& text) {
+        if (is_metadata_of_format(key) || (!are_as_before && describes_tensors(*source, key, text)))
+          return;
+        const std::string folder(folder_of_file(file));
+        const auto [found, is_new] = first.of[folder].emplace(key, text);
+        if (!is_new && found->second != text) contradicted.emplace(folder, key);
+      });
+  for (const auto& [folder, key] : contradicted) first.of[folder].erase(key);
+  return first;
 }
 
-std::string first_metadata(const MetadataEntries& entries, const std::string& word, bool sharded) {
+std::string first_metadata(const FirstMetadata& first, std::string_view folder, bool sharded) {
   nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
   if (sharded) metadata = {{"DCP_SHARDING_INFO", "{}"}, {"DCP_VERSION", "1.0"}};
-  for (const auto& [key, text] : entries) metadata[key] = text;
-  metadata["format"] = word;
+  if (const auto entries = first.of.find(folder); entries != first.of.end()) {
+    for (const auto& [key, text] : entries->second) metadata[key] = text;
+  }
+  metadata["format"] = first.word;
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header[std::string(kSafetensorsMetadata)] = std::move(metadata);
   return header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -96,10 +98,9 @@ const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
 }
 
 // A file of the metadata alone: what a first save begins with.
-std::shared_ptr<const ByteSource> first_file(const Outputs& outputs, const std::string& path,
+std::shared_ptr<const ByteSource> first_file(const FirstMetadata& first, const std::string& path,
                                              bool sharded) {
-  std::string text = first_metadata(metadata_of_source(outputs, folder_of_file(path)),
-                                    format_word(outputs), sharded);
+  std::string text = first_metadata(first, folder_of_file(path), sharded);
   auto length = static_cast<std::uint64_t>(text.size());
   auto number = std::as_bytes(std::span(&length, 1));
   auto rest = std::as_bytes(std::span(text));
@@ -118,14 +119,14 @@ Status drop_all_others(const ByteSource& source, SafetensorsChange& change) {
 }
 
 Status add_file(const Outputs& outputs, bool sharded, const PlacedTiles& placed,
-                const std::string& path, SafetensorsChange change,
+                const FirstMetadata& first, const std::string& path, SafetensorsChange change,
                 std::map<std::string, std::uint64_t>& offsets, LaidOut& out) {
   auto added = placed.added.find(path);
   bool is_new = added != placed.added.end();
   std::string from = is_new ? added->second : path;
   std::shared_ptr<const ByteSource> source;
   if (from.empty()) {
-    source = first_file(outputs, path, sharded);
+    source = first_file(first, path, sharded);
   } else {
     SHW_TRY(source, source_of(outputs, sharded)->directory()->open(from));
   }
@@ -220,11 +221,14 @@ Result<std::vector<NewIndex>> new_indexes(const Outputs& outputs, const LaidOut&
 Result<LaidOut> lay_out_files(const Outputs& outputs, bool sharded) {
   SHW_TRY(PlacedTiles placed, place_safetensors(outputs, source_of(outputs, sharded), sharded));
   LaidOut out;
+  const bool has_first = std::any_of(placed.added.begin(), placed.added.end(),
+                                     [](const auto& added) { return added.second.empty(); });
+  const FirstMetadata first = has_first ? metadata_of_source(outputs) : FirstMetadata();
   std::map<std::string, std::pair<std::uint32_t, std::map<std::string, std::uint64_t>>> files;
   for (const auto& [path, change] : placed.changes) {
     auto& [file, offsets] = files[path];
     file = static_cast<std::uint32_t>(out.files.size());
-    SHW_CHECK(add_file(outputs, sharded, placed, path, change, offsets, out));
+    SHW_CHECK(add_file(outputs, sharded, placed, first, path, change, offsets, out));
   }
   for (const PlacedTiles::Made& made : placed.made) {
     const OutputTensor& tensor = outputs.tensors[made.tensor];

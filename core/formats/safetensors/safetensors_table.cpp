@@ -1,13 +1,14 @@
 #include "core/formats/safetensors/safetensors_table.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
-#include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/safetensors/safetensors_formats.h"
+#include "core/formats/safetensors/safetensors_metadata.h"
 
 namespace shw {
 namespace {
@@ -24,23 +25,34 @@ NamedFile named_safetensors(std::string_view file) {
   return file.ends_with(kSafetensorsSuffix) ? NamedFile::kAlone : NamedFile::kNothing;
 }
 
+std::string name_beside(const std::string& key) {
+  return key + " of " + std::string(kSafetensorsMetadata);
+}
+
 // Entries of headers' __metadata__, as "modelspec.title of __metadata__", except those of the
 // format itself.
 std::vector<std::string> metadata_beside(const Checkpoint& checkpoint) {
   std::set<std::string> names;
-  if (checkpoint.directory() == nullptr) return {};
-  for (const FileRow& file : checkpoint.files()) {
-    auto source = checkpoint.directory()->open(file.path);
-    if (!source || !file.path.ends_with(kSafetensorsSuffix)) continue;
-    auto header = read_safetensors_header(**source);
-    if (!header) continue;
-    for (const auto& [key, text] : header->metadata) {
-      const bool is_of_format =
-          key == "format" || key == kFilledAttribute || key.starts_with("DCP_");
-      if (!is_of_format) names.insert(key + " of " + std::string(kSafetensorsMetadata));
-    }
-  }
+  each_metadata(checkpoint, [&](const std::string&, const std::string& key, const std::string&) {
+    if (!is_metadata_of_format(key)) names.insert(name_beside(key));
+  });
   return {names.begin(), names.end()};
+}
+
+std::vector<NeededAddition> needed_metadata(const Checkpoint& checkpoint) {
+  std::map<std::string, NeededAddition> needed;
+  each_metadata(checkpoint, [&](const std::string&, const std::string& key,
+                                const std::string& text) {
+    auto parts = packed_parts(checkpoint, key, text);
+    if (key == kLoraMetadata)
+      needed.emplace(key, NeededAddition{name_beside(key), "diffusers reads lora_alpha there"});
+    else if (!parts.empty())
+      needed.emplace(key, NeededAddition{name_beside(key), "torchao reads there how it is packed",
+                                         std::move(parts)});
+  });
+  std::vector<NeededAddition> all;
+  for (auto& [key, one] : needed) all.push_back(std::move(one));
+  return all;
 }
 
 }  // namespace
@@ -52,12 +64,14 @@ constexpr FormatRow kSafetensorsRow = {
     .open = open_safetensors,
     .named = named_safetensors,
     .noted_additions = metadata_beside,
+    .needed_additions = needed_metadata,
 };
 // Detected after headers are read.
 constexpr FormatRow kHfShardedRow = {
     .format = &kHfShardedFormat,
     .sign = kSafetensorsSuffix,
     .noted_additions = metadata_beside,
+    .needed_additions = needed_metadata,
 };
 
 }  // namespace shw

@@ -94,6 +94,81 @@ TEST_CASE("metadata of safetensors headers that a conversion does not keep are t
         Names{"title of __metadata__"});
 }
 
+namespace {
+
+// One tensor beside this metadata.
+void put_with_metadata(const std::string& path, const std::string& tensor,
+                       const nlohmann::ordered_json& metadata) {
+  const nlohmann::ordered_json header{
+      {"__metadata__", metadata},
+      {tensor, {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {0, 4}}}}};
+  const std::string text = header.dump();
+  put(path, little(text.size(), 8) + text + "abcd");
+}
+
+Status asked(VerbOptions options) {
+  auto opened = verbs::open(options);
+  REQUIRE(opened.has_value());
+  auto plan = verbs::plan_convert(*opened, options);
+  return plan ? Status() : Status(tl::unexpected<Error>(plan.error()));
+}
+
+}  // namespace
+
+TEST_CASE("convert: metadata without which torchao loads nothing is not left out unasked") {
+  TemporaryFolder folder;
+  put_with_metadata(folder / "model.safetensors", "a._weight_qdata",
+                    {{"format", "pt"},
+                     {"tensor_names", R"(["a.weight"])"},
+                     {"a.weight", R"({"_type": "T", "_tensor_data_names": ["qdata", "scale"]})"}});
+  VerbOptions options;
+  options.checkpoint = folder / "model.safetensors";
+  for (const char* to : {"torch", "dcp"}) {
+    CAPTURE(to);
+    options.to = to;
+    auto refused = asked(options);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::kUnsupported);
+    options.leave_out = {"* of __metadata__"};
+    CHECK(asked(options).has_value());
+    options.leave_out.clear();
+  }
+  options.to = "safetensors";
+  CHECK(asked(options).has_value());
+  options.dtype = "bf16";
+  CHECK_FALSE(asked(options).has_value());
+  options.dtype.clear();
+  options.rename = {"a(.*)=b$1"};
+  CHECK_FALSE(asked(options).has_value());
+  CHECK(converted(options.checkpoint, "safetensors", folder / "out").left_out.empty());
+}
+
+TEST_CASE("convert: the alpha of a LoRA of diffusers is not left out unasked") {
+  TemporaryFolder folder;
+  put_with_metadata(folder / "pytorch_lora_weights.safetensors", "unet.a.lora_A.weight",
+                    {{"lora_adapter_metadata", "{}"},
+                     {"sshs_model_hash", "00"},
+                     {"about", R"(["unet.a.lora_A.weight"])"},
+                     {"title", "own"}});
+  VerbOptions options;
+  options.checkpoint = folder / "pytorch_lora_weights.safetensors";
+  options.to = "torch";
+  CHECK_FALSE(asked(options).has_value());
+  options.leave_out = {"lora_adapter_metadata of __metadata__"};
+  CHECK(asked(options).has_value());
+  // A cast keeps what does not speak of the elements.
+  options.leave_out.clear();
+  options.to = "safetensors";
+  options.dtype = "bf16";
+  auto opened = verbs::open(options);
+  auto plan = verbs::plan_convert(*opened, options);
+  REQUIRE(plan.has_value());
+  auto made = verbs::repair(*opened, *plan, {folder / "out"}, nullptr);
+  REQUIRE(made.has_value());
+  CHECK(made->left_out == Names{"about of __metadata__", "sshs_model_hash of __metadata__"});
+  CHECK(std::filesystem::exists(folder / "out/pytorch_lora_weights.safetensors"));
+}
+
 TEST_CASE("files that lie beside are told where another format is written, and else come along") {
   TemporaryFolder folder;
   const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";

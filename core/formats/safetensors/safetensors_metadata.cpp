@@ -1,0 +1,85 @@
+#include "core/formats/safetensors/safetensors_metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json.h"
+#include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_names.h"
+
+namespace shw {
+namespace {
+
+constexpr const char* kPartNames = "_tensor_data_names";  // torchao's
+constexpr std::uint64_t kMostPackedText = std::uint64_t{1} << 20;
+
+// Whether it says a name of a tensor between quotes, as JSON does.
+bool quotes_tensor(const Checkpoint& checkpoint, std::string_view text) {
+  for (std::size_t at = text.find('"'); at != std::string_view::npos;) {
+    const std::size_t end = text.find('"', at + 1);
+    if (end == std::string_view::npos) return false;
+    if (checkpoint.find(text.substr(at + 1, end - at - 1))) return true;
+    at = end;
+  }
+  return false;
+}
+
+}  // namespace
+
+void each_metadata(const Checkpoint& checkpoint,
+                   const std::function<void(const std::string& file, const std::string& key,
+                                            const std::string& text)>& take) {
+  if (checkpoint.directory() == nullptr) return;
+  for (const FileRow& file : checkpoint.files()) {
+    if (!file.referenced || !file.safe || !file.path.ends_with(kSafetensorsSuffix)) continue;
+    auto source = checkpoint.directory()->open(file.path);
+    if (!source) continue;
+    auto header = read_safetensors_header(**source);
+    if (!header) continue;
+    for (const auto& [key, text] : header->metadata) take(file.path, key, text);
+  }
+}
+
+bool is_metadata_of_format(std::string_view key) {
+  return key == "format" || key == kFilledAttribute || key.starts_with("DCP_");
+}
+
+std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::string& key,
+                                      const std::string& text) {
+  std::vector<std::string> parts;
+  const std::size_t part = key.rfind('.') + 1;
+  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos) return parts;
+  const auto json = parse_json<nlohmann::json>(text).tree;
+  if (!json.is_object() || !json.contains(kPartNames) || !json[kPartNames].is_array()) return parts;
+  const std::string before = std::string(key).insert(part, 1, '_') + "_";
+  for (const auto& one : json[kPartNames]) {
+    if (!one.is_string()) continue;
+    std::string name = before + one.get<std::string>();
+    if (checkpoint.find(name)) parts.push_back(std::move(name));
+  }
+  return parts;
+}
+
+bool has_stale_packing(const Checkpoint& checkpoint) {
+  bool is_stale = false;
+  each_metadata(checkpoint,
+                [&](const std::string&, const std::string& key, const std::string& text) {
+                  is_stale = is_stale || (text.find(kPartNames) != std::string::npos &&
+                                          packed_parts(checkpoint, key, text).empty());
+                });
+  return is_stale;
+}
+
+bool describes_tensors(const Checkpoint& checkpoint, const std::string& key,
+                       const std::string& text) {
+  // Of kohya's scripts and of ModelSpec.
+  constexpr auto kHashes = std::to_array<std::string_view>(
+      {"sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_sha256"});
+  return std::find(kHashes.begin(), kHashes.end(), key) != kHashes.end() || key == "tensor_names" ||
+         checkpoint.find(key).has_value() || text.find(kPartNames) != std::string::npos ||
+         quotes_tensor(checkpoint, text);
+}
+
+}  // namespace shw
