@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include "core/combine/base_names.h"
 #include "core/combine/lora_rows.h"
 #include "core/combine/model_config.h"
+#include "core/combine/module_names.h"
+#include "core/combine/wrapped_parameters.h"
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/facts/values/computed_tensors.h"
@@ -21,7 +24,7 @@
 namespace shw {
 namespace {
 
-using Parts = std::map<LoraPart, TensorId>;
+using Parts = LoraParts;
 
 tl::unexpected<Error> not_merged(std::string why, std::string_view fqn = {},
                                  std::string advice = {}) {
@@ -46,6 +49,22 @@ std::string whole_name(std::string_view fqn) {
   return name;
 }
 
+// With trained biases PEFT saves a module of modules_to_save up to three times: as its own, under
+// the wrapper's name, and as it was before.
+int rank_of_copy(std::string_view fqn) {
+  if (fqn.find(".original_module.") != std::string_view::npos) return 2;
+  return fqn.find(".modules_to_save.") != std::string_view::npos ? 1 : 0;
+}
+// False where another copy of the rank is there.
+bool add_whole_copy(const Checkpoint& adapter, TensorId tensor, AdapterTensors& tensors) {
+  const auto [found, is_new] = tensors.whole.emplace(whole_name(adapter.fqn(tensor)), tensor);
+  if (is_new) return true;
+  const int rank = rank_of_copy(adapter.fqn(tensor));
+  const int there = rank_of_copy(adapter.fqn(found->second));
+  if (rank < there) found->second = tensor;
+  return rank != there;
+}
+
 Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
   AdapterTensors tensors;
   for (TensorId tensor : adapter.tensors()) {
@@ -60,7 +79,7 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
       return not_merged("is not of a LoRA adapter: other kinds are not merged", fqn,
                         "PEFT's merge_and_unload() merges it, where it can be merged.");
     } else {
-      is_new = tensors.whole.emplace(whole_name(fqn), tensor).second;
+      is_new = add_whole_copy(adapter, tensor, tensors);
     }
     if (!is_new)
       return not_merged("is of a second adapter in the same file", fqn,
@@ -84,11 +103,10 @@ Status check_config(const AdapterConfig& config) {
         {},
         "Save it with path_initial_model_for_weight_conversion, which makes a plain LoRA of it, or "
         "merge it with PEFT.");
-  if (config.has_other_rows)
+  if (config.has_unknown_rows)
     return not_merged(
-        "adapter_config.json says that matrices are stacked or split (one of "
-        "target_parameters, layer_replication, use_qalora, use_bdlora, "
-        "megatron_config), which is not merged");
+        "adapter_config.json says that matrices are stacked or split (one of layer_replication, "
+        "use_qalora, use_bdlora, megatron_config), which is not merged");
   if (!config.peft_type.empty() && config.peft_type != "LORA")
     return not_merged(
         fmt::format("the adapter is of kind {}: LoRA alone is merged", config.peft_type));
@@ -104,7 +122,10 @@ class AdapterMerge {
         config_(std::move(config)),
         names_(*base_) {}
 
-  Result<ComputedPart> take(const AdapterTensors& tensors) {
+  Result<ComputedPart> take(AdapterTensors tensors) {
+    SHW_TRY(auto wrapped,
+            take_wrapped_parameters(base_, adapter_, config_, names_, tensors.modules));
+    for (ParameterProduct& one : wrapped) SHW_CHECK(add_wrapped(std::move(one)));
     const bool turned = config_.fan_in_fan_out || any_fits_turned_alone(tensors);
     for (const auto& [module, parts] : tensors.modules) {
       const auto own_base = tensors.base_layers.find(module);
@@ -115,9 +136,10 @@ class AdapterMerge {
     for (const auto& [module, tensor] : tensors.biases)
       SHW_CHECK(add_bias(module, tensor, tensors));
     for (const auto& [name, tensor] : tensors.whole) SHW_CHECK(add_whole(name, tensor));
+    changes_.vocabulary = rows_;
+    if (auto config = config_with_changes(*base_->directory(), changes_))
+      part_.files.push_back(std::move(config));
     if (rows_) {
-      if (auto config = config_with_vocabulary(*base_->directory(), rows_->first, rows_->second))
-        part_.files.push_back(std::move(config));
       for (auto& file : tokenizer_files(*adapter_->directory())) part_.files.push_back(file);
     }
     part_.made_of = {base_, adapter_};
@@ -188,6 +210,15 @@ class AdapterMerge {
     SHW_TRY(product.scale, scale_of(module, product.a.shape[0]));
     SHW_CHECK(set_magnitude(parts, is_pair && shape.size() == 2, product));
     return add_computed(weight, std::move(product));
+  }
+
+  Status add_wrapped(ParameterProduct one) {
+    SHW_TRY(one.product.scale, scale_of(one.parameter, one.product.rank));
+    const Extents shape = one.product.weight.shape;
+    return replace(one.weight, shape, 1,
+                   [product = std::move(one.product)](std::int64_t first, std::int64_t count) {
+                     return expert_rows(product, first, count);
+                   });
   }
 
   Result<double> scale_of(const std::string& module, std::int64_t rank) const {
@@ -296,13 +327,42 @@ class AdapterMerge {
     });
   }
 
+  // The base had another head than the one that was trained, or one of other labels.
+  void note_head(const std::string& name, ExtentsView shape, bool is_new) {
+    constexpr auto kHeads = std::to_array<std::pair<std::string_view, std::string_view>>(
+        {{"SEQ_CLS", "SequenceClassification"},
+         {"TOKEN_CLS", "TokenClassification"},
+         {"QUESTION_ANS", "QuestionAnswering"}});
+    const auto head = std::ranges::find(kHeads, config_.task,
+                                        [](const auto& row) { return std::string(row.first); });
+    if (head == kHeads.end() || shape.size() != 2 || !is_label_layer(name)) return;
+    if (is_new) changes_.head = head->second;
+    changes_.labels = shape[0];
+  }
+
+  // Weight and bias have a row for each label.
+  bool is_of_labels(const std::string& name) const {
+    const std::string weight = std::string(module_of(name)) + ".weight";
+    return (config_.task == "SEQ_CLS" || config_.task == "TOKEN_CLS") && is_label_layer(weight) &&
+           is_saved_module(name);
+  }
+
+  static bool is_label_layer(std::string_view name) {
+    constexpr auto kLayers = std::to_array<std::string_view>(
+        {"score.weight", "classifier.weight", "classifier.out_proj.weight", "qa_outputs.weight"});
+    return std::ranges::any_of(kLayers,
+                               [&](std::string_view layer) { return ends_in_module(name, layer); });
+  }
+
   // A tensor that the adapter holds whole, in the dtype of the base's.
   Status add_whole(const std::string& name, TensorId tensor) {
     const auto found = names_.find(name);
     if (!found && !is_saved_module(name)) return base_tensor(name, tensor).map([](TensorId) {});
     const ExtentsView shape = adapter_->shape(tensor);
+    const bool has_labels = is_of_labels(name);
+    if (!found || has_labels) note_head(name, shape, !found);
     if (found) {
-      SHW_CHECK(note_rows(*found, shape, tensor));
+      if (!has_labels) SHW_CHECK(note_rows(*found, shape, tensor));
       if (!part_.replaced.insert(*found).second)
         return not_merged("is saved whole, and the adapter has matrices for it too",
                           adapter_->fqn(tensor));
@@ -347,6 +407,7 @@ class AdapterMerge {
   BaseNames names_;
   ComputedPart part_;
   std::optional<std::pair<std::int64_t, std::int64_t>> rows_;  // of the vocabulary: before, now
+  ModelChanges changes_;
 };
 
 }  // namespace
@@ -365,9 +426,9 @@ Result<std::shared_ptr<const Checkpoint>> merged_adapter(std::shared_ptr<const C
         "known",
         {}, "Put the file that belongs to it into the folder.");
   SHW_CHECK(check_config(*config));
-  SHW_TRY(const AdapterTensors tensors, tensors_of(*adapter));
+  SHW_TRY(AdapterTensors tensors, tensors_of(*adapter));
   AdapterMerge merge(base, std::move(adapter), std::move(*config));
-  SHW_TRY(ComputedPart part, merge.take(tensors));
+  SHW_TRY(ComputedPart part, merge.take(std::move(tensors)));
   return with_computed(std::move(base), std::move(part), progress);
 }
 

@@ -23,6 +23,39 @@ bool set_vocabulary(Json& object, std::int64_t before, std::int64_t now) {
   return true;
 }
 
+// "LlamaForCausalLM" becomes "LlamaForSequenceClassification".
+bool set_head(Json& config, const std::string& head) {
+  const auto classes = config.find("architectures");
+  if (classes == config.end() || !classes->is_array() || classes->size() != 1 ||
+      !classes->front().is_string())
+    return false;
+  std::string name = classes->front().get<std::string>();
+  for (std::string_view end : {"LMHeadModel", "Model"}) {
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  }
+  name = name.substr(0, name.find("For")) + "For" + head;
+  if (classes->front() == name) return false;
+  *classes = Json::array({name});
+  return true;
+}
+
+bool set_labels(Json& config, std::int64_t labels) {
+  constexpr std::int64_t kMostLabels = 1'000'000;
+  const auto names = config.find("id2label");
+  const auto before =
+      names != config.end() && names->is_object() ? static_cast<std::int64_t>(names->size()) : 0;
+  if (labels > kMostLabels || before == labels) return false;
+  Json by_number = Json::object(), by_name = Json::object();
+  for (std::int64_t i = 0; i < labels; ++i) {
+    const std::string name = "LABEL_" + std::to_string(i);
+    by_number[std::to_string(i)] = name;
+    by_name[name] = i;
+  }
+  config["id2label"] = std::move(by_number);
+  config["label2id"] = std::move(by_name);
+  return true;
+}
+
 // Null where it is not there or no JSON.
 Json config_of(const Directory& folder) {
   if (folder.stat(kModelConfig).kind != EntryKind::kFile) return {};
@@ -39,13 +72,19 @@ std::shared_ptr<const ByteSource> config_file(const Json& config) {
 
 }  // namespace
 
-std::shared_ptr<const ByteSource> config_with_vocabulary(const Directory& folder,
-                                                         std::int64_t before, std::int64_t now) {
+std::shared_ptr<const ByteSource> config_with_changes(const Directory& folder,
+                                                      const ModelChanges& changes) {
   Json config = config_of(folder);
-  bool is_set = config.is_object() && set_vocabulary(config, before, now);
-  if (auto text = config.find("text_config");
-      config.is_object() && text != config.end() && text->is_object())
-    is_set = set_vocabulary(*text, before, now) || is_set;
+  if (!config.is_object()) return nullptr;
+  bool is_set = false;
+  if (changes.vocabulary) {
+    const auto [before, now] = *changes.vocabulary;
+    is_set = set_vocabulary(config, before, now);
+    if (auto text = config.find("text_config"); text != config.end() && text->is_object())
+      is_set = set_vocabulary(*text, before, now) || is_set;
+  }
+  if (!changes.head.empty()) is_set = set_head(config, changes.head) || is_set;
+  if (changes.labels > 0) is_set = set_labels(config, changes.labels) || is_set;
   return is_set ? config_file(config) : nullptr;
 }
 

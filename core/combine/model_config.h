@@ -3,16 +3,24 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/io/source.h"
 
 namespace shw {
 
-// config.json with another vocab_size; null where it does not say the one before.
-std::shared_ptr<const ByteSource> config_with_vocabulary(const Directory& folder,
-                                                         std::int64_t before, std::int64_t now);
+// What an adapter changes of the model that config.json describes.
+struct ModelChanges {
+  std::optional<std::pair<std::int64_t, std::int64_t>> vocabulary;  // its size: before, now
+  std::string head = {};    // a new one: "SequenceClassification", of class names
+  std::int64_t labels = 0;  // that the head tells apart; 0: as before
+};
+// config.json with these changes; null where it cannot be read or stays as it is.
+std::shared_ptr<const ByteSource> config_with_changes(const Directory& folder,
+                                                      const ModelChanges& changes);
 // config.json with this key, whose value is JSON; null where there is no config that can be read.
 std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std::string& key,
                                               const std::string& value);

@@ -94,6 +94,8 @@ AdapterConfig adapter_config_in(const Json& object) {
   AdapterConfig config;
   if (auto type = object.find("peft_type"); type != object.end() && type->is_string())
     config.peft_type = type->get<std::string>();
+  if (auto task = object.find("task_type"); task != object.end() && task->is_string())
+    config.task = task->get<std::string>();
   if (auto rank = object.find("r"); rank != object.end()) config.rank = adapter_rank(*rank);
   if (auto ranks = object.find("rank_pattern"); ranks != object.end() && ranks->is_object()) {
     for (const auto& [module, value] : ranks->items()) {
@@ -109,14 +111,36 @@ AdapterConfig adapter_config_in(const Json& object) {
   config.use_dora = is_set(object, "use_dora");
   read_scale(object, config);
   config.wraps_parameters = is_set(object, "target_parameters");
-  for (const char* key :
-       {"use_qalora", "use_bdlora", "target_parameters", "layer_replication", "megatron_config"})
-    config.has_other_rows = config.has_other_rows || is_set(object, key);
+  config.parameters = adapter_texts(object, "target_parameters");
+  for (const char* key : {"use_qalora", "use_bdlora", "layer_replication", "megatron_config"})
+    config.has_unknown_rows = config.has_unknown_rows || is_set(object, key);
+  config.has_other_rows = config.has_unknown_rows || config.wraps_parameters;
   return config;
 }
 
-bool is_literal(std::string_view pattern) {
-  return pattern.find_first_of("\\*+?()[]{}|^$") == std::string_view::npos;
+// A pattern of modules, which PEFT takes as "(.*\\.)?(PATTERN)$": as far as it is plain text with
+// escaped dots, from the beginning of the name where it begins with "^".
+struct ModulePattern {
+  std::string text;
+  bool is_whole = false;
+
+  bool fits(std::string_view module) const {
+    return is_whole ? module == text : ends_in_module(module, text);
+  }
+};
+std::optional<ModulePattern> module_pattern(std::string_view pattern) {
+  ModulePattern found;
+  found.is_whole = pattern.starts_with('^');
+  if (found.is_whole) pattern.remove_prefix(1);
+  if (pattern.ends_with('$')) pattern.remove_suffix(1);
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern.substr(i, 2) == "\\.")
+      ++i;
+    else if (std::string_view("\\*+?()[]{}|^$").find(pattern[i]) != std::string_view::npos)
+      return std::nullopt;
+    found.text += pattern[i];
+  }
+  return found;
 }
 
 struct LoraStem {
@@ -183,8 +207,9 @@ bool ends_in_module(std::string_view module, std::string_view target) {
 
 std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::string_view module) {
   for (const auto& [pattern, rank] : config.rank_pattern) {
-    if (!is_literal(pattern)) return std::nullopt;
-    if (ends_in_module(module, pattern)) return rank;
+    const auto plain = module_pattern(pattern);
+    if (!plain) return std::nullopt;
+    if (plain->fits(module)) return rank;
   }
   return config.rank;
 }
@@ -194,8 +219,9 @@ std::optional<double> scale_of_module(const AdapterConfig& config, std::string_v
   std::optional<double> alpha = config.alpha;
   bool is_found = false;
   for (const auto& [pattern, value] : config.alpha_pattern) {
-    if (!is_literal(pattern)) return std::nullopt;
-    if (!ends_in_module(module, pattern)) continue;
+    const auto plain = module_pattern(pattern);
+    if (!plain) return std::nullopt;
+    if (!plain->fits(module)) continue;
     // The first of the file's order counts, which is not known here.
     if (is_found && alpha != value) return std::nullopt;
     is_found = true;

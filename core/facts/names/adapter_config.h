@@ -18,6 +18,7 @@ inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
 
 struct AdapterConfig {
   std::string peft_type;             // "LORA"
+  std::string task;                  // "task_type": "SEQ_CLS"
   std::optional<std::int64_t> rank;  // the LoRA rank "r"
   std::vector<std::pair<std::string, std::int64_t>> rank_pattern;
   std::vector<std::string> targets;  // "target_modules" if it is a list
@@ -27,7 +28,9 @@ struct AdapterConfig {
   std::vector<std::int64_t> layers;         // those that it lists
   std::vector<std::string> layer_patterns;  // "layers_pattern"
   bool wraps_parameters = false;            // "target_parameters"
+  std::vector<std::string> parameters;      // those that it lists
   bool has_other_rows = false;              // its matrices are stacked or split in another way
+  bool has_unknown_rows = false;            // and not only for wrapped parameters
   // What B x A is multiplied with: alpha / r, with rslora alpha / sqrt(r).
   std::optional<double> alpha;  // "lora_alpha"
   std::vector<std::pair<std::string, double>> alpha_pattern;

@@ -221,8 +221,8 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
       "pissa");
   is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "use_dora": true})", base), "magnitude");
   is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "peft_type": "LOHA"})", base), "LOHA");
-  is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "target_parameters": ["w"]})", base),
-           "target_parameters");
+  is_about(refused(sound, R"({"r": 2, "lora_alpha": 3, "layer_replication": [[0, 1]]})", base),
+           "layer_replication");
   std::vector<LaidTensor> more = sound;
   more.push_back(numbers_tensor(kRoot + "score.weight", {2}, {1, 2}));
   is_about(refused(more, kConfig, base), "score");
@@ -245,4 +245,48 @@ TEST_CASE("merged_adapter: a base that is not whole is an error, not other numbe
       laid({numbers_tensor(kModule + ".weight", {kOut, kIn}, pair.weight)}, "base", 8);
   const auto made = merged(base, adapter_of(matrices_of(pair)));
   CHECK_FALSE(read_tensor(*made, *made->find(kModule + ".weight")).has_value());
+}
+
+TEST_CASE("merged_adapter: a pattern of whole names counts as PEFT counts it") {
+  std::mt19937 random(21);
+  const Pair pair = random_pair(random);
+  const std::string config =
+      R"({"r": 9, "lora_alpha": 9, "rank_pattern": {"^model.layers.0.self_attn.q_proj": 2},
+          "alpha_pattern": {"^layers.0.self_attn.q_proj": 7, "layers\\.0\\.self_attn\\.q_proj$": 3}})";
+  const Numbers expected = plus_all(pair.weight, product(pair.b, pair.a, 1.5, kOut, kRank, kIn));
+  const auto made = merged(base_of(pair), adapter_of(matrices_of(pair), config));
+  check_near(numbers_of(*made, kModule + ".weight"), expected, 1e-6);
+}
+
+TEST_CASE("merged_adapter: of three copies of a saved module its own counts") {
+  std::mt19937 random(22);
+  const Pair pair = random_pair(random);
+  std::vector<LaidTensor> tensors = matrices_of(pair);
+  const std::string head = kRoot + "classifier";
+  tensors.push_back(numbers_tensor(head + ".original_module.bias", {2}, {1, 1}));
+  tensors.push_back(numbers_tensor(head + ".modules_to_save.bias", {2}, {2, 2}));
+  tensors.push_back(numbers_tensor(head + ".bias", {2}, {3, 4}));
+  const auto made =
+      merged(base_of(pair), adapter_of(tensors, R"({"r": 2, "lora_alpha": 3, "bias": "all",
+                                                    "modules_to_save": ["classifier"]})"));
+  CHECK(numbers_of(*made, "classifier.bias") == Numbers{3, 4});
+}
+
+TEST_CASE("merged_adapter: a new head is said in the config") {
+  std::mt19937 random(23);
+  const Pair pair = random_pair(random);
+  std::vector<LaidTensor> tensors = matrices_of(pair);
+  tensors.push_back(numbers_tensor(kRoot + "score.weight", {3, 2}, {1, 2, 3, 4, 5, 6}));
+  const auto base = laid({numbers_tensor(kModule + ".weight", {kOut, kIn}, pair.weight)}, "base", 0,
+                         {}, {{"config.json", R"({"architectures": ["LlamaForCausalLM"]})"}});
+  const auto made =
+      merged(base, adapter_of(tensors, R"({"r": 2, "lora_alpha": 3, "task_type": "SEQ_CLS",
+                                           "modules_to_save": ["classifier", "score"]})"));
+  auto config = made->directory()->open("config.json");
+  REQUIRE(config.has_value());
+  const Bytes bytes = read_bytes(**config, 0, (*config)->size()).value();
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(text.find("LlamaForSequenceClassification") != std::string::npos);
+  CHECK(text.find("LABEL_2") != std::string::npos);
+  CHECK(text.find("LABEL_3") == std::string::npos);
 }
