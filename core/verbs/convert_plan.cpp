@@ -76,13 +76,28 @@ struct Converting {
   }
 };
 
+bool is_of_needed(const Converting& converting, const std::string& pattern) {
+  return std::any_of(converting.needed.begin(), converting.needed.end(),
+                     [&](const NeededAddition& one) { return is_left_by({pattern}, one.name); });
+}
+
+bool is_of_entry(const Checkpoint& checkpoint, const std::string& pattern) {
+  for (TensorId tensor : checkpoint.tensors()) {
+    if (is_left_by({pattern}, std::string(checkpoint.fqn(tensor)))) return true;
+  }
+  const auto objects = checkpoint.objects();
+  return std::any_of(objects.begin(), objects.end(), [&](const NonTensorEntry& object) {
+    return is_left_by({pattern}, object.fqn);
+  });
+}
+
 void drop_gone(Converting& converting) {
   const VerbOptions& said = converting.said;
   std::vector<Step>& steps = converting.out.plan.steps;
   Patterns patterns = said.leave_out;
+  // A step drops entries; one that only consents to the loss of an addition has none to drop.
   std::erase_if(patterns, [&](const std::string& pattern) {
-    return std::any_of(converting.needed.begin(), converting.needed.end(),
-                       [&](const NeededAddition& one) { return is_left_by({pattern}, one.name); });
+    return is_of_needed(converting, pattern) && !is_of_entry(converting.checkpoint, pattern);
   });
   if (!patterns.empty()) steps.emplace_back(DropStep{std::move(patterns)});
   Patterns names;

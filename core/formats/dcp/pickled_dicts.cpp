@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/words.h"
-#include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
+#include "core/formats/common/read_note.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_names.h"
@@ -184,7 +184,7 @@ class PickledDicts {
   }
 
   Finding told_dicts() const {
-    Finding finding = bad_record(
+    Finding finding = read_note(
         std::string(kDcpMetadataName),
         fmt::format("{} {} pickled whole, as with flatten_state_dict=False: .metadata names none "
                     "of the {} in {}. They are read from the pickles. A load needs a planner that "
@@ -192,7 +192,6 @@ class PickledDicts {
                     some_of(names_), names_.size() == 1 ? "is a dict" : "are dicts",
                     plural(tensors_, "tensor"), names_.size() == 1 ? "it" : "them",
                     names_.size() == 1 ? "it" : "each"));
-    finding.severity = Severity::kInfo;
     finding.evidence = {{"entries", names_}, {"tensors", static_cast<std::int64_t>(tensors_)}};
     return finding;
   }

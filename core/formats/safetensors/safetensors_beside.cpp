@@ -112,13 +112,12 @@ std::vector<std::string> take_steps(std::vector<std::string>& paths) {
 }
 
 Finding steps_beside(const std::vector<std::string>& steps, const std::string& opened) {
-  Finding finding = bad_record(
+  Finding finding = read_note(
       steps.front(),
       fmt::format("Opened {}, the newest adapters of this training. Not looked at: {}, {} of it. "
                   "A path to {} opens {}.",
                   opened, some_of(steps), steps.size() == 1 ? "an earlier step" : "earlier steps",
                   steps.size() == 1 ? "it" : "one of them", steps.size() == 1 ? "it" : "that one"));
-  finding.severity = Severity::kInfo;
   finding.subjects = steps;
   finding.evidence = {{"opened", opened}, {"left_aside", static_cast<std::int64_t>(steps.size())}};
   return finding;

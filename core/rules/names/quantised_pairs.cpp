@@ -13,6 +13,7 @@
 #include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/rules/names/name_rules.h"
+#include "core/tensor/cast.h"
 #include "core/tensor/float_counts.h"
 
 namespace shw {
@@ -306,10 +307,6 @@ bool may_be_unconverted(const QuantConfig& config, std::string_view fqn) {
                      });
 }
 
-bool is_wide_float(Dtype dtype) {
-  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
-}
-
 // Weights left as floats, though the same ones of other layers are quantised and no setting exempts
 // them: loaders build a quantised module for each.
 void report_left_plain(QuantCheck& check, const QuantFamily& family) {
@@ -330,7 +327,8 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
   std::vector<std::string> plain;
   for (TensorId tensor : each_tensor(check.facts)) {
     const std::string_view fqn = c.fqn(tensor);
-    if (!fqn.ends_with(".weight") || c.shape(tensor).size() != 2 || !is_wide_float(c.dtype(tensor)))
+    if (!fqn.ends_with(".weight") || c.shape(tensor).size() != 2 ||
+        !is_plain_float(c.dtype(tensor)))
       continue;
     const std::string stem = without_numbers(fqn.substr(0, fqn.rfind('.')));
     if (quantised.contains(stem) && !has_scale(tensor) && !may_be_unconverted(*check.config, fqn))

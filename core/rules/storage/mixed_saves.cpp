@@ -9,6 +9,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/names/name_families.h"
 #include "core/rules/rules.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -19,10 +20,6 @@ struct FileDtypes {
   std::set<Dtype> floats;
   std::set<std::string> families;  // names without numbers
 };
-
-bool is_plain_float(Dtype dtype) {
-  return dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16;
-}
 
 std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
