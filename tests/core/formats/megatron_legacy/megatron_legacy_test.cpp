@@ -12,6 +12,7 @@
 #include "core/formats/megatron_legacy/legacy_layers.h"
 #include "core/formats/megatron_legacy/legacy_names.h"
 #include "core/formats/open.h"
+#include "core/formats/torch_file/torch_file_support.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -206,20 +207,22 @@ TEST_CASE("megatron torch format: folders are told apart by what args say of the
 }
 
 TEST_CASE("megatron torch format: a rank's file of another iteration is named") {
-  MegatronFiles files = megatron_files();
-  auto& [path, bytes] = files.back();
-  // The key, its memo, and the number as BININT1.
-  const std::string key("X\t\0\0\0iterationq", 15);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const std::size_t at = std::string_view(text, bytes.size()).find(key);
-  REQUIRE(at != std::string_view::npos);
-  REQUIRE(bytes[at + key.size() + 1] == std::byte{'K'});
-  bytes[at + key.size() + 2] = std::byte{90};
-  const std::string odd = path;
-  const auto told = megatron_findings(std::move(files));
-  const auto mixed = std::find_if(told.begin(), told.end(), [](const Finding& finding) {
-    return finding.rule == "mixed-saves";
-  });
-  REQUIRE(mixed != told.end());
-  CHECK(mixed->subjects == std::vector<std::string>{odd});
+  auto told = [](const std::vector<int>& iterations) {
+    MegatronFiles files;
+    for (std::size_t rank = 0; rank < iterations.size(); ++rank) {
+      const std::string number = std::string("K") + static_cast<char>(iterations[rank]);
+      const std::string model = pickled_dict({{"weight", tensor_call({"torch\nFloatStorage\n"})}});
+      const std::string file =
+          state_dict_file(pickled_dict({{"model", model}, {"iteration", number}}),
+                          {{"m/data/0", std::string(24, '\1')}});
+      files.emplace_back("mp_rank_0" + std::to_string(rank) + "/model_optim_rng.pt",
+                         to_bytes(file));
+    }
+    return megatron_findings(std::move(files));
+  };
+  CHECK(told({100, 100, 100}).empty());
+  const auto mixed = told({100, 90, 100});
+  REQUIRE(mixed.size() == 1);
+  CHECK(mixed.front().rule == "mixed-saves");
+  CHECK(mixed.front().subjects == std::vector<std::string>{"mp_rank_01/model_optim_rng.pt"});
 }
