@@ -399,9 +399,13 @@ void keep_general(const Checkpoint& c, const ModelConfig& config,
 
 void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
                     ConfigFit& fit) {
-  if (!compare_parts(c, config, known_parts(config), progress, fit)) {
+  auto with_vision = [&](std::vector<ModelPart> parts) {
+    for (ModelPart& part : general_vision_parts(config)) parts.push_back(std::move(part));
+    return parts;
+  };
+  if (!compare_parts(c, config, with_vision(known_parts(config)), progress, fit)) {
     fit.unknown_model = config.parts.front().model_type;
-    compare_parts(c, config, general_parts(c, config, progress), progress, fit);
+    compare_parts(c, config, with_vision(general_parts(c, config, progress)), progress, fit);
     keep_general(c, config, fit.sizes);
   }
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);

@@ -49,6 +49,10 @@ constexpr SizeConstraint kGeneralSizes[] = {
 };
 constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
 
+// Towers of Qwen and GLM.
+constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
+constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
+
 bool holds_any(std::string_view text, std::span<const Words> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](Words word) { return text.find(word) != std::string_view::npos; });
@@ -114,6 +118,15 @@ std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelCo
   const std::set<std::string> roots = text_roots(checkpoint, progress);
   if (roots.size() != 1 || has_own_widths(text)) return {};
   return {{&text, &kGeneral, {*roots.begin()}, {"lm_head.weight"}}};
+}
+
+std::vector<ModelPart> general_vision_parts(const ModelConfig& config) {
+  const ConfigPart* part = config.find("vision_config");
+  if (part == nullptr || !part->sizes.contains("depth") || config.architectures.empty()) return {};
+  for (const std::string& name : config.architectures) {
+    if (!is_own_class(name, config.parts.front().model_type)) return {};
+  }
+  return {{part, &kVision, {"visual.", "model.visual.", "thinker.visual."}, {}}};
 }
 
 }  // namespace shw

@@ -337,6 +337,26 @@ TEST_CASE("parts of a model are held against the configs that are nested for the
                   {"vision_config.num_hidden_layers 2"}));
 }
 
+TEST_CASE("config: blocks of a tower are held against the depth of vision_config") {
+  auto told_by = [](int blocks, const char* depth) {
+    ConfigWeights weights = llama_weights();
+    for (int i = 0; i < blocks; ++i)
+      weights.shapes[fmt::format("visual.blocks.{}.norm1.weight", i)] = {4};
+    Keys whole = {
+        {"model_type", "\"qwen9_vl\""},
+        {"architectures", "[\"Qwen9VLForConditionalGeneration\"]"},
+        {"text_config", config_text(llama_keys())},
+        {"vision_config", fmt::format(R"({{"model_type": "eyes", "depth": {}}})", depth)}};
+    return beside_config(weights, config_text(whole));
+  };
+  CHECK(told_of(told_by(3, "3")).empty());
+  CHECK(told_of(told_by(3, "[3]")).empty());
+  CHECK(names_all(only_one(told_by(2, "3"), "config-count", Severity::kWarning).cause,
+                  {"vision_config.depth 3"}));
+  CHECK(names_all(only_one(told_by(4, "3"), "config-count", Severity::kWarning).cause,
+                  {"vision_config.depth 3"}));
+}
+
 TEST_CASE("a config.json that is hostile or no JSON hides nothing and stops nothing") {
   const std::string deep(100'000, '[');
   const std::string deep_objects = [] {
