@@ -15,12 +15,16 @@ constexpr Words kTheCheckpoint = {"checkpoint",  "weight",     "state dict", "st
                                   "shard",       "pretrained", "adapter",    "param_state"};
 constexpr Words kRefusal = {"missing",     "expected",    "mismatch",      "not match",
                             "unsupported", "not support", "supports only", "only support",
-                            "failed",      "must ",       "cannot",        "no ",
+                            "failed",      "must match",  "cannot",        "no optimizer state",
                             "not found",   "invalid",     "not present",   "not implemented"};
+// A save that failed says nothing of what a load finds.
+constexpr Words kSaving = {"to save",   "not save",  "saving",   "to write", "not write",
+                           "to upload", "uploading", "to store", "writing"};
 
 struct GeneralKind {
   Words one, two;  // a word of each group is in the sentence
   MessageKind kind;
+  bool of_load = false;  // not of a sentence about a save
 };
 
 constexpr GeneralKind kGeneralKinds[] = {
@@ -110,9 +114,10 @@ constexpr GeneralKind kGeneralKinds[] = {
                              "question: resume with the options of the save, or load the weights "
                              "and start the optimizer anew.",
                      .decide = "Which optimizer entries the checkpoint has.",
-                     .command = "shardwright ls CHECKPOINT"}}}}},
-    {{"quant", "fp8", "int4", "int8", "nf4", "mxfp4", "nvfp4", "awq", "gptq", "bitsandbytes", "bnb",
-      "weight_scale", "block_size"},
+                     .command = "shardwright ls CHECKPOINT"}}}},
+     /*of_load=*/true},
+    {{"quantiz", "quantis", "fp8", "int4", "int8", "nf4", "mxfp4", "nvfp4", "awq", "gptq",
+      "bitsandbytes", "bnb", "weight_scale", "block_size"},
      kRefusal,
      {.id = "quantisation-differs",
       .example = "a quantisation that does not fit",
@@ -125,7 +130,8 @@ constexpr GeneralKind kGeneralKinds[] = {
                              "quantization_config with the tensors; a copy in full precision "
                              "(`shardwright convert --dequantise`) loads everywhere.",
                      .decide = "quantization_config against the dtypes and scales in the files.",
-                     .command = "shardwright check CHECKPOINT"}}}}},
+                     .command = "shardwright check CHECKPOINT"}}}},
+     /*of_load=*/true},
     {{"weight file", "weights file", "weight files", "weights found", "no weights",
       ".safetensors files", "safetensors checkpoint", "model file", "safetensors file"},
      {"no ", "none found", "not found", "couldn't find", "could not find", "can't find", "missing",
@@ -253,7 +259,9 @@ bool has_one(std::string_view text, const Words& words) {
 
 const MessageKind* general_kind(std::string_view text) {
   if (!has_one(text, kTheCheckpoint)) return nullptr;
+  const bool is_save = has_one(text, kSaving);
   for (const GeneralKind& general : kGeneralKinds) {
+    if (general.of_load && is_save) continue;
     if (has_one(text, general.one) && has_one(text, general.two)) return &general.kind;
   }
   return nullptr;

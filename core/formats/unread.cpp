@@ -72,7 +72,7 @@ constexpr auto kUnreadFormats = std::to_array<UnreadFormat>({
        return ends_with_one_of(name, std::to_array<std::string_view>({".pdparams", ".pdopt"}));
      },
      "paddle.load reads it.", true},
-    {"the folder of a training run without its model (Trainer's or accelerate's)",
+    {"the folder of a training run, in which no model was found (Trainer's or accelerate's)",
      [](std::string_view path, std::string_view name) {
        return is_at_top(path) && (name == "trainer_state.json" || is_random_state(name));
      },

@@ -340,8 +340,9 @@ std::optional<std::pair<Dtype, Dtype>> other_dtype(const Checkpoint& c, const st
 }
 
 // False if no tensor name belongs to these parts.
-bool compare_parts(const Checkpoint& c, const ModelConfig& config,
-                   const std::vector<ModelPart>& parts, Progress* progress, ConfigFit& fit) {
+bool compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<ModelPart> parts,
+                   Progress* progress, ConfigFit& fit) {
+  add_vision_tower(config, parts);
   const ConstraintsByName constraints = constraints_by_name(parts);
   StacksByName stacks = stacks_of(parts);
   SizeChecks sizes(c);
@@ -399,13 +400,9 @@ void keep_general(const Checkpoint& c, const ModelConfig& config,
 
 void compare_config(const Checkpoint& c, const ModelConfig& config, Progress* progress,
                     ConfigFit& fit) {
-  auto with_vision = [&](std::vector<ModelPart> parts) {
-    for (ModelPart& part : general_vision_parts(config)) parts.push_back(std::move(part));
-    return parts;
-  };
-  if (!compare_parts(c, config, with_vision(known_parts(config)), progress, fit)) {
+  if (!compare_parts(c, config, known_parts(config), progress, fit)) {
     fit.unknown_model = config.parts.front().model_type;
-    compare_parts(c, config, with_vision(general_parts(c, config, progress)), progress, fit);
+    compare_parts(c, config, general_parts(c, config, progress), progress, fit);
     keep_general(c, config, fit.sizes);
   }
   if (!config.packs_weights) fit.dtypes = other_dtype(c, config.dtype);

@@ -49,7 +49,7 @@ constexpr SizeConstraint kGeneralSizes[] = {
 };
 constexpr ModelConstraints kGeneral = {{}, {}, kGeneralStacks, kGeneralSizes, "lm_head.weight"};
 
-// Towers of Qwen and GLM.
+// Towers of Qwen and GLM count their blocks as "depth".
 constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
 constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
 
@@ -90,6 +90,14 @@ bool has_own_widths(const ConfigPart& part) {
   return std::any_of(kOwn.begin(), kOwn.end(), [&](Words key) { return part.sizes.contains(key); });
 }
 
+bool has_own_classes(const ModelConfig& config) {
+  return !config.architectures.empty() &&
+         std::all_of(config.architectures.begin(), config.architectures.end(),
+                     [&](const std::string& name) {
+                       return is_own_class(name, config.parts.front().model_type);
+                     });
+}
+
 }  // namespace
 
 bool follows_text_model(std::string_view fqn) {
@@ -110,23 +118,17 @@ const ConfigPart& text_part_of(const ModelConfig& config) {
 
 std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
                                      Progress* progress) {
-  if (config.architectures.empty()) return {};
-  for (const std::string& name : config.architectures) {
-    if (!is_own_class(name, config.parts.front().model_type)) return {};
-  }
+  if (!has_own_classes(config)) return {};
   const ConfigPart& text = text_part_of(config);
   const std::set<std::string> roots = text_roots(checkpoint, progress);
   if (roots.size() != 1 || has_own_widths(text)) return {};
   return {{&text, &kGeneral, {*roots.begin()}, {"lm_head.weight"}}};
 }
 
-std::vector<ModelPart> general_vision_parts(const ModelConfig& config) {
+void add_vision_tower(const ModelConfig& config, std::vector<ModelPart>& parts) {
   const ConfigPart* part = config.find("vision_config");
-  if (part == nullptr || !part->sizes.contains("depth") || config.architectures.empty()) return {};
-  for (const std::string& name : config.architectures) {
-    if (!is_own_class(name, config.parts.front().model_type)) return {};
-  }
-  return {{part, &kVision, {"visual.", "model.visual.", "thinker.visual."}, {}}};
+  if (part == nullptr || !part->sizes.contains("depth") || !has_own_classes(config)) return;
+  parts.push_back({part, &kVision, {"visual.", "model.visual.", "thinker.visual."}, {}});
 }
 
 }  // namespace shw

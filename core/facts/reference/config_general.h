@@ -20,7 +20,7 @@ const ConfigPart& text_part_of(const ModelConfig& config);
 // The text model if its class is one of transformers and all layers share a prefix.
 std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
                                      Progress* progress);
-// The tower of a vision_config that counts its blocks as "depth"; empty for others.
-std::vector<ModelPart> general_vision_parts(const ModelConfig& config);
+// The tower of a vision_config that counts its blocks as "depth", where there is one.
+void add_vision_tower(const ModelConfig& config, std::vector<ModelPart>& parts);
 
 }  // namespace shw

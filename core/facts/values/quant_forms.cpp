@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/facts/values/quant_mx.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/quant_scaled.h"
 #include "core/tensor/cast.h"

@@ -1,9 +1,10 @@
+#include "core/facts/values/quant_mx.h"
+
 #include <cmath>
 #include <utility>
 
 #include "core/base/checked.h"
 #include "core/facts/values/quant_numbers.h"
-#include "core/facts/values/quant_source.h"
 
 namespace shw {
 namespace {

@@ -48,13 +48,4 @@ inline std::int64_t steps_in(std::int64_t extent, std::int64_t step) {
   return extent / step + (extent % step != 0 ? 1 : 0);
 }
 
-// FP4 with a power of two for each group (quant_mx.cpp).
-// gpt-oss: [experts, rows, groups, 16] bytes; the model has rows and columns the other way round.
-Result<DecodedWeight> mx_form(const QuantSource& from);
-// Any number of rows of two numbers to a byte, low halves first, as the model has them. `fqn`: of
-// the decoded weight.
-Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn);
-// Whether the scale beside the weight holds exponents: F8_E8M0, or the same as a byte.
-bool has_exponents(const QuantSource& from);
-
 }  // namespace shw

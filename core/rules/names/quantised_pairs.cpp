@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/float32_names.h"
+#include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_schemes.h"
 #include "core/rules/names/name_rules.h"
@@ -307,6 +307,11 @@ bool may_be_unconverted(const QuantConfig& config, std::string_view fqn) {
                      });
 }
 
+std::int64_t layer_of(std::string_view fqn) {
+  const auto layer = layer_name_of(fqn);
+  return layer ? layer->number : 0;
+}
+
 // Weights left as floats, though the same ones of other layers are quantised and no setting exempts
 // them: loaders build a quantised module for each.
 void report_left_plain(QuantCheck& check, const QuantFamily& family) {
@@ -316,8 +321,11 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     return;
   if (std::find(kMethods.begin(), kMethods.end(), check.config->method) == kMethods.end()) return;
   const Checkpoint& c = check.facts.checkpoint;
-  std::set<std::string> quantised;
-  for (const QuantPair& pair : family.pairs) quantised.insert(without_numbers(pair.stem));
+  std::map<std::string, std::int64_t> last_layer;  // that has it quantised
+  for (const QuantPair& pair : family.pairs) {
+    auto [last, is_new] = last_layer.try_emplace(without_numbers(pair.stem), -1);
+    last->second = std::max(last->second, layer_of(pair.stem));
+  }
   // With a scale beside it, report_orphans tells it.
   auto has_scale = [&](TensorId tensor) {
     return std::any_of(
@@ -330,9 +338,10 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     if (!fqn.ends_with(".weight") || c.shape(tensor).size() != 2 ||
         !is_plain_float(c.dtype(tensor)))
       continue;
-    const std::string stem = without_numbers(fqn.substr(0, fqn.rfind('.')));
-    if (quantised.contains(stem) && !has_scale(tensor) && !may_be_unconverted(*check.config, fqn))
-      plain.emplace_back(fqn);
+    const auto last = last_layer.find(without_numbers(fqn.substr(0, fqn.rfind('.'))));
+    // Layers behind the others predict further tokens, and loaders read them apart.
+    if (last == last_layer.end() || layer_of(fqn) > last->second) continue;
+    if (!has_scale(tensor) && !may_be_unconverted(*check.config, fqn)) plain.emplace_back(fqn);
   }
   if (plain.empty()) return;
   check.report(

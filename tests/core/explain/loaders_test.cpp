@@ -389,15 +389,7 @@ TEST_CASE("explain: of two shapes it is known which is the file's and which the 
        {192},
        {24}},
   };
-  for (const TwoShapes& sentence : sentences) {
-    CAPTURE(sentence.text);
-    ErrorText parsed = parse_error_text(sentence.text);
-    REQUIRE(parsed.messages.size() == 1);
-    CHECK(parsed.messages[0].kind->id == kShapes);
-    CHECK(std::string(parsed.messages[0].kind->loader) == sentence.loader);
-    CHECK(parsed.messages[0].saved == sentence.saved);
-    CHECK(parsed.messages[0].current == sentence.current);
-  }
+  check_two_shapes(sentences);
 }
 
 TEST_CASE("explain: a sentence of no row is read by its kind") {

@@ -80,4 +80,16 @@ struct TwoShapes {
   Extents saved, current;
 };
 
+inline void check_two_shapes(const std::vector<TwoShapes>& sentences) {
+  for (const TwoShapes& sentence : sentences) {
+    CAPTURE(sentence.text);
+    ErrorText parsed = parse_error_text(sentence.text);
+    REQUIRE(parsed.messages.size() == 1);
+    CHECK(parsed.messages[0].kind->id == kShapes);
+    CHECK(std::string(parsed.messages[0].kind->loader) == sentence.loader);
+    CHECK(parsed.messages[0].saved == sentence.saved);
+    CHECK(parsed.messages[0].current == sentence.current);
+  }
+}
+
 }  // namespace shw::test

@@ -224,4 +224,9 @@ TEST_CASE("quantised pairs: a weight left as a float is reported unless the conf
     CAPTURE(exempt);
     CHECK(subjects(exempt).empty());
   }
+  // A layer behind the others is for multi-token prediction.
+  tensors["model.layers.1.up_proj.weight"].dtype = "F8_E4M3";
+  tensors["model.layers.1.up_proj.weight_scale"] = {"BF16", {10, 1}};
+  tensors["model.layers.4.up_proj.weight"] = {"BF16", {10, 8}};
+  CHECK(subjects(R"(["lm_head"])").empty());
 }
