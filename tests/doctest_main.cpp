@@ -1,5 +1,5 @@
-// doctest's main, but a filter that lets nothing through is a failure: ctest runs every case by its
-// name, and a name that CMake has cut apart (at a semicolon) would otherwise pass without running.
+// doctest's main, but a filter that lets nothing through is a failure: ctest runs the cases of a file
+// by its path, and a path that is not met would otherwise pass without running.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   int code = context.run();
   if (context.shouldExit() || code != 0) return code;
   if (started == 0) {
-    std::fprintf(stderr, "no test case has this name\n");
+    std::fprintf(stderr, "no test case passes the filter\n");
     return 1;
   }
   return 0;

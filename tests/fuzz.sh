@@ -34,13 +34,10 @@ seconds=${SHARDWRIGHT_FUZZ_SECONDS:-30}
 targets=()
 for source in tests/fuzz/*.cpp; do targets+=("$(basename "$source" .cpp)"); done
 configure_and_build fuzz "${targets[@]}"
-failed=0
-for name in "${targets[@]}"; do
-  target=build/fuzz/tests/$name
-  work=build/fuzz/corpus/$name
+fuzz() {
+  local name=$1 target=build/fuzz/tests/$1 work=build/fuzz/corpus/$1 seeds=()
   mkdir -p "$work"
   # The corpus in the tree is read, new inputs stay in the build folder.
-  seeds=()
   if [[ -d tests/fuzz/corpus/${name%_fuzz} ]]; then seeds=("tests/fuzz/corpus/${name%_fuzz}"); fi
   if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
       -artifact_prefix="build/fuzz/$name-" "$work" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
@@ -48,7 +45,9 @@ for name in "${targets[@]}"; do
   else
     tail -40 "build/fuzz/$name.log"
     echo "$name: FAILED; the input lies beside the log in build/fuzz"
-    failed=1
+    return 1
   fi
-done
-exit "$failed"
+}
+export -f fuzz
+export seconds
+printf '%s\0' "${targets[@]}" | xargs -0 -n1 -P"$(jobs)" bash -c 'fuzz "$1"' fuzz

@@ -62,6 +62,12 @@ class Checks:
         where = traceback.extract_tb(problem.__traceback__)[-1]
         return f"{type(problem).__name__}: {problem} ({where.filename}:{where.lineno})"
 
+    def add(self, others):
+        for mine, theirs in ((self.passed, others.passed), (self.failed, others.failed),
+                             (self.not_yet, others.not_yet), (self.by_now, others.by_now),
+                             (self.left_out, others.left_out)):
+            mine += theirs
+
     def close(self):
         for sentence in self.not_yet if self.verbose else ():
             print(f"not yet {sentence}")

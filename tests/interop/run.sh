@@ -5,6 +5,7 @@
 #
 #   tests/interop/run.sh [NAME...]     all test files, the Python module's and those of buckets, or
 #                                      the test files whose names contain a NAME
+#   tests/interop/run.sh --prepare     the environments alone
 #
 # $SHARDWRIGHT is the program to judge; without it, the release build's.
 set -euo pipefail
@@ -48,12 +49,13 @@ exec 9>"$cache/lock"
 flock 9  # two runs at once must not install into the same directory
 environment torch-2.15 python3
 old_python=$(python_for_old_torch)
-other=()
+options=()
 if [[ -x $cache/torch-2.6/bin/python || -n $old_python ]]; then
   environment torch-2.6 "$old_python"
-  other=(--other-torch "$cache/torch-2.6/bin/python")
+  options=(--other-torch "$cache/torch-2.6/bin/python")
 fi
 exec 9>&-
+if [[ ${1:-} == --prepare ]]; then exit 0; fi
 
 for program in app/cli/shardwright app/shardwright; do
   if [[ -z ${SHARDWRIGHT:-} && -x $root/build/release/$program ]]; then
@@ -67,11 +69,12 @@ if [[ ! -x $SHARDWRIGHT ]]; then
 fi
 export OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 python=$cache/torch-2.15/bin/python
-if [[ $# -gt 0 ]]; then exec "$python" "$here/run.py" "${other[@]}" "$@"; fi
+options+=(--jobs "${SHARDWRIGHT_JOBS:-$(nproc)}")
+if [[ $# -gt 0 ]]; then exec "$python" "$here/run.py" "${options[@]}" "$@"; fi
 
 # All are run, whatever fails first.
 status=0
-"$python" "$here/run.py" "${other[@]}" || status=$?
+"$python" "$here/run.py" "${options[@]}" || status=$?
 PYTHONPATH=$root/python "$python" -m pytest -q -p no:cacheprovider "$root/python/tests" || status=$?
 "$python" "$root/tests/remote/bucket_test.py" "$SHARDWRIGHT" || status=$?
 exit "$status"
