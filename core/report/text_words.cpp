@@ -122,6 +122,18 @@ std::string depth_option(Depth depth) {
   return depth == Depth::kData ? " --data" : " --depth " + std::string(name(depth));
 }
 
+// Where a word ends. A command between backticks is one word: it is copied whole.
+static std::size_t end_of_word(const std::string& text, std::size_t at) {
+  constexpr std::size_t kLongestCommand = 300;
+  std::size_t end = std::min(text.find(' ', at), text.size());
+  const std::size_t open = text.find('`', at);
+  if (open >= end) return end;
+  const std::size_t close = text.find('`', open + 1);
+  if (close != text.npos && close > end && close - open < kLongestCommand)
+    end = std::min(text.find(' ', close), text.size());
+  return end;
+}
+
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   std::string out, line;
   std::size_t room = width > indent + 20 ? width - indent : 20;
@@ -131,7 +143,7 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
     line.clear();
   };
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t end = end_of_word(text, at);
     std::string word = text.substr(at, end - at);
     at = end + 1;
     if (!line.empty() && display_width(line) + 1 + display_width(word) > room) finish_line();

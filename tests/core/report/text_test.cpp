@@ -178,6 +178,11 @@ TEST_CASE("no sentence is wider than asked, and no word is lost") {
         "    one two three four five\n    six seven eight nine ten\n    eleven twelve");
 }
 
+TEST_CASE("wrapped text leaves a command whole") {
+  CHECK(wrapped("Try `sw check a b c d e f g h i j`, or wait. A lone ` is a word.", 0, 20) ==
+        "Try\n`sw check a b c d e f g h i j`,\nor wait. A lone ` is\na word.");
+}
+
 TEST_CASE("an error says where, what, and what to do, and its byte once") {
   Error error{ErrorKind::kDamaged, "a string of 4,096 bytes was announced, 310 are left",
               Place{"step_9000/.metadata", 48213}, "The save was probably interrupted."};
