@@ -306,20 +306,28 @@ Status check_upload(const Context& context) {
   return check_upload_target(options.upload);
 }
 
+Result<SentResult> send_folder(Context& context, const std::string& folder,
+                               const std::string& target) {
+  SHW_TRY(auto directory, open_directory(folder));
+  ProgressLine line(context.terminal, context.progress);
+  auto sent = upload_folder(*directory, target, &context.progress);
+  if (!sent && (sent.error().kind == ErrorKind::kIo || sent.error().kind == ErrorKind::kCancelled))
+    sent.error().advice += (sent.error().advice.empty() ? "" : " ") +
+                           ("`shardwright upload " + printable(folder) + " " +
+                            printable(without_secrets(target)) + "` goes on with it.");
+  if (!sent) return tl::unexpected<Error>(sent.error());
+  return SentResult{without_secrets(target), sent->files, sent->bytes, sent->kept};
+}
+
 Status upload_result(Context& context, RepairResult& result) {
   const std::string& target = context.options.upload;
   if (target.empty() || (context.team != nullptr && context.team->rank() != 0)) return {};
-  auto sent = [&]() -> Result<Uploaded> {
-    SHW_TRY(auto folder, open_directory(result.output));
-    ProgressLine line(context.terminal, context.progress);
-    return upload_folder(*folder, target, &context.progress);
-  }();
+  auto sent = send_folder(context, result.output, target);
   if (!sent) {
-    Error error = sent.error();
-    error.message += " (the result lies whole in " + result.output + ")";
-    return tl::unexpected<Error>(std::move(error));
+    sent.error().message += " (the result lies whole in " + result.output + ")";
+    return tl::unexpected<Error>(std::move(sent.error()));
   }
-  result.sent = SentResult{without_secrets(target), sent->files, sent->bytes};
+  result.sent = std::move(*sent);
   return {};
 }
 

@@ -72,6 +72,7 @@ constexpr Verb kHandlers[] = {
     {"export-hdf5", run_export_hdf5},
     {"diff", run_diff},
     {"learn", run_learn},
+    {"upload", run_upload},
 };
 
 Progress run_progress;  // static, because the signal handler accesses it

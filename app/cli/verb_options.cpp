@@ -356,6 +356,9 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                     "the folder that was to be made, the half-made one, or the checkpoint that was "
                     "repaired in place")
         ->required();
+  } else if (name == "upload") {
+    verb.add_option("FOLDER", options.checkpoint, "a checkpoint, or any other folder")->required();
+    verb.add_option("TO", options.upload, "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")->required();
   } else if (name == "diff") {
     verb.add_option("A", options.checkpoint, "a checkpoint")->required();
     verb.add_option("B", options.against, "the one that it is held against")->required();

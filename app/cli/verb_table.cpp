@@ -209,6 +209,12 @@ constexpr VerbRow kVerbs[] = {
     {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
     {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
      "What undo needs is removed."},
+    {"upload", "", "Send a folder into a bucket, or go on with one that was cut off",
+     "shardwright upload step_9000-repaired s3://bucket/step_9000",
+     "Nothing may lie below the prefix but what a cut off upload of the same folder has left: its "
+     "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
+     "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
+     "each object is compared."},
     {"report", "sadmognebF",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
@@ -249,7 +255,7 @@ constexpr VerbGroup kGroups[] = {
     {"Judge", "check explain diff verify"},
     {"Change",
      "plan repair reshard convert learn merge extract average delta apply resume undo commit"},
-    {"Share", "report export-hdf5 gui demo completion"},
+    {"Share", "report export-hdf5 upload gui demo completion"},
 };
 
 }  // namespace

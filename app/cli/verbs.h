@@ -63,6 +63,7 @@ int run_verify(Context& context);
 int run_undo(Context& context);
 int run_resume(Context& context);
 int run_commit(Context& context);
+int run_upload(Context& context);
 int run_report(Context& context);
 int run_demo(Context& context);
 int run_gui(Context& context);
@@ -115,6 +116,9 @@ TextOptions text_options(const Context& context);
 
 // Before anything is made: whether the result can be sent where --upload says.
 Status check_upload(const Context& context);
+// Sends a folder into a bucket, or goes on with an upload of it that was cut off.
+Result<SentResult> send_folder(Context& context, const std::string& folder,
+                               const std::string& target);
 // Sends the result there, and says so in it; nothing without --upload.
 Status upload_result(Context& context, RepairResult& result);
 // "  uploaded     s3://...\n"; empty where it was not.

@@ -50,6 +50,10 @@ static Json way_back_json(const WayBack& back) {
           {"without", back.without}};
 }
 
+static Json sent_json(const SentResult& sent) {
+  return {{"to", sent.to}, {"files", sent.files}, {"bytes", sent.bytes}, {"kept", sent.kept}};
+}
+
 static Json result_json(const RepairResult& result) {
   return {{"schema", kSchema},
           {"output", result.output},
@@ -70,10 +74,12 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
   for (const Finding& finding : remaining) out["remaining"].push_back(finding_json(finding));
   out["stages"] = stages_json(progress);
   if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
-  if (result.sent)
-    out["uploaded"] = {
-        {"to", result.sent->to}, {"files", result.sent->files}, {"bytes", result.sent->bytes}};
+  if (result.sent) out["uploaded"] = sent_json(*result.sent);
   return dumped(out);
+}
+
+std::string sent_to_json(const SentResult& sent) {
+  return dumped({{"schema", kSchema}, {"uploaded", sent_json(sent)}});
 }
 
 std::string finished_to_json(const RepairResult& result) {

@@ -32,6 +32,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
                            const Progress* progress = nullptr);
 // The same if the output was not checked again.
 std::string finished_to_json(const RepairResult& result);
+std::string sent_to_json(const SentResult& sent);
 std::string verify_to_json(const VerifyReport& report);
 std::string error_to_json(const Error& error);
 // "usage", "system_refused": words for programs, which never change.

@@ -4,12 +4,16 @@ Needs a Python with `moto[server]` and boto3; without them it says so and ends w
 signature's form and not whether it is right: signature_v4_test.cpp holds that against AWS' examples.
 """
 
+import http.client
+import http.server
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -25,6 +29,47 @@ sys.argv = [sys.argv[0], PROGRAM, os.path.join(os.path.dirname(os.path.abspath(_
 import program_test as base  # noqa: E402
 
 
+class Refusing(http.server.ThreadingHTTPServer):
+    """S3 that takes `left` more PUTs and answers 403 to those after them."""
+
+    def __init__(self, port, left):
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.behind, self.left, self.puts = port, left, []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def env(self, env):
+        return {**env, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.server_address[1]}"}
+
+
+class Passing(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        status, headers, answer = 403, [], b""
+        if self.command == "PUT":
+            self.server.left -= 1
+            self.server.puts.append(self.path)
+        if self.command != "PUT" or self.server.left >= 0:
+            behind = http.client.HTTPConnection("127.0.0.1", self.server.behind)
+            headers = {k: v for k, v in self.headers.items() if k.lower() != "expect"}
+            behind.request(self.command, self.path, body, headers)
+            got = behind.getresponse()
+            status, headers, answer = got.status, got.getheaders(), got.read()
+        self.send_response(status)
+        for name, value in headers:
+            if name.lower() not in ("content-length", "connection", "date", "server"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_PUT = do_POST = do_DELETE = do_GET
+
+
 class Buckets(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -34,6 +79,7 @@ class Buckets(unittest.TestCase):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
+        cls.port = port
         cls.server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(port)],
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         url = f"http://127.0.0.1:{port}"
@@ -115,6 +161,65 @@ class Buckets(unittest.TestCase):
             self.assertGreater(json.loads(done.stdout)["uploaded"]["bytes"], 40 << 20)
             base.run("diff", "s3://models/parts", folder + "/out", "--data", env=self.env, code=0)
             self.assertEqual(self.s3.list_multipart_uploads(Bucket="models").get("Uploads", []), [])
+
+    def keys(self, prefix):
+        return sorted(one["Key"][len(prefix):] for one in
+                      self.s3.list_objects_v2(Bucket="models", Prefix=prefix).get("Contents", []))
+
+    def test_an_upload_that_was_cut_off_is_gone_on_with(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mine, target = folder + "/mine", "s3://models/cut"
+            base.write_shards(mine, shards=6)
+            base.write_shards(folder + "/large", shards=1, elements=10_600_000)
+            shutil.move(f"{folder}/large/model-00001-of-00001.safetensors", mine + "/0.safetensors")
+            # The note, three parts of the large file, and two shards.
+            server = Refusing(self.port, 6)
+            failed = base.run("upload", mine, target, env=server.env(self.env), code=4)
+            self.assertIn("403", failed.stderr)
+            self.assertIn(f"`shardwright upload {mine} {target}`", failed.stderr)
+            self.assertEqual(len(self.keys("cut/")), 4)
+            # Nobody else's folder is mixed with it.
+            other = base.run("upload", self.model, target, env=self.env, code=3)
+            self.assertIn("holds a part of another upload", other.stderr)
+
+            server = Refusing(self.port, 1000)
+            done = base.run("upload", mine, target, "--json", env=server.env(self.env), code=0)
+            sent = json.loads(done.stdout)["uploaded"]
+            self.assertEqual((sent["files"], sent["kept"]), (8, 3))
+            self.assertEqual(len(server.puts), 5)
+            self.assertEqual(self.keys("cut/"), sorted(os.listdir(mine)))
+            for name in os.listdir(mine):
+                there = self.s3.get_object(Bucket="models", Key="cut/" + name)
+                with open(f"{mine}/{name}", "rb") as file:
+                    self.assertEqual(there["Body"].read(), file.read(), name)
+            again = base.run("upload", mine, target, env=self.env, code=3)
+            self.assertIn("holds objects already", again.stderr)
+
+    def test_a_cut_upload_of_a_changed_folder_is_refused(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = scratch + "/model"
+            base.write_shards(folder, shards=6)
+            server = Refusing(self.port, 3)
+            base.run("upload", folder, "s3://models/changed", env=server.env(self.env), code=4)
+            with open(folder + "/model-00006-of-00006.safetensors", "ab") as file:
+                file.write(b"more")
+            refused = base.run("upload", folder, "s3://models/changed", env=self.env, code=3)
+            self.assertIn("before its folder changed", refused.stderr)
+
+    def test_parts_that_a_killed_upload_left_are_dropped(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = scratch + "/model"
+            base.write_shards(folder, shards=1, elements=10_600_000)
+            name = "model-00001-of-00001.safetensors"
+            server = Refusing(self.port, 1)
+            base.run("upload", folder, "s3://models/killed", env=server.env(self.env), code=4)
+            self.s3.create_multipart_upload(Bucket="models", Key="killed/" + name)
+            self.s3.create_multipart_upload(Bucket="models", Key="killed/another")
+            base.run("upload", folder, "s3://models/killed", env=self.env, code=0)
+            left = self.s3.list_multipart_uploads(Bucket="models")["Uploads"]
+            self.assertEqual([one["Key"] for one in left], ["killed/another"])
+            self.s3.abort_multipart_upload(Bucket="models", Key="killed/another",
+                                           UploadId=left[0]["UploadId"])
 
     def test_gs_speaks_the_same(self):
         env = {"STORAGE_EMULATOR_HOST": self.env["AWS_ENDPOINT_URL"], "GS_ACCESS_KEY_ID": "AKIAEXAMPLE",

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/hash.h"
 #include "core/base/words.h"
 #include "core/io/read_whole.h"
 #include "core/io/remote/bucket_page.h"
@@ -20,6 +21,9 @@ constexpr std::size_t kPartsAtOnce = 4;  // in memory
 constexpr std::size_t kMostFiles = 1'000'000;
 constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
 constexpr std::size_t kMostUploadPages = 4'000;
+// Lies below the prefix from the first file on until all are there: what is sent, by a hash of
+// names, sizes and times. With it an upload that was cut off can be gone on with.
+constexpr std::string_view kUploadNote = ".shardwright-upload";
 
 bool is_marker(const std::string& path) {
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
@@ -32,16 +36,41 @@ std::string above(const RemotePlace& place) {
   return place.path.empty() ? "" : place.path + "/";
 }
 
+std::string_view text_of(const HttpAnswer& answer) {
+  return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
+}
+
+std::string note_text(const std::vector<Entry>& files) {
+  RunningHash hash;
+  for (const Entry& file : files) {
+    const std::string line = fmt::format("{} {} {}\n", file.size, file.modified_ns, file.path);
+    hash.add(std::as_bytes(std::span(line)));
+  }
+  return "shardwright upload of " + hash.text() + "\n";
+}
+
+Error not_free(const RemotePlace& place, bool has_note) {
+  if (has_note)
+    return {ErrorKind::kUsage,
+            "holds a part of another upload, or of this one before its folder changed",
+            {place.shown},
+            "`shardwright upload FOLDER " + place.shown +
+                "` goes on with it from the folder that it was sent from. Or name a prefix below "
+                "which nothing lies."};
+  return {ErrorKind::kUsage,
+          "holds objects already: nothing is written over",
+          {place.shown},
+          "Name a prefix below which nothing lies."};
+}
+
 // The listing also tells `access` the bucket's region, before anything is sent.
 Status check_is_free(const RemotePlace& place, BucketAccess& access) {
   SHW_TRY(const BucketPage page, list_page(access, place, {above(place)}));
   if (page.objects.empty()) return {};
-  return fail(ErrorKind::kUsage, "holds objects already: nothing is written over", {place.shown},
-              "Name a prefix below which nothing lies.");
-}
-
-std::string_view text_of(const HttpAnswer& answer) {
-  return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
+  const std::string note = above(place) + std::string(kUploadNote);
+  return tl::unexpected<Error>(
+      not_free(place, std::any_of(page.objects.begin(), page.objects.end(),
+                                  [&](const BucketObject& one) { return one.key == note; })));
 }
 
 class BucketUpload {
@@ -60,18 +89,90 @@ class BucketUpload {
     Uploaded sent;
     for (const Entry& file : files) sent.bytes += file.size;
     sent.files = files.size();
+    SHW_TRY(const Objects there, begin(files));
     if (progress_ != nullptr) progress_->begin(Phase::kCopying, sent.bytes, true);
     for (const Entry& file : files) {
       if (is_cancelled(progress_)) return cancelled_error();
+      if (there.contains(above_ + file.path)) {
+        ++sent.kept;
+        if (progress_ != nullptr) progress_->add(file.size);
+        continue;
+      }
       SHW_TRY(auto source, folder_.open(file.path));
       SHW_CHECK(file.size <= kPartBytes ? send_whole(*source, file.path)
                                         : send_in_parts(*source, file.path));
     }
     SHW_CHECK(check_sizes(files));
+    if (auto gone = ask(request_for("DELETE", std::string(kUploadNote), {})); !gone) {
+      Error error = gone.error();
+      error.message += " (every file is sent; only this note of the upload is left over)";
+      return tl::unexpected<Error>(std::move(error));
+    }
     return sent;
   }
 
  private:
+  using Objects = std::map<std::string, std::uint64_t>;  // sizes by key
+
+  // What lies below the prefix already of an upload of these files, in a prefix that is free
+  // nothing.
+  Result<Objects> begin(const std::vector<Entry>& files) {
+    const std::string note = note_text(files);
+    SHW_TRY(Objects there, objects_below());
+    if (there.empty()) {
+      HttpRequest put = request_for("PUT", std::string(kUploadNote), {});
+      put.upload = std::as_bytes(std::span(note));
+      SHW_CHECK(ask(std::move(put)));
+      return there;
+    }
+    if (there.erase(above_ + std::string(kUploadNote)) == 0)
+      return tl::unexpected<Error>(not_free(place_, false));
+    SHW_TRY(const HttpAnswer kept, ask(request_for("GET", std::string(kUploadNote), {})));
+    if (text_of(kept) != note) return tl::unexpected<Error>(not_free(place_, true));
+    SHW_CHECK(check_are_ours(there, files));
+    for (const Entry& file : files) {
+      if (file.size > kPartBytes && !there.contains(above_ + file.path)) drop_parts(file.path);
+    }
+    return there;
+  }
+
+  Status check_are_ours(const Objects& there, const std::vector<Entry>& files) const {
+    Objects ours;
+    for (const Entry& file : files) ours[above_ + file.path] = file.size;
+    for (const auto& [key, size] : there) {
+      const auto found = ours.find(key);
+      if (found == ours.end() || found->second != size)
+        return fail(ErrorKind::kUsage, "is in the bucket, and is no file that this upload sends",
+                    {key.substr(above_.size())},
+                    "Delete it there, or name a prefix below which nothing lies.");
+    }
+    return {};
+  }
+
+  // Parts that a killed upload left cost money and are seen by nobody. Who may not list them leaves
+  // them to the bucket's own rules.
+  void drop_parts(const std::string& path) {
+    HttpRequest list = access_.request("GET", "", {{"prefix", above_ + path}, {"uploads", ""}});
+    list.shown = path;
+    list.most = kMostAnswer;
+    const auto answer = ask(std::move(list));
+    if (!answer) return;
+    std::string_view rest = text_of(*answer);
+    for (std::size_t at = rest.find("<Upload>"); at != rest.npos; at = rest.find("<Upload>")) {
+      rest.remove_prefix(at + 1);
+      const std::string id = xml_text(rest, "UploadId");
+      if (xml_text(rest, "Key") == above_ + path && !id.empty())
+        (void)ask(request_for("DELETE", path, {{"uploadId", id}}));
+    }
+  }
+
+  Result<HttpAnswer> ask(HttpRequest request) const {
+    HttpAnswer answer;
+    SHW_CHECK(http_fetch({&request, 1}, {&answer, 1}));
+    SHW_CHECK(check_answer(request, answer));
+    return answer;
+  }
+
   HttpRequest request_for(const std::string& method, const std::string& path,
                           QueryPairs query) const {
     HttpRequest request = access_.request(method, above_ + path, std::move(query));
@@ -89,26 +190,20 @@ class BucketUpload {
     SHW_TRY(const Bytes bytes, read_bytes(source, 0, source.size()));
     HttpRequest request = request_for("PUT", path, {});
     request.upload = bytes;
-    HttpAnswer answer;
-    SHW_CHECK(http_fetch({&request, 1}, {&answer, 1}));
-    SHW_CHECK(check_answer(request, answer));
+    SHW_CHECK(ask(std::move(request)));
     if (progress_ != nullptr) progress_->add(bytes.size());
     return {};
   }
 
   Status send_in_parts(const ByteSource& source, const std::string& path) {
-    HttpRequest begin = request_for("POST", path, {{"uploads", ""}});
-    HttpAnswer answer;
-    SHW_CHECK(http_fetch({&begin, 1}, {&answer, 1}));
-    SHW_CHECK(check_answer(begin, answer));
+    SHW_TRY(const HttpAnswer answer, ask(request_for("POST", path, {{"uploads", ""}})));
     const std::string id = xml_text(text_of(answer), "UploadId");
     if (id.empty())
       return fail(ErrorKind::kIo, "the server's answer does not begin an upload", {path});
     Status done = send_parts(source, path, id);
     if (done) return done;
     // What was sent of it costs money until it is taken back.
-    HttpRequest abort = request_for("DELETE", path, {{"uploadId", id}});
-    (void)http_fetch({&abort, 1}, {&answer, 1});
+    (void)ask(request_for("DELETE", path, {{"uploadId", id}}));
     return done;
   }
 
@@ -142,9 +237,7 @@ class BucketUpload {
     complete += "</CompleteMultipartUpload>";
     HttpRequest end = request_for("POST", path, {{"uploadId", id}});
     end.upload = {reinterpret_cast<const std::byte*>(complete.data()), complete.size()};
-    HttpAnswer answer;
-    SHW_CHECK(http_fetch({&end, 1}, {&answer, 1}));
-    SHW_CHECK(check_answer(end, answer));
+    SHW_TRY(const HttpAnswer answer, ask(std::move(end)));
     // 200 comes before the parts are joined; an error stands in the body then.
     if (text_of(answer).find("<CompleteMultipartUploadResult") == std::string_view::npos)
       return fail(ErrorKind::kIo,
@@ -153,8 +246,8 @@ class BucketUpload {
     return {};
   }
 
-  Status check_sizes(const std::vector<Entry>& files) {
-    std::map<std::string, std::uint64_t> there;
+  Result<Objects> objects_below() {
+    Objects there;
     PageAsked asked{above_};
     for (std::size_t pages = 0; pages < kMostUploadPages; ++pages) {
       SHW_TRY(const BucketPage page, list_page(access_, place_, asked));
@@ -162,6 +255,11 @@ class BucketUpload {
       if (!page.is_truncated || page.next.empty() || page.next == asked.token) break;
       asked.token = page.next;
     }
+    return there;
+  }
+
+  Status check_sizes(const std::vector<Entry>& files) {
+    SHW_TRY(const Objects there, objects_below());
     for (const Entry& file : files) {
       const auto found = there.find(above_ + file.path);
       if (found == there.end())
@@ -212,7 +310,6 @@ Result<Uploaded> upload_folder(const Directory& folder, const std::string& targe
                                Progress* progress) {
   SHW_TRY(RemotePlace place, bucket_place(target));
   BucketAccess access(place);
-  SHW_CHECK(check_is_free(place, access));
   return BucketUpload(folder, std::move(place), access, progress).send();
 }
 

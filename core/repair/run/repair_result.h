@@ -36,11 +36,12 @@ struct WayBack {
   std::vector<std::string> without = {};  // of the source, and not in the result: left out
 };
 
-// Where the result was sent.
+// Where a folder was sent.
 struct SentResult {
   std::string to;  // without anything secret
   std::size_t files = 0;
   std::uint64_t bytes = 0;
+  std::size_t kept = 0;  // of the files, those that an upload which was cut off had sent
 };
 
 struct RepairResult {

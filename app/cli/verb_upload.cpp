@@ -1,0 +1,24 @@
+#include "app/cli/verbs.h"
+#include "core/base/byte_count.h"
+#include "core/report/listing.h"
+#include "core/report/report.h"
+
+namespace shw::cli {
+
+int run_upload(Context& context) {
+  const Options& options = context.options;
+  auto sent = send_folder(context, options.checkpoint, options.upload);
+  if (!sent) return fail_with(context, sent.error());
+  if (context.options.json) {
+    print_answer(context, sent_to_json(*sent));
+    return kClean;
+  }
+  if (sent->kept != 0)
+    context.terminal.say("Went on with what was there: " + plural(sent->kept, "file") +
+                         " had been sent.");
+  context.terminal.out_line("sent to " + printable(sent->to) + ": " + plural(sent->files, "file") +
+                            ", " + human_bytes(sent->bytes));
+  return kClean;
+}
+
+}  // namespace shw::cli
