@@ -81,11 +81,9 @@ QuantConfig quant_config_in(const Json& object) {
   return config;
 }
 
-}  // namespace
-
-std::optional<QuantConfig> read_quant_config(const Directory& directory) {
-  if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
-  auto source = directory.open(kConfigFile);
+std::optional<Json> read_object(const Directory& directory, const std::string& path) {
+  if (directory.stat(path).kind != EntryKind::kFile) return std::nullopt;
+  auto source = directory.open(path);
   if (!source || (*source)->size() > kMostQuantConfig) return std::nullopt;
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return std::nullopt;
@@ -94,7 +92,10 @@ std::optional<QuantConfig> read_quant_config(const Directory& directory) {
   auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 64; };
   auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return std::nullopt;
-  const Json& tree = parsed.tree;
+  return std::move(parsed.tree);
+}
+
+std::optional<QuantConfig> in_config_json(const Json& tree) {
   if (const Json* object = object_in(tree, "quantization_config")) return quant_config_in(*object);
   if (const Json* object = object_in(tree, "compression_config")) return quant_config_in(*object);
   const Json* mlx = object_in(tree, "quantization");
@@ -104,6 +105,48 @@ std::optional<QuantConfig> read_quant_config(const Directory& directory) {
   for (const auto& [key, value] : mlx->items())
     config.has_overrides = config.has_overrides || value.is_object();
   return config;
+}
+
+// {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}; of
+// MIXED_PRECISION each module has an algorithm of its own. Null: only the cache is quantised.
+std::optional<QuantConfig> in_model_optimizer_file(const Json& tree) {
+  const Json* said = object_in(tree, "quantization");
+  if (said == nullptr) return std::nullopt;
+  auto algorithm = said->find("quant_algo");
+  if (algorithm == said->end() || !algorithm->is_string()) return std::nullopt;
+  QuantConfig config = quant_config_in(*said);
+  config.method = "modelopt";
+  config.has_overrides = said->contains("quantized_layers");
+  config.has_patterns = config.has_patterns || config.has_overrides;
+  return config;
+}
+
+std::optional<QuantConfig> in_quantisation_file(const Directory& directory,
+                                                const std::string& path) {
+  const auto tree = read_object(directory, path);
+  if (!tree) return std::nullopt;
+  if (path == kQuantisationFiles[0]) return in_model_optimizer_file(*tree);
+  QuantConfig config = quant_config_in(*tree);
+  if (!config.bits) return std::nullopt;
+  if (config.method.empty()) config.method = path == kQuantisationFiles[1] ? "gptq" : "awq";
+  return config;
+}
+
+}  // namespace
+
+std::optional<QuantConfig> read_quant_config(const Directory& directory) {
+  if (const auto tree = read_object(directory, kConfigFile)) {
+    if (auto config = in_config_json(*tree)) return config;
+  }
+  const auto file = quantisation_file(directory);
+  return file ? in_quantisation_file(directory, *file) : std::nullopt;
+}
+
+std::optional<std::string> quantisation_file(const Directory& directory) {
+  for (const char* file : kQuantisationFiles) {
+    if (in_quantisation_file(directory, file)) return file;
+  }
+  return std::nullopt;
 }
 
 }  // namespace shw

@@ -1,4 +1,4 @@
-// Reads the quantisation settings of config.json.
+// Reads the quantisation settings of config.json, or of the file that quantisers write beside it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 namespace shw {
 
 struct QuantConfig {
-  std::string method;  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx"
+  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx", "modelopt"
+  std::string method;
   std::optional<std::int64_t> bits, group;           // group -1: a whole row
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
@@ -22,7 +23,13 @@ struct QuantConfig {
   bool has_whole_zeros = false;          // GPTQ: zero points as they are, not one less
 };
 
+// Of TensorRT Model Optimizer, AutoGPTQ and AutoAWQ, which leave config.json as it was.
+inline constexpr std::array<const char*, 3> kQuantisationFiles{
+    "hf_quant_config.json", "quantize_config.json", "quant_config.json"};
+
 // nullopt if there are none or they cannot be read.
 std::optional<QuantConfig> read_quant_config(const Directory& directory);
+// The one of kQuantisationFiles that says that weights are quantised.
+std::optional<std::string> quantisation_file(const Directory& directory);
 
 }  // namespace shw

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/cancellable_range.h"
+#include "core/facts/names/quant_config.h"
 #include "core/facts/reference/config_general.h"
 
 namespace shw {
@@ -127,13 +128,6 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config, Conf
   }
 }
 
-bool lists_quantisation_elsewhere(const Checkpoint& c) {
-  for (const char* file : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
-    if (c.directory()->stat(file).kind == EntryKind::kFile) return true;
-  }
-  return false;
-}
-
 void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
                     Progress* progress, ConfigAnnounced& out) {
   bool any = false, has_scales = false;
@@ -142,11 +136,14 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
     has_scales = has_scales || has_packed_ending(c.fqn(tensor));
     if (!config.quantisation && is_surely_packed(c, tensor)) out.packed_weights.push_back(tensor);
   }
-  if (!out.packed_weights.empty() && lists_quantisation_elsewhere(c)) out.packed_weights.clear();
+  const auto file = config.quantisation ? std::nullopt : quantisation_file(*c.directory());
+  if (file) out.packed_weights.clear();
   if (!out.packed_weights.empty() && !has_scales && are_float8(c, out.packed_weights))
     out.bare_float8 = std::exchange(out.packed_weights, {});
-  if (config.quantisation && config.quantisation->is_whole && !any && is_whole)
+  if (any || !is_whole) return;
+  if (config.quantisation && config.quantisation->is_whole)
     out.left_quantisation = config.quantisation;
+  if (file) out.left_quantisation = SaidQuantisation{.key = "", .method = "", .file = *file};
 }
 
 // True if the config or its text part ties the matrices and neither denies it.

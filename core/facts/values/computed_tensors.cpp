@@ -93,7 +93,7 @@ class ComputedFolder final : public Directory {
     sources_.insert_or_assign(path, std::move(source));
   }
   void set_made_of(std::vector<FilesOfFolder> made_of) { made_of_ = std::move(made_of); }
-  // Files that hold nothing any more that is not computed.
+  // Files that are not there any more.
   void hide(std::set<std::string> paths) { hidden_ = std::move(paths); }
   const std::string& name() const override { return name_; }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
@@ -112,6 +112,7 @@ class ComputedFolder final : public Directory {
   }
   Entry stat(const std::string& path) const override {
     const auto found = sources_.find(path);
+    if (found == sources_.end() && hidden_.contains(path)) return {path};
     Entry entry = rest_ == nullptr ? Entry{} : rest_->stat(path);
     entry.path = path;
     if (found == sources_.end()) return entry;
@@ -214,7 +215,9 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
     return fail(ErrorKind::kUsage, "the checkpoint lies in no directory");
   auto folder = std::make_shared<ComputedFolder>(around->directory()->name(), around->directory());
   std::set<TensorId> replaced = std::move(part.replaced);
-  folder->hide(files_without_use(*around, replaced));
+  std::set<std::string> gone = files_without_use(*around, replaced);
+  gone.merge(part.files_gone);
+  folder->hide(std::move(gone));
   SHW_TRY(auto computed, computed_in(folder, std::move(part), progress));
   return join_folders(folder, {{std::move(around), "", "", std::move(replaced)},
                                {std::move(computed), "", "", {}}});

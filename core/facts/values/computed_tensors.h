@@ -34,6 +34,7 @@ struct ComputedPart {
   std::set<TensorId> replaced = {};  // of the checkpoint: they are not there any more
   // Files that stand in the folder, for those of the same name.
   std::vector<std::shared_ptr<const ByteSource>> files = {};
+  std::set<std::string> files_gone = {};
   std::vector<Finding> findings = {};
   // What they are computed of: they change when a file of it does.
   std::vector<std::shared_ptr<const Checkpoint>> made_of = {};

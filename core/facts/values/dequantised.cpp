@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/facts/check_input.h"
+#include "core/facts/names/quant_config.h"
 #include "core/facts/values/computed_tensors.h"
 #include "core/facts/values/quant_forms.h"
 #include "core/formats/common/not_looked_at.h"
@@ -122,6 +123,7 @@ Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Chec
   const Dtype dtype = dtype_of_others(*checkpoint, part.replaced);
   if (auto config = config_without_quantisation(*checkpoint->directory()))
     part.files.push_back(std::move(config));
+  part.files_gone = {kQuantisationFiles.begin(), kQuantisationFiles.end()};
   for (DecodedWeight& weight : found.weights)
     part.tensors.push_back(computed_weight(std::move(weight), dtype));
   part.findings = report_not_decoded(found);

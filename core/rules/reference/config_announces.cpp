@@ -48,12 +48,17 @@ void add_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding
 void add_left_quantisation(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
   if (!announced.left_quantisation) return;
   const SaidQuantisation& said = *announced.left_quantisation;
+  const std::string with_method =
+      said.method.empty() ? "" : " with quant_method \"" + said.method + "\"";
   Finding finding = announced_finding(fmt::format(
-      "config.json has {}{}, and none of the weights is quantised: no packed tensor and no scale "
-      "is there. They were dequantised and the entry was left behind: a loader looks for packed "
-      "weights and scales, and stops or reads these as packed.",
-      said.key, said.method.empty() ? "" : " with quant_method \"" + said.method + "\""));
-  finding.evidence = {{"key", said.key}, {"quant_method", said.method}};
+      "{}, and none of the weights is quantised: no packed tensor and no scale is there. They were "
+      "dequantised and the {} was left behind: a loader looks for packed weights and scales, and "
+      "stops or reads these as packed.",
+      said.key.empty() ? said.file + " says that weights are quantised"
+                       : "config.json has " + said.key + with_method,
+      said.key.empty() ? "file" : "entry"));
+  finding.evidence = {{"key", said.key.empty() ? said.file : said.key},
+                      {"quant_method", said.method}};
   findings.push_back(std::move(finding));
 }
 

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -32,6 +34,29 @@ TEST_CASE("dequantised: every form reads as its formula makes it") {
     auto truth = read_truth(folder + "/truth.safetensors");
     REQUIRE(truth.has_value());
     CHECK((*checkpoint)->tensor_count() == truth->size());
+    check_elements(**checkpoint, *truth);
+  }
+}
+
+TEST_CASE("dequantised: settings in a file of the quantiser read as those in config.json") {
+  const std::vector<std::array<std::string, 3>> moved = {
+      {"awq", "quant_config.json", R"({"w_bit": 4, "q_group_size": 8, "version": "GEMM"})"},
+      {"gptq", "quantize_config.json", R"({"bits": 4, "group_size": 8})"}};
+  for (const auto& [name, file, settings] : moved) {
+    CAPTURE(name);
+    const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
+    auto source = open_file(folder + "/ckpt/model.safetensors", "model.safetensors");
+    REQUIRE(source.has_value());
+    auto weights = read_bytes(**source, 0, (*source)->size());
+    REQUIRE(weights.has_value());
+    auto stored = open_checkpoint(memory_directory("m", {{"model.safetensors", *weights},
+                                                         {"config.json", to_bytes("{}")},
+                                                         {file, to_bytes(settings)}}));
+    REQUIRE(stored.has_value());
+    auto checkpoint = dequantised(*stored, nullptr);
+    REQUIRE(checkpoint.has_value());
+    auto truth = read_truth(folder + "/truth.safetensors");
+    REQUIRE(truth.has_value());
     check_elements(**checkpoint, *truth);
   }
 }
@@ -93,6 +118,26 @@ TEST_CASE("dequantised: bytes are FP8 where config.json says so, and stay where 
     CHECK(numbers[2] == 896.0f);
     CHECK(numbers[3] == 2.0f / 512);
   }
+}
+
+TEST_CASE("dequantised: the file of a quantiser does not come along") {
+  const std::string header =
+      R"({"a.weight":{"dtype":"F8_E4M3","shape":[2,2],"data_offsets":[0,4]},)"
+      R"("a.weight_scale":{"dtype":"F32","shape":[],"data_offsets":[4,8]}})";
+  const std::string bytes("\x38\xB8\x7E\x01\x00\x00\x80\x3F", 8);
+  auto stored = open_checkpoint(memory_directory(
+      "m", {{"model.safetensors", to_bytes(little(header.size(), 8) + header + bytes)},
+            {"config.json", to_bytes("{}")},
+            {"hf_quant_config.json", to_bytes(R"({"quantization": {"quant_algo": "FP8"}})")}}));
+  REQUIRE(stored.has_value());
+  auto checkpoint = dequantised(*stored, nullptr);
+  REQUIRE(checkpoint.has_value());
+  const Directory& folder = *(*checkpoint)->directory();
+  CHECK(folder.stat("hf_quant_config.json").kind == EntryKind::kMissing);
+  auto entries = folder.list(100);
+  REQUIRE(entries.has_value());
+  CHECK(std::ranges::find(*entries, "hf_quant_config.json", &Entry::path) == entries->end());
+  CHECK(std::ranges::find(*entries, "config.json", &Entry::path) != entries->end());
 }
 
 TEST_CASE("dequantised: companions that do not fit leave the weight as it is stored") {

@@ -230,3 +230,25 @@ TEST_CASE("quantised pairs: a weight left as a float is reported unless the conf
   tensors["model.layers.4.up_proj.weight"] = {"BF16", {10, 8}};
   CHECK(subjects(R"(["lm_head"])").empty());
 }
+
+TEST_CASE("quantised pairs: settings in a file beside config.json count as those in it") {
+  const Quantised& module = quantised_modules()[1];
+  NamedTensors tensors = four_layers(module);
+  tensors["model.layers.1.up_proj.weight"].dtype = "BF16";
+  tensors.erase("model.layers.1.up_proj.weight_scale");
+  auto is_reported = [&](const std::string& quantisation) {
+    const CheckReport report = checked_tensors(
+        tensors,
+        {{"config.json", R"({"model_type": "of_nobody"})"},
+         {"hf_quant_config.json",
+          R"({"producer": {"name": "modelopt"}, "quantization": )" + quantisation + "}"}},
+        Depth::kHeaders);
+    return find(report, "quantised-pairs") != nullptr;
+  };
+  CHECK(is_reported(R"({"quant_algo": "FP8", "exclude_modules": ["lm_head"]})"));
+  CHECK_FALSE(is_reported(R"({"quant_algo": "FP8", "exclude_modules": ["model.layers.1*"]})"));
+  CHECK_FALSE(
+      is_reported(R"({"quant_algo": "FP8", "exclude_modules": ["model.layers.1.up_proj"]})"));
+  CHECK_FALSE(is_reported(R"({"quant_algo": "MIXED_PRECISION", "quantized_layers": {}})"));
+  CHECK_FALSE(is_reported(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
+}

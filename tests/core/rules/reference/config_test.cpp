@@ -277,6 +277,26 @@ TEST_CASE("config: layers that transformers' own export drops are no more than i
   only_one(beside_keys(llama_weights(), own_code), "config-announces", Severity::kWarning);
 }
 
+TEST_CASE("config: a file of a quantiser beside plain weights is a warning") {
+  auto beside = [](const std::string& file, const std::string& text) {
+    return checked_folder({{"config.json", bytes_of_text(config_text(llama_keys()))},
+                           {"model.safetensors", llama_weights().file()},
+                           {file, bytes_of_text(text)}});
+  };
+  for (const auto& [file, text] : std::map<std::string, std::string>{
+           {"hf_quant_config.json", R"({"quantization": {"quant_algo": "NVFP4"}})"},
+           {"quantize_config.json", R"({"bits": 4, "group_size": 128})"},
+           {"quant_config.json", R"({"w_bit": 4, "q_group_size": 128})"}}) {
+    CAPTURE(file);
+    CHECK(names_all(only_one(beside(file, text), "config-announces", Severity::kWarning).cause,
+                    {file, "none of the weights is quantised"}));
+  }
+  CHECK(told_of(beside("hf_quant_config.json",
+                       R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})"))
+            .empty());
+  CHECK(told_of(beside("quantize_config.json", "[]")).empty());
+}
+
 TEST_CASE("config: what it announces and the weights do not have is a warning") {
   auto announced = [](const CheckReport& report) {
     return only_one(report, "config-announces", Severity::kWarning).cause;
