@@ -35,8 +35,8 @@ std::string shell_word(const std::string& text);
 // " --data", " --depth metadata": behind a command that is to look as deep.
 std::string depth_option(Depth depth);
 
-// Words wrapped at `width` columns, every line indented by `indent`; no newline at the end. A command
-// between backticks stays on one line, however long it is.
+// Words wrapped at `width` columns, every line indented by `indent`; no newline at the end. A
+// command between backticks stays on one line, however long it is.
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
 
 }  // namespace shw

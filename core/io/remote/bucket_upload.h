@@ -21,9 +21,9 @@ struct Uploaded {
 // Files of `folder`, in the order in which they are sent: .metadata, indexes and certificates last.
 std::vector<Entry> upload_order(std::vector<Entry> files);
 
-// kUsage where `target` names no bucket, or where something lies below it; but an upload of the same
-// folder that was cut off is gone on with. Each file is read once. At the end the bucket is listed,
-// and every size compared. What was sent stays after an error.
+// kUsage where `target` names no bucket, or where something lies below it; but an upload of the
+// same folder that was cut off is gone on with. Each file is read once. At the end the bucket is
+// listed, and every size compared. What was sent stays after an error.
 Result<Uploaded> upload_folder(const Directory& folder, const std::string& target,
                                Progress* progress = nullptr);
 // Of a folder that is still to be made: kUsage where anything lies below `target`.
