@@ -54,6 +54,11 @@ bool covers(const std::set<std::string_view>& known, const std::vector<std::stri
                      [&](const std::string& one) { return known.contains(one); });
 }
 
+bool has(const Finding& finding, std::string_view key) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [&](const auto& entry) { return entry.first == key; });
+}
+
 // A repair that the rules found stays.
 void keep_repair(const Checkpoint& checkpoint, Finding& old, std::vector<Finding>& named) {
   for (Finding& finding : named) {
@@ -86,9 +91,10 @@ void name_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoint,
   std::vector<Finding> named;
   std::set<std::string_view> subjects;
   for (Finding& finding : (*judged)->findings) {
-    const bool is_mistake = std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                                        [](const auto& entry) { return entry.first == "mistake"; });
-    if (is_mistake) named.push_back(std::move(finding));
+    if (has(finding, "mistake"))
+      named.push_back(std::move(finding));
+    else if (has(finding, "count") && finding.severity == Severity::kInfo)
+      return;  // other weights, or another step: what looks like a mistake is none
   }
   for (const Finding& finding : named)
     subjects.insert(finding.subjects.begin(), finding.subjects.end());
