@@ -65,10 +65,7 @@ class MappedPair {
       (is_other_compared_ ? out_.more : out_.missing).push_back({saved, {saved}});
     out_.reads_values = reads_values_;
     name_moved();
-    // Weights of another step differ everywhere: a tensor that is still as it began is no mistake.
-    if (out_.equal == 0) {
-      for (const std::size_t at : constant_) out_.differences[at].kind = Kind::kValues;
-    }
+    spare_untrained();
     return std::move(out_);
   }
 
@@ -155,7 +152,7 @@ class MappedPair {
     const std::set<CellPart> where = differing_parts(is, was, lead, layout);
     if (auto cause = wrong_conversion(is, was, layout)) {
       add(fqn, saved, std::move(*cause), Kind::kMistake, where);
-      if (is_constant(is)) constant_.push_back(out_.differences.size() - 1);
+      if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
     } else {
@@ -180,11 +177,36 @@ class MappedPair {
     return std::nullopt;
   }
 
-  static bool is_constant(const HeldTensor& one) {
+  // Every cell that differs is of one value.
+  static bool are_constant(const HeldTensor& one, std::size_t lead,
+                           const std::set<CellPart>& where) {
+    const auto cells =
+        lead > one.shape.size()
+            ? 0
+            : static_cast<std::size_t>(volume(ExtentsView(one.shape).first(lead)).value_or(0));
+    const std::size_t length = cells == 0 ? 0 : one.bytes.size() / cells;
     const std::size_t width = size_of(one.dtype);
-    return one.bytes.size() <= width ||
-           std::equal(one.bytes.begin() + static_cast<std::ptrdiff_t>(width), one.bytes.end(),
-                      one.bytes.begin());
+    return !where.empty() && std::all_of(where.begin(), where.end(), [&](const CellPart& part) {
+      const BytesView cell = BytesView(one.bytes).subspan(part.first * length, length);
+      return cell.size() <= width || std::equal(cell.begin() + static_cast<std::ptrdiff_t>(width),
+                                                cell.end(), cell.begin());
+    });
+  }
+
+  // Weights of another step differ in ways that no mistake makes: a tensor that is still as it
+  // began is no mistake beside them.
+  void spare_untrained() {
+    std::size_t values = 0, mistakes = 0;
+    for (const MappedDifference& one : out_.differences) {
+      values += one.kind == Kind::kValues ? 1U : 0U;
+      mistakes += one.kind == Kind::kMistake ? 1U : 0U;
+    }
+    const bool is_other_step = values != 0 && mistakes == constant_.size();
+    if (out_.equal != 0 && !is_other_step) return;
+    for (const std::size_t at : constant_) {
+      out_.differences[at].kind = Kind::kValues;
+      out_.differences[at].cause = "all that differs is of one value, as before training";
+    }
   }
 
   // Numbers of two dtypes are compared as float32.
